@@ -1,0 +1,41 @@
+# Two commands do everything on a fresh machine: `make run` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --quiet --disable-pip-version-check --no-input
+
+# numba's disk cache does not notice edits in a callee of another file: one folder per state of the sources.
+export NUMBA_CACHE_DIR := $(CURDIR)/.numba-cache/$(shell cat $$(find src -name '*.py' | LC_ALL=C sort) | cksum | cut -d' ' -f1)
+
+.PHONY: run test test-slow bench lint clean
+
+run: $(VENV)/.core
+	@$(PY) examples/noisy_simulator.py
+
+test: $(VENV)/.dev
+	@$(PY) -m pytest -q -m "not slow" -n 2 --dist worksteal
+
+test-slow: $(VENV)/.dev
+	@$(PY) -m pytest -q -m slow
+
+bench: $(VENV)/.dev
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
+
+lint: $(VENV)/.dev
+	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy
+
+$(VENV)/bin/python:
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo "Installing scgd ..."
+	@$(PIP) install -c constraints.txt -e ".[cli]"
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core pyproject.toml constraints.txt
+	@echo "Installing scgd with what its tests need ..."
+	@$(PIP) install -c constraints.txt -e ".[dev]"
+	@touch $@
+
+clean:
+	@rm -rf $(VENV) .numba-cache

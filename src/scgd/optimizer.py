@@ -1,0 +1,568 @@
+"""Ask and tell: the one place that decides what is evaluated next and what is learnt from it.
+
+``ask`` draws coordinates and lays out the evaluations of a step; ``tell`` turns the values into a
+move. How the evaluations are made (in this process, by workers, by a person) is someone else's
+business. Loops that cannot afford an object per step (:mod:`scgd.explore`) work on the same buffers
+with the same arithmetic, bit for bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import OptimizeResult
+
+from scgd import random
+from scgd.estimators import BASE, Probes
+from scgd.policies import Policy
+from scgd.problem import Problem, Sample, Sampling, count
+from scgd.recipes import Recipe, as_recipe
+from scgd.result import History, Status, mean_and_error
+from scgd.sampler import CoordinateSampler
+from scgd.scale import ScaleSearch
+from scgd.schedules import InverseTime, Linear, Schedule, SqrtOf
+from scgd.steps import apply_block, make_slots
+from scgd.typing import Floats, Ints
+
+__all__ = ["Optimizer"]
+
+CHUNK = 512
+"""Steps whose schedules and rows are computed at a time."""
+
+
+class Optimizer:
+    """Minimise by ask and tell.
+
+    Parameters
+    ----------
+    x0
+        Where to start.
+    recipe
+        A :class:`~scgd.recipes.Recipe` or the name of one.
+    sample
+        ``n``: each step draws ``batch_size`` of n rows; a callable: each step draws
+        ``xi = sample(rng)``; ``None``: the noise, if any, is nobody's to control.
+    bounds
+        ``scipy.optimize.Bounds`` or pairs (low, high).
+    max_evals
+        Hard budget of evaluations; schedules that decay over the run need it.
+    scale
+        Typical size of each coordinate (a number or one per coordinate).
+    seed
+        One seed, one trajectory.
+    on_nonfinite
+        ``"raise"`` a FloatingPointError when a value is NaN or infinite, or ``"skip"`` that step.
+
+    Examples
+    --------
+    >>> opt = Optimizer(np.ones(3), "musketeer", max_evals=2000, seed=1)
+    >>> while not opt.done:
+    ...     probes = opt.ask()
+    ...     opt.tell(probes.ids, [float(x @ x) for x in probes.points()])
+    >>> bool(opt.result().fun < 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        x0: Any,
+        recipe: str | Recipe = "auto",
+        *,
+        sample: Sample = None,
+        batch_size: int = 1,
+        bounds: Any = None,
+        max_evals: int | None = None,
+        scale: Any = None,
+        seed: int | np.random.SeedSequence | None = None,
+        on_nonfinite: str = "raise",
+    ) -> None:
+        self.problem = Problem.check(x0, bounds, scale)
+        self.recipe = as_recipe(recipe)
+        if on_nonfinite not in ("raise", "skip"):
+            raise ValueError(f"on_nonfinite must be 'raise' or 'skip', got {on_nonfinite!r}")
+        self.on_nonfinite = on_nonfinite
+        self.max_evals = None if max_evals is None else count(max_evals, "max_evals")
+        self._seed(seed)
+        self.sampling = Sampling.check(sample, batch_size, self.sample_key)
+        self.theta: Floats = self.problem.x0.copy()
+        self.view = self.theta.view()
+        self.view.flags.writeable = False
+        self.sampler = CoordinateSampler(
+            self.recipe.policy,
+            self.n_coords,
+            self.stream,
+            self.recipe.block_size,
+            self.recipe.replace,
+        )
+        self._check_importance()
+        self.slots = make_slots(self.recipe.step, self.n_coords)
+        self.hyper = np.array(self.recipe.step.hyper)
+        self.history = History()
+        self.t = 0  # steps taken
+        self.nfev = 0  # evaluations accepted
+        self.n_skipped = 0
+        self.reserve = 0  # evaluations kept back for the caller
+        self.status = Status.RUNNING
+        self.observations: Floats = np.full(self.sampler.n_steps, np.nan)
+        self.last_phase: Floats = np.empty(0)
+        self.leg_start = 0
+        self.chunk_start = -1
+        self.rows: Ints | None = None
+        self.average: Floats = np.zeros((2, self.n_coords if self.recipe.average else 0))
+        self.scouted: Floats | None = None
+        self._pending: Probes | None = None
+        self._values: Any = None
+        self._answered: Any = None
+        self.search = self._start_search()
+        self.set_scale(self.problem.scale)
+
+    # ---- set-up ---------------------------------------------------------------------------------
+
+    def _seed(self, seed: int | np.random.SeedSequence | None) -> None:
+        try:
+            root = (
+                seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+            )
+        except (TypeError, ValueError):
+            raise ValueError(f"seed must be None or a whole number >= 0, got {seed!r}") from None
+        self.entropy = root.entropy
+        # Children by key, not by spawn(), which would count in the caller's sequence.
+        coords, rows, directions, samples = (
+            np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4)
+        )
+        self.stream = random.stream(coords)
+        self.rows_rng = np.random.Generator(np.random.PCG64(rows))
+        self.direction_rng = np.random.Generator(np.random.PCG64(directions))
+        self.sample_key = samples.generate_state(2, np.uint64)
+
+    def _check_importance(self) -> None:
+        weights = self.recipe.importance
+        if isinstance(weights, tuple) and len(weights) != self.n_coords:
+            raise ValueError(
+                f"importance has {len(weights)} weights for {self.n_coords} coordinates; give one each"
+            )
+        self.importance_weights = (
+            None if weights is None or isinstance(weights, str) else np.array(weights)
+        )
+
+    def _start_search(self) -> ScaleSearch | None:
+        """Search for the scale when a relative schedule needs one and nothing tells it."""
+        relative = self.recipe.relative_rate or self.recipe.relative_radius
+        if self.problem.scale is not None or not relative:
+            return None
+        search = ScaleSearch(self.n_coords)
+        affordable = self.max_evals is None or 20 * search.cost <= self.max_evals
+        if not affordable or self.recipe.estimator.n_evals(1) == 1:
+            return None
+        return search
+
+    def set_scale(self, scale: Floats | None) -> None:
+        """Fix the units of relative learning rates and radii."""
+        ones = np.ones(self.n_coords)
+        self.scale = ones if scale is None else scale
+        self.rate_scale = self.scale if self.recipe.relative_rate else ones
+        self.radius_scale = self.scale if self.recipe.relative_radius else ones
+        self.uniform_scale = bool(np.all(self.scale == self.scale[0]))
+        if self.chunk_start >= 0:
+            self._evaluate_schedules()
+
+    @property
+    def n_coords(self) -> int:
+        """The dimension of the problem."""
+        return self.problem.x0.size
+
+    @property
+    def policy(self) -> Policy:
+        """How coordinates are drawn."""
+        return self.recipe.policy
+
+    @property
+    def step_cost(self) -> int:
+        """Evaluations of one step, the scouting gradient included."""
+        cost = self.recipe.estimator.n_evals(self.sampler.block_size)
+        if self.policy.needs_gradient:
+            cost += self.recipe.estimator.n_evals(self.n_coords)
+        return cost
+
+    @property
+    def remaining(self) -> float:
+        """Evaluations left in the budget."""
+        return float("inf") if self.max_evals is None else self.max_evals - self.nfev - self.reserve
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget does not pay for another step."""
+        if self._pending is not None:
+            return False
+        return self.remaining < (self.search.n_points if self.search else self._next_cost())
+
+    def _next_cost(self) -> int:
+        scouted = self.scouted is not None
+        return self.recipe.estimator.n_evals(self.sampler.block_size) if scouted else self.step_cost
+
+    # ---- schedules and samples, a chunk of steps at a time ---------------------------------------
+
+    def prepare(self) -> int:
+        """Make rates, radii and rows cover step ``t``; return its place in the chunk."""
+        start = self.t - self.t % CHUNK
+        if start != self.chunk_start:
+            self.chunk_start = start
+            self.rows = self.sampling.rows(CHUNK, self.rows_rng)
+            self._evaluate_schedules()
+        return self.t - start
+
+    def _evaluate_schedules(self) -> None:
+        steps = np.arange(self.chunk_start + 1, self.chunk_start + 1 + CHUNK)
+        self.rates = self._values_of(self.recipe.learning_rate, steps, "learning_rate")
+        self.radii = self._values_of(self.recipe.radius, steps, "radius")
+        # Where all coordinates share a scale, step sizes are slices of these lists.
+        self.common = (
+            (self.rates * self.rate_scale[0]).tolist(),
+            (self.radii * self.radius_scale[0]).tolist(),
+        )
+
+    def _values_of(self, schedule: Schedule, steps: Ints, name: str) -> Floats:
+        indices = steps
+        if getattr(innermost(schedule), "per", "step") == "pass":
+            indices = steps * self.sampler.block_size // self.n_coords
+        values = np.asarray(self.resolved(schedule)(indices), np.float64)
+        values = np.broadcast_to(values, steps.shape)
+        if not np.all(np.isfinite(values)) or np.any(values < 0):
+            bad = values[~(np.isfinite(values) & (values >= 0))][0]
+            raise ValueError(f"{name} must be finite and not negative, got {bad} from {schedule!r}")
+        return np.ascontiguousarray(values)
+
+    def step_sizes(
+        self, place: int, coords: Ints, probs: Floats
+    ) -> tuple[list[float], list[float]]:
+        """Return step sizes and radii of consecutive single-coordinate steps."""
+        steps = slice(place, place + len(coords))
+        if self.uniform_scale and self.recipe.importance is None:
+            return self.common[0][steps], self.common[1][steps]
+        rates = self.rates[steps] * self.rate_scale[coords]
+        factors = self.importance(coords, probs)
+        if factors is not None:
+            rates = rates * factors
+        return rates.tolist(), (self.radii[steps] * self.radius_scale[coords]).tolist()
+
+    def sample_at(self, place: int) -> Any:
+        """Return the sample of the step at this place of the chunk, for the user's function."""
+        if self.rows is None:
+            return self.sampling.xi(self.chunk_start + place)
+        return self.rows[place]
+
+    def resolved(self, schedule: Schedule) -> Schedule:
+        """Fill in the budget of a schedule that decays over the run.
+
+        Without a budget a linear decay becomes an inverse square root in passes.
+        """
+        if isinstance(schedule, SqrtOf):
+            return SqrtOf(self.resolved(schedule.schedule))
+        if not isinstance(schedule, Linear) or schedule.total is not None:
+            return schedule
+        if self.max_evals is None:
+            passes = InverseTime(schedule.scale * np.sqrt(10.0), 10.0, 0.5)
+            return lambda t: passes(np.asarray(t) * self.sampler.block_size / self.n_coords)
+        total = max(self.leg_start + 1, self.max_evals // self.step_cost)
+        return replace(schedule, start=self.leg_start, total=total)
+
+    def extend(self, max_evals: int | None) -> None:
+        """Go on with a larger budget: schedules that decay over it start a new leg here."""
+        self.max_evals = None if max_evals is None else count(max_evals, "max_evals")
+        self.leg_start = self.t
+        self.status = Status.RUNNING
+        if self.chunk_start >= 0:
+            self._evaluate_schedules()
+
+    # ---- ask ------------------------------------------------------------------------------------
+
+    def ask(self) -> Probes:
+        """Return the evaluations to make next; the same ones until all are told."""
+        if self._pending is None:
+            if self.done:
+                raise RuntimeError(
+                    f"the budget of {self.max_evals} evaluations is used up; call extend() to go on"
+                )
+            probes = self._next_probes()
+            probes.ids = np.arange(self.nfev, self.nfev + len(probes))
+            self._pending = probes
+            self._values = [None] * len(probes)
+            self._answered = np.zeros(len(probes), bool)
+        return self._pending
+
+    def _next_probes(self) -> Probes:
+        place = self.prepare()
+        self._generators = self._generator_states()
+        if self.search is not None:
+            probes = self.search.probe(self.view, self.problem, self.direction_rng)
+            return self._with_sample(probes, purpose=1000 + self.search.n_asked)
+        if self.policy.needs_gradient and self.scouted is None:
+            probes = self._probe(np.arange(self.n_coords), place)
+            return self._with_sample(probes, purpose=1)
+        coords, _ = self.sampler.block(self.scouted)
+        return self._with_sample(self._probe(coords, place), purpose=0)
+
+    def _probe(self, coords: Ints, place: int) -> Probes:
+        radii = self.radii[place] * self.radius_scale[coords]
+        estimator, problem = self.recipe.estimator, self.problem
+        return estimator.probe(
+            self.view, coords, radii, problem.lower, problem.upper, self.direction_rng
+        )
+
+    def _with_sample(self, probes: Probes, purpose: int) -> Probes:
+        """Give the probes their sample: the step's own, or one of its own for other purposes."""
+        if self.rows is None:
+            probes.xi = self.sampling.xi(self.t, purpose)
+        elif purpose == 0:
+            probes.rows = self.rows[self.t - self.chunk_start]
+        else:
+            probes.rows = self.sampling.rows(1, self.rows_rng)[0]  # type: ignore[index]
+        return probes
+
+    def here(self, i: int) -> Probes:
+        """Return one evaluation at the current point with a sample of its own, the i-th of such."""
+        nothing = np.empty(0, np.int64)
+        probes = Probes(
+            self.view, nothing, np.empty(0), np.array([BASE]), np.array([np.nan]), np.zeros(1)
+        )
+        return self._with_sample(probes, purpose=3 + i)
+
+    # ---- tell -----------------------------------------------------------------------------------
+
+    def tell(self, ids: Any, values: Any) -> None:
+        """Hand in values of evaluations, in any order and in parts; the last one makes the move."""
+        probes = self._pending
+        if probes is None:
+            raise RuntimeError("nothing was asked; call ask() before tell()")
+        places = np.atleast_1d(np.asarray(ids)) - probes.ids[0]
+        if len(places) != len(values):
+            raise ValueError(f"tell got {len(places)} ids and {len(values)} values; give one each")
+        for place, value in zip(places.tolist(), values, strict=True):
+            if not 0 <= place < len(probes):
+                raise ValueError(f"id {place + probes.ids[0]} was not asked or is already used")
+            self._values[place] = value
+            self._answered[place] = True
+        if self._answered.all():
+            self._finish(probes)
+
+    def _finish(self, probes: Probes) -> None:
+        values: Any = self._values
+        if probes.kind == "values":
+            values = np.array([as_scalar(v) for v in values])
+        if not self._check_finite(probes, values):
+            values = None
+        self._pending = None
+        self.nfev += len(probes)
+        if self.search is not None:
+            self._learn_scale(values)
+        elif self.policy.needs_gradient and self.scouted is None:
+            zero = np.zeros(self.n_coords)
+            self.scouted = (
+                zero if values is None else self.recipe.estimator.gradient(probes, values)[0]
+            )
+        else:
+            self._move(probes, values)
+
+    def _check_finite(self, probes: Probes, values: Any) -> bool:
+        finite = [bool(np.all(np.isfinite(v))) for v in values]
+        if all(finite):
+            return True
+        j = finite.index(False)
+        if self.on_nonfinite == "raise":
+            self._values[j], self._answered[j] = None, False
+            raise self.nonfinite_error(values[j], int(probes.ids[j]), probes.point(j))
+        self.n_skipped += 1
+        return False
+
+    def nonfinite_error(self, value: Any, evaluation: int, x: Floats) -> FloatingPointError:
+        """Return the error for a NaN or infinite value, with where it happened."""
+        return FloatingPointError(
+            f"fun returned {value} at evaluation {evaluation}, x = {np.array2string(x, threshold=8)}; "
+            "mend fun, or pass on_nonfinite='skip' to skip such steps"
+        )
+
+    def _learn_scale(self, values: Floats | None) -> None:
+        assert self.search is not None
+        self.search.learn(values)
+        if self.search.finished:
+            self.set_scale(np.full(self.n_coords, self.search.scale))
+            self.search = None
+
+    def _move(self, probes: Probes, values: Floats | None) -> None:
+        """Move the drawn coordinates and remember what was seen."""
+        coords, sampler = probes.support, self.sampler
+        if values is None:
+            grads, seen = np.zeros(len(coords)), np.nan
+        else:
+            grads, seen = self.recipe.estimator.gradient(probes, values)
+            rates = self.rates[self.t - self.chunk_start] * self.rate_scale[coords]
+            probs = sampler.probs[sampler.position : sampler.position + len(coords)]
+            factors = self.importance(coords, probs)
+            self._account_average(coords)
+            apply_block(
+                self.recipe.step.code,
+                coords,
+                grads,
+                rates if factors is None else rates * factors,
+                self.hyper,
+                self.slots,
+                self.theta,
+                self.problem.lower,
+                self.problem.upper,
+            )
+        self.observations[sampler.position // sampler.block_size] = seen
+        self.t += 1
+        self.scouted = None
+        if sampler.record(grads):
+            self.end_phase()
+
+    def importance(self, coords: Ints, probs: Floats) -> Floats | None:
+        """Return the factors on the step sizes of drawn coordinates."""
+        kind = self.recipe.importance
+        if kind is None:
+            return None
+        if kind == "inverse":
+            return 1.0 / (self.sampler.block_size * probs)
+        if kind == "relative":
+            return 1.0 / (self.n_coords * probs)
+        assert self.importance_weights is not None
+        return np.asarray(self.importance_weights[coords])
+
+    def _account_average(self, coords: Ints) -> None:
+        """Add to the sum of iterates what stood still since the coordinates were last touched."""
+        if self.recipe.average:
+            total, since = self.average
+            total[coords] += self.theta[coords] * (self.t - since[coords])
+            since[coords] = self.t
+
+    def end_phase(self) -> None:
+        """Close the books of a phase: its observations become an entry of the history."""
+        self.last_phase = self.observations.copy()
+        seen = self.last_phase.tolist()
+        total = sum(seen)
+        if total != total:  # a skipped step leaves a NaN
+            seen = [value for value in seen if value == value]
+            total = sum(seen)
+        if seen:
+            self.history.append(self.nfev, total / len(seen))
+
+    # ---- results and state ----------------------------------------------------------------------
+
+    @property
+    def x(self) -> Floats:
+        """The recommended point: the last iterate, or the average of all where the recipe says so."""
+        if not self.recipe.average or self.t == 0:
+            return self.theta.copy()
+        total, since = self.average
+        return np.asarray((total + self.theta * (self.t - since)) / self.t)
+
+    def result(self) -> OptimizeResult:
+        """Return the result so far.
+
+        ``x`` is the recommended point, not the luckiest observation; ``fun`` the mean of the last
+        phase's observations near it and ``fun_error`` its standard error.
+        """
+        seen = self.last_phase if self.last_phase.size else self.observations
+        fun, error = mean_and_error(seen)
+        status = self.status
+        if status is Status.RUNNING and self.done:
+            status = Status.BUDGET if self.t else Status.TOO_SMALL
+        return OptimizeResult(
+            x=self.x,
+            fun=fun,
+            fun_error=error,
+            nfev=self.nfev,
+            nit=self.t,
+            n_skipped=self.n_skipped,
+            success=status in (Status.TARGET, Status.BUDGET, Status.TIME, Status.CALLBACK),
+            status=int(status),
+            message=status.message,
+            weights=self.sampler.weights(),
+            history=self.history.arrays(),
+            scale=self.scale.copy(),
+            recipe=self.recipe,
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything in the run as nested dicts of arrays and plain values.
+
+        Evaluations that were asked and not yet all told are not part of it: they are asked again.
+        """
+        return {
+            "theta": self.theta.copy(),
+            "t": self.t,
+            "nfev": self.nfev,
+            "n_skipped": self.n_skipped,
+            "leg_start": self.leg_start,
+            "reserve": self.reserve,
+            "max_evals": self.max_evals,
+            "status": int(self.status),
+            "scale": self.scale.copy(),
+            "slots": self.slots.copy(),
+            "average": self.average.copy(),
+            "observations": self.observations.copy(),
+            "last_phase": self.last_phase.copy(),
+            "chunk_start": self.chunk_start,
+            "rows": None if self.rows is None else self.rows.copy(),
+            "scouted": None if self.scouted is None else self.scouted.copy(),
+            "sampler": self.sampler.state_dict(),
+            "history": self.history.state_dict(),
+            "search": None if self.search is None else self.search.state_dict(),
+            "sample_key": self.sample_key.copy(),
+            "entropy": str(self.entropy),
+            **(self._generator_states() if self._pending is None else self._generators),
+        }
+
+    def _generator_states(self) -> dict[str, Any]:
+        """Return the generators' states, kept at every ask so that it can be asked again."""
+        return {
+            "rows_rng": self.rows_rng.bit_generator.state,
+            "direction_rng": self.direction_rng.bit_generator.state,
+            "choice": self.stream.copy() if self.policy.needs_gradient else None,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up a run where ``state_dict`` left it."""
+        self._pending = None
+        for name in ("theta", "slots", "average", "observations", "sample_key"):
+            getattr(self, name)[...] = state[name]
+        for name in ("t", "nfev", "n_skipped", "leg_start", "reserve"):
+            setattr(self, name, int(state[name]))
+        self.max_evals = state["max_evals"]
+        self.status = Status(int(state["status"]))
+        self.last_phase = state["last_phase"].copy()
+        self.rows = None if state["rows"] is None else state["rows"].copy()
+        self.scouted = None if state["scouted"] is None else state["scouted"].copy()
+        self.sampler.load_state_dict(state["sampler"])
+        self.history.load_state_dict(state["history"])
+        self.rows_rng.bit_generator.state = state["rows_rng"]
+        self.direction_rng.bit_generator.state = state["direction_rng"]
+        if state["choice"] is not None:
+            self.stream[...] = state["choice"]
+        self.entropy = int(state["entropy"])
+        self.search = None
+        if state["search"] is not None:
+            self.search = ScaleSearch(self.n_coords)
+            self.search.load_state_dict(state["search"])
+        self.chunk_start = int(state["chunk_start"])
+        self.set_scale(state["scale"].copy())
+
+
+def innermost(schedule: Schedule) -> Schedule:
+    """Return the schedule whose index is what another one's is."""
+    return innermost(schedule.schedule) if isinstance(schedule, SqrtOf) else schedule
+
+
+def as_scalar(value: Any) -> float:
+    """Return a value of the user's function as a float, or say what it should have been."""
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return float(value)
+    array = np.asarray(value)
+    if array.ndim == 0 and array.dtype.kind in "fiu":
+        return float(array)
+    raise TypeError(
+        f"fun must return one real number, got {type(value).__name__} of shape {array.shape}; "
+        "return float(...) of it"
+    )

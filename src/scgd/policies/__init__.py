@@ -1,0 +1,30 @@
+"""Coordinate policies: who moves next."""
+
+from scgd.policies.base import LawPolicy, Policy
+from scgd.policies.fixed import FixedWeights, coordinate_smoothness
+from scgd.policies.full import Full
+from scgd.policies.greedy import GaussSouthwell, GradientWeights
+from scgd.policies.musketeer import Musketeer
+from scgd.policies.uniform import Uniform
+
+__all__ = [
+    "POLICIES",
+    "FixedWeights",
+    "Full",
+    "GaussSouthwell",
+    "GradientWeights",
+    "LawPolicy",
+    "Musketeer",
+    "Policy",
+    "Uniform",
+    "coordinate_smoothness",
+]
+
+POLICIES: dict[str, type] = {
+    "uniform": Uniform,
+    "musketeer": Musketeer,
+    "fixed-weights": FixedWeights,
+    "gauss-southwell": GaussSouthwell,
+    "gradient-weights": GradientWeights,
+    "full": Full,
+}

@@ -1,0 +1,160 @@
+"""What a run knows about the problem before the first evaluation: x0, bounds, scale, samples, seed.
+
+Everything a user may get wrong about these is checked here, once, with an error that names the
+argument, the value and the remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scgd.typing import Floats, Ints
+
+__all__ = ["Problem", "Sampling", "check_start", "count"]
+
+Sample = int | Callable[[np.random.Generator], Any] | None
+
+
+def count(value: Any, name: str) -> int:
+    """Return a positive whole number, or say what is wrong with it."""
+    whole = isinstance(value, int | np.integer) or (
+        isinstance(value, float) and value == int(value)
+    )
+    if isinstance(value, bool) or not whole or value < 1:
+        raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+    return int(value)
+
+
+def check_start(x0: Any) -> Floats:
+    """Return a fresh float64 copy of x0."""
+    try:
+        theta = np.array(x0, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"x0 must be an array of real numbers, got {type(x0).__name__}") from None
+    if np.iscomplexobj(x0):
+        raise TypeError("x0 must be real, got complex numbers")
+    if theta.ndim != 1 or theta.size == 0:
+        raise ValueError(f"x0 must be a non-empty 1-d array, got shape {theta.shape}")
+    if not np.all(np.isfinite(theta)):
+        k = int(np.flatnonzero(~np.isfinite(theta))[0])
+        raise ValueError(f"x0 must be finite, got x0[{k}] = {theta[k]}")
+    return theta
+
+
+def check_bounds(bounds: Any, x0: Floats) -> tuple[Floats, Floats]:
+    """Return lower and upper bounds as arrays, both empty when there are none."""
+    if bounds is None:
+        return np.empty(0), np.empty(0)
+    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
+        lower, upper = bounds.lb, bounds.ub
+    else:
+        pairs = np.array(
+            [[np.nan if b is None else b for b in pair] for pair in bounds], np.float64
+        )
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) not in (1, len(x0)):
+            raise ValueError(
+                f"bounds must be scipy.optimize.Bounds or {len(x0)} pairs (low, high), "
+                f"got shape {pairs.shape}"
+            )
+        lower = np.where(np.isnan(pairs[:, 0]), -np.inf, pairs[:, 0])
+        upper = np.where(np.isnan(pairs[:, 1]), np.inf, pairs[:, 1])
+    lower = np.broadcast_to(np.asarray(lower, np.float64), x0.shape).copy()
+    upper = np.broadcast_to(np.asarray(upper, np.float64), x0.shape).copy()
+    if np.any(crossed := ~(lower <= upper)):
+        k = int(np.flatnonzero(crossed)[0])
+        raise ValueError(f"bounds cross at coordinate {k}: low {lower[k]} > high {upper[k]}")
+    if np.any(outside := (x0 < lower) | (x0 > upper)):
+        k = int(np.flatnonzero(outside)[0])
+        raise ValueError(
+            f"x0[{k}] = {x0[k]} lies outside its bounds [{lower[k]}, {upper[k]}]; move x0 inside"
+        )
+    return lower, upper
+
+
+def check_scale(scale: Any, n_coords: int) -> Floats:
+    """Return one positive number per coordinate."""
+    values = np.asarray(scale, np.float64)
+    if values.shape not in ((), (n_coords,)):
+        raise ValueError(f"scale must be a number or {n_coords} numbers, got shape {values.shape}")
+    if not np.all(np.isfinite(values)) or np.any(values <= 0):
+        raise ValueError(f"scale must be positive and finite, got {scale!r}")
+    return np.broadcast_to(values, (n_coords,)).copy()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The checked arguments that describe a problem.
+
+    ``scale`` is ``None`` when nothing tells the typical size of a coordinate and a short search has
+    to find it: it comes from the argument, else from the bounds, else from x0.
+    """
+
+    x0: Floats
+    lower: Floats
+    upper: Floats
+    scale: Floats | None
+
+    @classmethod
+    def check(cls, x0: Any, bounds: Any = None, scale: Any = None) -> Problem:
+        """Check the arguments and derive the scale from them where they tell it."""
+        theta = check_start(x0)
+        lower, upper = check_bounds(bounds, theta)
+        if scale is not None:
+            return cls(theta, lower, upper, check_scale(scale, theta.size))
+        return cls(theta, lower, upper, derived_scale(theta, lower, upper))
+
+
+def derived_scale(x0: Floats, lower: Floats, upper: Floats) -> Floats | None:
+    """Return a quarter of each bounded range, else the size of x0, else None."""
+    size = float(np.sqrt(np.mean(x0**2)))
+    if lower.size:
+        width = upper - lower
+        known = np.isfinite(width) & (width > 0)
+        if known.any():
+            rest = size if size > 0 else float(np.mean(width[known]) / 4)
+            return np.where(known, width / 4, rest)
+    return np.full(x0.size, size) if size > 0 else None
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Where the sample xi of each step comes from.
+
+    A row sampler (``sample=n``) draws row numbers; a callable is given a generator that is a
+    function of the run's key and the step alone, so xi can be made wherever the evaluation runs,
+    and a repeated evaluation sees the same xi.
+    """
+
+    sample: Sample
+    batch_size: int
+    key: Ints
+
+    @classmethod
+    def check(cls, sample: Any, batch_size: Any, key: Ints) -> Sampling:
+        """Check the arguments."""
+        size = count(batch_size, "batch_size")
+        if sample is None or callable(sample):
+            return cls(sample, size, key)
+        return cls(count(sample, "sample"), size, key)
+
+    @property
+    def controlled(self) -> bool:
+        """Whether the sample can be held fixed between evaluations."""
+        return self.sample is not None
+
+    def rows(self, n_steps: int, rng: np.random.Generator) -> Ints | None:
+        """Draw the rows of the next steps, one line per step; None without a row sampler."""
+        if not isinstance(self.sample, int):
+            return None
+        return rng.integers(0, self.sample, (n_steps, self.batch_size))
+
+    def xi(self, step: int, purpose: int = 0) -> Any:
+        """Make the sample of a step (``purpose`` tells a scouting sample from the step's own)."""
+        if not callable(self.sample):
+            return None
+        bits = np.random.Philox(key=self.key, counter=[0, 0, purpose, step])
+        return self.sample(np.random.Generator(bits))

@@ -1,0 +1,166 @@
+"""Recipes: a method is a bundle of policy, estimator, step rule, schedules and block size.
+
+``method="musketeer"`` names a row of :data:`RECIPES`; keywords of :func:`scgd.minimize` replace its
+parts; ``result.recipe`` prints what ran. The rows need no tuning: their learning rates and radii are
+relative, in units of the typical ``scale`` of each coordinate, and their step rules divide by the
+size of the gradients, so multiplying f or rescaling x changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from scgd.estimators import (
+    ESTIMATORS,
+    SPSA,
+    CentralDifference,
+    Estimator,
+    FirstOrder,
+    GaussianSmoothing,
+    SphereSmoothing,
+)
+from scgd.policies import POLICIES, Full, Musketeer, Policy, Uniform
+from scgd.schedules import Linear, Schedule, as_schedule
+from scgd.steps import RMS, SGD, STEPS, Adam, StepRule
+from scgd.typing import Array
+
+__all__ = ["RECIPES", "Recipe", "as_recipe", "pick"]
+
+Importance = str | tuple[float, ...] | None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that defines a method, as one frozen, printable value.
+
+    Parameters
+    ----------
+    name
+        What it is called in tables.
+    policy, estimator, step
+        How coordinates are drawn, how partial derivatives are estimated, how they become moves.
+    learning_rate, radius
+        Schedules of the step number t = 1, 2, ... (or of passes, where the schedule says so).
+    relative_rate, relative_radius
+        Whether those are multiples of the problem's ``scale`` or absolute numbers.
+    block_size, replace
+        Coordinates per step, and whether a block may hold one twice (then its moves add up).
+    importance
+        Factor on the step: ``None``; ``"inverse"`` (:math:`1/d_k`, divided by the block size, so
+        that steps average to the gradient); ``"relative"`` (:math:`1/(p\\,d_k)`); or one weight per
+        coordinate (the paper's :math:`W_t`).
+    average
+        Recommend the average of the iterates instead of the last one.
+
+    Examples
+    --------
+    >>> RECIPES["uniform"].override(learning_rate=0.1).step
+    SGD()
+    """
+
+    name: str
+    policy: Policy = field(default_factory=Musketeer)
+    estimator: Estimator = field(default_factory=CentralDifference)
+    step: StepRule = field(default_factory=RMS)
+    learning_rate: Schedule = field(default_factory=lambda: Linear(0.1))
+    radius: Schedule = field(default_factory=lambda: Linear(0.1, end=1e-3))
+    relative_rate: bool = True
+    relative_radius: bool = True
+    block_size: int = 1
+    replace: bool = True
+    importance: Importance = None
+    average: bool = False
+
+    def override(self, **parts: Any) -> Recipe:
+        """Return a copy with some parts replaced, by object, name or number; ``None`` keeps a part.
+
+        A given ``learning_rate`` or ``radius`` is absolute, and a given learning rate without a step
+        rule means the paper's plain step, :class:`~scgd.steps.SGD`.
+        """
+        given = {name: value for name, value in parts.items() if value is not None}
+        known = {f.name for f in fields(self)}
+        if unknown := sorted(set(given) - known):
+            raise TypeError(f"a recipe has no part {unknown[0]!r}; its parts are {sorted(known)}")
+        for name, registry in (("policy", POLICIES), ("estimator", ESTIMATORS), ("step", STEPS)):
+            if name in given:
+                given[name] = pick(given[name], registry, name)
+        if "learning_rate" in given:
+            given["learning_rate"] = as_schedule(given["learning_rate"], "learning_rate")
+            given.setdefault("relative_rate", False)
+            given.setdefault("step", SGD())
+        if "radius" in given:
+            given["radius"] = as_schedule(given["radius"], "radius")
+            given.setdefault("relative_radius", False)
+        if "block_size" in given:
+            given["block_size"] = check_block_size(given["block_size"])
+        if "importance" in given:
+            given["importance"] = check_importance(given["importance"])
+        return replace(self, **given)
+
+    def first_order(self) -> Recipe:
+        """Return the recipe with exact partial derivatives instead of differences."""
+        return replace(self, estimator=FirstOrder())
+
+
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe("auto"),
+        Recipe("musketeer"),
+        Recipe("uniform", policy=Uniform()),
+        Recipe("full", policy=Full()),
+        Recipe("sphere", Full(), SphereSmoothing(), Adam(), Linear(0.03)),
+        Recipe("gaussian", Full(), GaussianSmoothing(), Adam(), Linear(0.03)),
+        Recipe("spsa", Full(), SPSA(), Adam(), Linear(0.03)),
+    )
+}
+
+
+def as_recipe(method: str | Recipe) -> Recipe:
+    """Look up a recipe by name, or return it as it is."""
+    if isinstance(method, Recipe):
+        return method
+    if not isinstance(method, str) or method not in RECIPES:
+        raise ValueError(f"method must be a Recipe or one of {sorted(RECIPES)}, got {method!r}")
+    return RECIPES[method]
+
+
+def pick(value: Any, registry: dict[str, type], name: str) -> Any:
+    """Return a registered class's default object for a name; leave objects as they are."""
+    if not isinstance(value, str):
+        if isinstance(value, type):
+            raise TypeError(f"{name} must be an object or a name, got the class {value.__name__}")
+        return value
+    if value not in registry:
+        raise ValueError(f"{name} must be an object or one of {sorted(registry)}, got {value!r}")
+    try:
+        return registry[value]()
+    except TypeError:
+        raise ValueError(
+            f"{name}={value!r} needs arguments; pass {registry[value].__name__}(...)"
+        ) from None
+
+
+def check_block_size(value: Any) -> int:
+    """Return a positive whole number."""
+    if isinstance(value, bool) or int(value) != value or value < 1:
+        raise ValueError(f"block_size must be a whole number >= 1, got {value!r}")
+    return int(value)
+
+
+def check_importance(value: str | Sequence[float] | Array) -> Importance:
+    """Return a known name or a tuple of positive weights."""
+    if isinstance(value, str):
+        if value not in ("inverse", "relative"):
+            raise ValueError(
+                f"importance must be None, 'inverse', 'relative' or weights, got {value!r}"
+            )
+        return value
+    weights = np.asarray(value, np.float64)
+    if weights.ndim != 1 or not np.all(np.isfinite(weights)) or np.any(weights <= 0):
+        raise ValueError("importance weights must be positive and finite, one per coordinate")
+    return tuple(weights.tolist())
