@@ -1,5 +1,6 @@
 """Stochastic gradient descent with coordinate sampling."""
 
+from scgd.checkpoint import Checkpoint, CheckpointError
 from scgd.estimators import (
     ESTIMATORS,
     SPSA,
@@ -9,7 +10,6 @@ from scgd.estimators import (
     GaussianSmoothing,
     SphereSmoothing,
 )
-from scgd.checkpoint import Checkpoint, CheckpointError
 from scgd.minimize import minimize
 from scgd.optimizer import Optimizer
 from scgd.policies import (
@@ -25,5 +25,40 @@ from scgd.policies import (
 from scgd.recipes import RECIPES, Recipe
 from scgd.schedules import SCHEDULES, Constant, InverseLog, InverseTime, Linear, SqrtOf
 from scgd.steps import RMS, SGD, STEPS, Adam, Momentum
+
+__all__ = [
+    "ESTIMATORS",
+    "POLICIES",
+    "RECIPES",
+    "RMS",
+    "SCHEDULES",
+    "SGD",
+    "SPSA",
+    "STEPS",
+    "Adam",
+    "CentralDifference",
+    "Checkpoint",
+    "CheckpointError",
+    "Constant",
+    "FirstOrder",
+    "FixedWeights",
+    "ForwardDifference",
+    "Full",
+    "GaussSouthwell",
+    "GaussianSmoothing",
+    "GradientWeights",
+    "InverseLog",
+    "InverseTime",
+    "Linear",
+    "Momentum",
+    "Musketeer",
+    "Optimizer",
+    "Recipe",
+    "SphereSmoothing",
+    "SqrtOf",
+    "Uniform",
+    "coordinate_smoothness",
+    "minimize",
+]
 
 __version__ = "0.1.0"

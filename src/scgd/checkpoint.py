@@ -22,6 +22,15 @@ import numpy as np
 __all__ = ["Checkpoint", "CheckpointError"]
 
 FORMAT = 1
+UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    zipfile.BadZipFile,
+)
 
 
 class CheckpointError(ValueError):
@@ -115,7 +124,8 @@ def write(path: Path, identity: dict[str, Any], state: dict[str, Any]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:
-            np.savez(file, **{"document": np.array(document)}, **arrays)
+            contents: dict[str, Any] = {"document": np.array(document), **arrays}
+            np.savez(file, **contents)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

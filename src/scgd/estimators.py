@@ -280,7 +280,9 @@ class DirectionEstimator:
 
 @dataclass(frozen=True)
 class GaussianSmoothing(DirectionEstimator):
-    r"""Gaussian smoothing, :math:`g = \frac{f(\theta + hU, \xi) - f(\theta, \xi)}{h} U` (Example 1).
+    r"""Gaussian smoothing (Example 1 of the paper).
+
+    .. math:: g = \frac{f(\theta + hU, \xi) - f(\theta, \xi)}{h}\, U
 
     Two evaluations inform all coordinates of the support at once, at the price of a variance that
     grows with their number.
@@ -298,7 +300,9 @@ class GaussianSmoothing(DirectionEstimator):
 
 @dataclass(frozen=True)
 class SphereSmoothing(DirectionEstimator):
-    r"""Smoothing over the unit sphere, :math:`g = p\,\frac{f(\theta + hU, \xi) - f(\theta, \xi)}{h} U`.
+    r"""Smoothing over the unit sphere.
+
+    .. math:: g = p\,\frac{f(\theta + hU, \xi) - f(\theta, \xi)}{h}\, U
 
     Parameters
     ----------
@@ -321,7 +325,9 @@ class SphereSmoothing(DirectionEstimator):
 
 @dataclass(frozen=True)
 class SPSA(DirectionEstimator):
-    r"""Simultaneous perturbation (Spall), :math:`g^{(k)} = \frac{f(\theta + hu) - f(\theta - hu)}{2 h u_k}`.
+    r"""Simultaneous perturbation (Spall, 1992).
+
+    .. math:: g^{(k)} = \frac{f(\theta + hu, \xi) - f(\theta - hu, \xi)}{2 h u_k}
 
     :math:`u` has independent random signs on all coordinates, or on the drawn subset when the policy
     draws one.
@@ -331,7 +337,7 @@ class SPSA(DirectionEstimator):
 
     def direction(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw random signs."""
-        return rng.integers(0, 2, n) * 2.0 - 1.0
+        return np.asarray(rng.integers(0, 2, n) * 2.0 - 1.0, np.float64)
 
     def _spread(self, moved: Floats, change: float, probes: Probes) -> Floats:
         return quotient(np.full(len(moved), change), moved)

@@ -78,21 +78,18 @@ class Explorer:
 
     def run(self, n_steps: int, *, stop_at_phase: bool) -> None:
         """Run so many steps, or to the end of the phase if that comes first and is wanted."""
-        while n_steps > 0 and self.opt.remaining >= 2:
-            place, n, room = self._next_part(n_steps)
-            self._run_part(place, min(n, room))
-            n_steps -= min(n, room)
-            if stop_at_phase and n >= room:
+        opt, sampler, left = self.opt, self.opt.sampler, self._affordable(n_steps)
+        while left > 0:
+            place, room = opt.prepare(), sampler.n_draws - sampler.position
+            n = min(left, CHUNK - place, room)
+            self._run_part(place, n)
+            left -= n
+            if stop_at_phase and n == room:
                 return
 
-    def _next_part(self, n_steps: int) -> tuple[int, int, int]:
-        """Return the place in the chunk, the steps that chunk and budget allow, and the phase."""
-        opt = self.opt
-        place = opt.prepare()
-        n = min(n_steps, CHUNK - place)
-        if opt.max_evals is not None:
-            n = min(n, int(opt.remaining) // 2)
-        return place, n, opt.sampler.n_draws - opt.sampler.position
+    def _affordable(self, n_steps: int) -> int:
+        """Return how many steps the budget pays for, at most ``n_steps``."""
+        return n_steps if self.opt.max_evals is None else min(n_steps, int(self.opt.remaining) // 2)
 
     def _run_part(self, place: int, n: int) -> None:
         """Run ``n`` steps of one phase, in place; leave a consistent state whatever happens."""
@@ -118,13 +115,13 @@ class Explorer:
                         down, up = sides(central, entry, h, self.lower[k], self.upper[k])
                 x[k] = down
                 low = call(view)
+                if low.__class__ is not float:
+                    low = as_scalar(low)
                 x[k] = up
                 high = call(view)
-                change = high - low
-                if change.__class__ is not float:
-                    low, high = as_scalar(low), as_scalar(high)
-                    change = high - low
-                width = up - down
+                if high.__class__ is not float:
+                    high = as_scalar(high)
+                change, width = high - low, up - down
                 grad = change / width if width else change * 0.0
                 if grad - grad == 0.0:
                     entry -= kernel(k, grad, rate, hyper, slots)
@@ -202,11 +199,13 @@ class CompiledExplorer(Explorer):
 
     def run(self, n_steps: int, *, stop_at_phase: bool) -> None:
         """Run so many steps, or to the end of the phase if that comes first and is wanted."""
-        while n_steps > 0 and self.opt.remaining >= 2:
-            place, n, room = self._next_part(n_steps)
-            self._run_chunk(place, min(n, room) if stop_at_phase else n)
-            n_steps -= n
-            if stop_at_phase and n >= room:
+        opt, sampler, left = self.opt, self.opt.sampler, self._affordable(n_steps)
+        while left > 0:
+            place, room = opt.prepare(), sampler.n_draws - sampler.position
+            n = min(left, CHUNK - place, room if stop_at_phase else CHUNK)
+            self._run_chunk(place, n)
+            left -= n
+            if stop_at_phase and n == room:
                 return
 
     def _run_chunk(self, place: int, n: int) -> None:

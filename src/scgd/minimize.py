@@ -18,7 +18,7 @@ from scgd.estimators import Estimator, FirstOrder
 from scgd.explore import explorer
 from scgd.optimizer import Optimizer, as_scalar
 from scgd.policies import Policy
-from scgd.problem import Sample, count
+from scgd.problem import Sample
 from scgd.progress import Progress
 from scgd.recipes import Recipe, as_recipe
 from scgd.result import Status
@@ -175,7 +175,7 @@ def minimize(
         on_nonfinite=on_nonfinite,
     )
     if isinstance(recipe.estimator, FirstOrder):
-        opt.reserve = MONITOR if max_evals is None else min(MONITOR, opt.max_evals // 10)
+        opt.reserve = MONITOR if opt.max_evals is None else min(MONITOR, opt.max_evals // 10)
     args = args if isinstance(args, tuple) else (args,)
     evaluate = evaluator(workers, fun, jac, args, vectorized)
     saved = Saved(checkpoint, opt, seed)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from scgd.typing import Floats, Ints
+from scgd.typing import Array, Floats, Ints
 
 __all__ = ["Problem", "Sampling", "check_start", "count"]
 
@@ -131,10 +131,10 @@ class Sampling:
 
     sample: Sample
     batch_size: int
-    key: Ints
+    key: Array
 
     @classmethod
-    def check(cls, sample: Any, batch_size: Any, key: Ints) -> Sampling:
+    def check(cls, sample: Any, batch_size: Any, key: Array) -> Sampling:
         """Check the arguments."""
         size = count(batch_size, "batch_size")
         if sample is None or callable(sample):

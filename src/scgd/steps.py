@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -30,7 +30,8 @@ def momentum_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) ->
     """Move along a velocity that forgets."""
     velocity: float = hyper[0] * slots[0][k] + grad
     slots[0][k] = velocity
-    return rate * (grad + hyper[0] * velocity if hyper[1] > 0.0 else velocity)
+    along: float = grad + hyper[0] * velocity if hyper[1] > 0.0 else velocity
+    return rate * along
 
 
 def rms_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
@@ -63,24 +64,24 @@ def adam_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> flo
     return rate * (mean / (1.0 - power1)) / (sqrt(square / (1.0 - power2)) + hyper[2])
 
 
-class StepRule(Protocol):
+class StepRule:
     """A description of an update rule; its memory is the ``slots`` array."""
 
     code: ClassVar[int]
     n_slots: ClassVar[int]
+    kernel: ClassVar[Any]
 
     @property
     def hyper(self) -> tuple[float, ...]:
         """The numbers its kernel reads."""
-
-    @staticmethod
-    def kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
-        """Return what is subtracted from coordinate ``k``."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class SGD:
-    r"""Plain stochastic gradient, :math:`\theta^{(k)} \leftarrow \theta^{(k)} - \gamma_t g^{(k)}` (Eq. 3).
+class SGD(StepRule):
+    r"""Plain stochastic gradient (Eq. 3).
+
+    .. math:: \theta^{(k)} \leftarrow \theta^{(k)} - \gamma_t g^{(k)}
 
     Examples
     --------
@@ -90,8 +91,7 @@ class SGD:
 
     code: ClassVar[int] = 0
     n_slots: ClassVar[int] = 0
-    normalized: ClassVar[bool] = False
-    kernel = staticmethod(sgd_kernel)
+    kernel: ClassVar[Any] = staticmethod(sgd_kernel)
 
     @property
     def hyper(self) -> tuple[float, ...]:
@@ -100,8 +100,10 @@ class SGD:
 
 
 @dataclass(frozen=True)
-class Momentum:
-    r"""Heavy ball on the visited coordinate: :math:`v \leftarrow \beta v + g`, move by :math:`\gamma v`.
+class Momentum(StepRule):
+    r"""Heavy ball on the visited coordinate.
+
+    .. math:: v \leftarrow \beta v + g, \qquad \theta \leftarrow \theta - \gamma v
 
     Examples
     --------
@@ -113,8 +115,7 @@ class Momentum:
     nesterov: bool = False
     code: ClassVar[int] = 1
     n_slots: ClassVar[int] = 1
-    normalized: ClassVar[bool] = False
-    kernel = staticmethod(momentum_kernel)
+    kernel: ClassVar[Any] = staticmethod(momentum_kernel)
 
     def __post_init__(self) -> None:
         check_decay("beta", self.beta)
@@ -126,8 +127,10 @@ class Momentum:
 
 
 @dataclass(frozen=True)
-class RMS:
-    r"""Move by :math:`\gamma\, g / \sqrt{\overline{g^2}}`, the mean taken over the coordinate's visits.
+class RMS(StepRule):
+    r"""Divide by the root mean square of the gradients seen at this coordinate.
+
+    .. math:: \theta \leftarrow \theta - \gamma\, g / \sqrt{\overline{g^2}}
 
     The learning rate is then a length in units of x, whatever the scale of f. The mean is a plain
     average until ``1 / (1 - beta)`` visits and forgets exponentially from there on.
@@ -142,8 +145,7 @@ class RMS:
     epsilon: float = 0.0
     code: ClassVar[int] = 2
     n_slots: ClassVar[int] = 2
-    normalized: ClassVar[bool] = True
-    kernel = staticmethod(rms_kernel)
+    kernel: ClassVar[Any] = staticmethod(rms_kernel)
 
     def __post_init__(self) -> None:
         check_decay("beta", self.beta)
@@ -155,7 +157,7 @@ class RMS:
 
 
 @dataclass(frozen=True)
-class Adam:
+class Adam(StepRule):
     r"""Adam on the visited coordinate, bias-corrected by its own number of visits.
 
     Examples
@@ -169,8 +171,7 @@ class Adam:
     epsilon: float = 0.0
     code: ClassVar[int] = 3
     n_slots: ClassVar[int] = 4
-    normalized: ClassVar[bool] = True
-    kernel = staticmethod(adam_kernel)
+    kernel: ClassVar[Any] = staticmethod(adam_kernel)
 
     def __post_init__(self) -> None:
         check_decay("beta1", self.beta1)
