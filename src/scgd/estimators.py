@@ -1,8 +1,8 @@
 """Gradient estimators: which points to evaluate, and what the values say about the gradient.
 
-An estimator is a pair of functions, ``probe`` (a design of experiment around theta) and ``gradient``
-(what the values mean); everything in between may happen in this process, in another one or on a
-cluster. All evaluations of a step share one sample xi (common random numbers).
+An estimator is a pair of functions, ``probe`` (a design of experiment around theta) and
+``gradient`` (what the values mean); everything in between may happen in this process, in another
+one or on a cluster. All evaluations of a step share one sample xi (common random numbers).
 """
 
 from __future__ import annotations
@@ -329,8 +329,8 @@ class SPSA(DirectionEstimator):
 
     .. math:: g^{(k)} = \frac{f(\theta + hu, \xi) - f(\theta - hu, \xi)}{2 h u_k}
 
-    :math:`u` has independent random signs on all coordinates, or on the drawn subset when the policy
-    draws one.
+    :math:`u` has independent random signs on all coordinates, or on the drawn subset when the
+    policy draws one.
     """
 
     two_sided: ClassVar[bool] = True

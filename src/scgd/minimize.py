@@ -70,8 +70,8 @@ def minimize(
     Parameters
     ----------
     fun
-        ``fun(x, *args)``, or ``fun(x, rows, *args)`` with ``sample=n``, or ``fun(x, xi, *args)`` with
-        ``sample=callable``. ``x`` is a read-only view of a buffer that changes: copy it to keep it.
+        ``fun(x, *args)``, or ``fun(x, rows, *args)`` with ``sample=n``, or ``fun(x, xi, *args)``
+        with ``sample=callable``. ``x`` is a read-only view of a buffer that changes: copy it to keep it.
         A function compiled by ``numba.njit`` runs in one compiled loop.
     x0
         Where to start; never changed.
@@ -87,8 +87,8 @@ def minimize(
         evaluations, and hands them to ``fun`` as an integer array. A callable: every step makes
         ``xi = sample(rng)``. Without it the noise, if any, is nobody's to control.
     policy, estimator, step, learning_rate, radius, block_size, importance
-        Replace parts of the recipe, by name or object; see :class:`~scgd.recipes.Recipe`. A learning
-        rate or radius given here is absolute.
+        Replace parts of the recipe, by name or object; see :class:`~scgd.recipes.Recipe`. A
+        learning rate or radius given here is absolute.
     scale
         Typical size of each coordinate, the unit of a recipe's own learning rate and radius; by
         default from the bounds, x0 or a short search.
@@ -115,8 +115,8 @@ def minimize(
     progress
         Show a live bar.
     checkpoint
-        A file (or :class:`~scgd.checkpoint.Checkpoint`) that is written now and then and at the end.
-        The same call resumes it bit for bit; with a larger ``max_evals`` it goes on, as a new decay
+        A file (or :class:`~scgd.checkpoint.Checkpoint`) that is written now and then and at the
+        end. The same call resumes it bit for bit; with a larger ``max_evals`` it goes on, as a new decay
         leg where a schedule decays over the budget; a finished run is read back at once.
 
     Returns
@@ -141,7 +141,9 @@ def minimize(
 
     Examples
     --------
-    >>> result = minimize(lambda x: float(np.sum((x - 1) ** 2)), np.zeros(5), max_evals=2000, seed=0)
+    >>> def fun(x):
+    ...     return float(np.sum((x - 1) ** 2))
+    >>> result = minimize(fun, np.zeros(5), max_evals=2000, seed=0)
     >>> bool(np.all(abs(result.x - 1) < 0.05))
     True
     """

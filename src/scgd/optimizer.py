@@ -141,7 +141,7 @@ class Optimizer:
         weights = self.recipe.importance
         if isinstance(weights, tuple) and len(weights) != self.n_coords:
             raise ValueError(
-                f"importance has {len(weights)} weights for {self.n_coords} coordinates; give one each"
+                f"importance has {len(weights)} weights for {self.n_coords} coordinates"
             )
         self.importance_weights = (
             None if weights is None or isinstance(weights, str) else np.array(weights)
@@ -379,7 +379,8 @@ class Optimizer:
     def nonfinite_error(self, value: Any, evaluation: int, x: Floats) -> FloatingPointError:
         """Return the error for a NaN or infinite value, with where it happened."""
         return FloatingPointError(
-            f"fun returned {value} at evaluation {evaluation}, x = {np.array2string(x, threshold=8)}; "
+            f"fun returned {value} at evaluation {evaluation}, "
+            f"x = {np.array2string(x, threshold=8)}; "
             "mend fun, or pass on_nonfinite='skip' to skip such steps"
         )
 
@@ -452,7 +453,7 @@ class Optimizer:
 
     @property
     def x(self) -> Floats:
-        """The recommended point: the last iterate, or the average of all where the recipe says so."""
+        """The recommended point: the last iterate, or the average where the recipe says so."""
         if not self.recipe.average or self.t == 0:
             return self.theta.copy()
         total, since = self.average

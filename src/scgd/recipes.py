@@ -1,8 +1,8 @@
 """Recipes: a method is a bundle of policy, estimator, step rule, schedules and block size.
 
-``method="musketeer"`` names a row of :data:`RECIPES`; keywords of :func:`scgd.minimize` replace its
-parts; ``result.recipe`` prints what ran. The rows need no tuning: their learning rates and radii are
-relative, in units of the typical ``scale`` of each coordinate, and their step rules divide by the
+``method="musketeer"`` names a row of :data:`RECIPES`; keywords of :func:`scgd.minimize` replace
+its parts; ``result.recipe`` prints what ran. The rows need no tuning: their learning rates and
+radii are relative, in units of the typical ``scale`` of each coordinate, and their step rules divide by the
 size of the gradients, so multiplying f or rescaling x changes nothing.
 """
 
@@ -35,7 +35,7 @@ Importance = str | tuple[float, ...] | None
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that defines a method, as one frozen, printable value.
+    r"""Everything that defines a method, as one frozen, printable value.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Recipe:
         Coordinates per step, and whether a block may hold one twice (then its moves add up).
     importance
         Factor on the step: ``None``; ``"inverse"`` (:math:`1/d_k`, divided by the block size, so
-        that steps average to the gradient); ``"relative"`` (:math:`1/(p\\,d_k)`); or one weight per
+        that steps average to the gradient); ``"relative"`` (:math:`1/(p\,d_k)`); or one weight per
         coordinate (the paper's :math:`W_t`).
     average
         Recommend the average of the iterates instead of the last one.
@@ -78,8 +78,8 @@ class Recipe:
     def override(self, **parts: Any) -> Recipe:
         """Return a copy with some parts replaced, by object, name or number; ``None`` keeps a part.
 
-        A given ``learning_rate`` or ``radius`` is absolute, and a given learning rate without a step
-        rule means the paper's plain step, :class:`~scgd.steps.SGD`.
+        A given ``learning_rate`` or ``radius`` is absolute, and a given learning rate without a
+        step rule means the paper's plain step, :class:`~scgd.steps.SGD`.
         """
         given = {name: value for name, value in parts.items() if value is not None}
         known = {f.name for f in fields(self)}

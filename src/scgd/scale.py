@@ -22,8 +22,8 @@ class ScaleSearch:
     Along random signs u, slope :math:`g = |f(x + hu) - f(x - hu)| / 2h` and curvature
     :math:`c = |f(x + hu) + f(x - hu) - 2 f(x)| / h^2` give the Newton length g / c, which does not
     change when f is scaled or shifted and follows when x is rescaled. Four rounds let h settle at a
-    tenth of it, four measure. f(x) is taken twice per round with the same sample: if it differs, the
-    noise is nobody's to control, differences of this size mean nothing, and the scale stays 1.
+    tenth of it, four measure. f(x) is taken twice per round with the same sample: if it differs,
+    the noise is nobody's to control, differences of this size mean nothing, and the scale stays 1.
     """
 
     n_points = 4

@@ -45,7 +45,8 @@ def rms_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> floa
     square += weight * (grad * grad - square)
     squares[k] = square
     visits[k] = n
-    return rate * grad / (sqrt(square) + hyper[1]) if square > 0.0 else 0.0
+    moved: float = rate * grad / (sqrt(square) + hyper[1]) if square > 0.0 else 0.0
+    return moved
 
 
 def adam_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:

@@ -268,5 +268,6 @@ def evaluator(
     if callable(workers):
         return RemoteEvaluator(fun, jac, args, TaskRunner(workers))
     raise TypeError(
-        f"workers must be a number, an Executor or a map-like callable, got {type(workers).__name__}"
+        "workers must be a number, an Executor or a map-like callable, "
+        f"got {type(workers).__name__}"
     )
