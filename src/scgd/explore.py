@@ -34,6 +34,7 @@ def explorer(opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> 
         opt.sampler.block_size == 1
         and not opt.policy.needs_gradient
         and not recipe.average
+        and not recipe.adaptive
         and type(recipe.step) in STEPS.values()
         and isinstance(recipe.estimator, ForwardDifference | CentralDifference)
     )
@@ -43,6 +44,8 @@ def explorer(opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> 
         isinstance(fun, CPUDispatcher)
         and isinstance(opt.policy, LawPolicy)
         and not callable(opt.sampling.sample)
+        and not opt.policy.paced
+        and not recipe.step.paced
     )
     return (CompiledExplorer if compiled else Explorer)(opt, fun, args)
 

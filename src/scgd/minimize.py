@@ -294,7 +294,7 @@ def stepper(opt: Optimizer, evaluate: Evaluator, *, stop_at_phase: bool) -> Call
 
     def advance() -> None:
         nonlocal n_steps
-        if loop is None or opt.search is not None:
+        if loop is None or opt.stage is not None:
             probes = opt.ask()
             opt.tell(probes.ids, evaluate.evaluate(probes, opt.theta))
             return

@@ -55,6 +55,9 @@ class Recipe:
         coordinate (the paper's :math:`W_t`).
     average
         Recommend the average of the iterates instead of the last one.
+    adaptive
+        Measure the function first and choose all parts (:mod:`scgd.auto`); replacing any part turns
+        this off, and the parts written here run.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class Recipe:
     replace: bool = True
     importance: Importance = None
     average: bool = False
+    adaptive: bool = False
 
     def override(self, **parts: Any) -> Recipe:
         """Return a copy with some parts replaced, by object, name or number; ``None`` keeps a part.
@@ -99,17 +103,19 @@ class Recipe:
             given["block_size"] = check_block_size(given["block_size"])
         if "importance" in given:
             given["importance"] = check_importance(given["importance"])
+        if given:
+            given.setdefault("adaptive", False)
         return replace(self, **given)
 
     def first_order(self) -> Recipe:
         """Return the recipe with exact partial derivatives instead of differences."""
-        return replace(self, estimator=FirstOrder())
+        return replace(self, estimator=FirstOrder(), adaptive=False)
 
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe("auto"),
+        Recipe("auto", adaptive=True),
         Recipe("musketeer"),
         Recipe("uniform", policy=Uniform()),
         Recipe("full", policy=Full()),

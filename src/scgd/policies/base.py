@@ -29,6 +29,7 @@ class Policy(Protocol):
 
     needs_gradient: ClassVar[bool]
     dense: ClassVar[bool]
+    paced: ClassVar[bool]
 
     @property
     def mixing(self) -> float | Schedule | None:
@@ -61,6 +62,7 @@ class LawPolicy:
 
     needs_gradient: ClassVar[bool] = False
     dense: ClassVar[bool] = False
+    paced: ClassVar[bool] = False
     mixing: float | Schedule | None = None
 
     def law(self, n_coords: int, replace: bool = True) -> laws.Law:

@@ -1,0 +1,35 @@
+"""The recipes that ``auto`` chooses from, as functions of what it measured."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scgd.estimators import ForwardDifference
+from scgd.policies import RecentGains
+from scgd.recipes import Recipe
+from scgd.schedules import Constant, Linear
+from scgd.steps import Learned
+
+__all__ = ["block_member"]
+
+BLOCK = 16
+
+
+def block_member(n_coords: int, budget: int, smallest: float, shrink: float) -> Recipe:
+    """Return the member for controllable noise.
+
+    Blocks of 16 distinct coordinates share one base evaluation per sample, with a radius as small as
+    rounding allows; the policy sweeps once and then follows recent gradients; step lengths are
+    learned. Rates and radii are in units of the length scale.
+    """
+    power = 1 + float(np.clip(np.log10(budget / (40 * n_coords)), 0, 1))
+    return Recipe(
+        "auto: blocks",
+        policy=RecentGains(),
+        estimator=ForwardDifference(),
+        step=Learned(),
+        learning_rate=Linear(0.25 * shrink, power=power),
+        radius=Constant(max(1e-4, smallest)),
+        block_size=min(BLOCK, n_coords),
+        replace=False,
+    )
