@@ -71,8 +71,8 @@ def minimize(
     ----------
     fun
         ``fun(x, *args)``, or ``fun(x, rows, *args)`` with ``sample=n``, or ``fun(x, xi, *args)``
-        with ``sample=callable``. ``x`` is a read-only view of a buffer that changes: copy it to keep it.
-        A function compiled by ``numba.njit`` runs in one compiled loop.
+        with ``sample=callable``. ``x`` is a read-only view of a buffer that changes: copy it to
+        keep it. A function compiled by ``numba.njit`` runs in one compiled loop.
     x0
         Where to start; never changed.
     args
@@ -116,8 +116,8 @@ def minimize(
         Show a live bar.
     checkpoint
         A file (or :class:`~scgd.checkpoint.Checkpoint`) that is written now and then and at the
-        end. The same call resumes it bit for bit; with a larger ``max_evals`` it goes on, as a new decay
-        leg where a schedule decays over the budget; a finished run is read back at once.
+        end. The same call resumes it bit for bit; with a larger ``max_evals`` it goes on, as a new
+        decay leg where a schedule decays over the budget; a finished run is read back at once.
 
     Returns
     -------
