@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from scgd import random
+from scgd.auto.descent import Descent
 from scgd.auto.plan import Plan
 from scgd.auto.stage import Stage
 from scgd.estimators import BASE, Probes
@@ -401,6 +402,8 @@ class Optimizer:
             self._move(probes, values)
 
     def _check_finite(self, probes: Probes, values: Any) -> bool:
+        if probes.kind == "values" and np.isfinite(values).all():
+            return True
         finite = [bool(np.all(np.isfinite(v))) for v in values]
         if all(finite):
             return True
@@ -423,6 +426,8 @@ class Optimizer:
     def _learn_stage(self, stage: Stage, values: Floats | None) -> None:
         stage.learn(values)
         self.n_scouted += 1
+        if isinstance(stage, Descent):
+            self._report(stage.value)
         if not stage.finished:
             return
         if self.plan is not None:
@@ -430,6 +435,12 @@ class Optimizer:
         elif isinstance(stage, ScaleSearch):
             self.stage = None
             self.set_scale(np.full(self.n_coords, stage.scale))
+
+    def _report(self, value: float) -> None:
+        """Take the exact value of a deterministic function as what was seen."""
+        self.last_phase = np.array([value, value])
+        if self.nfev - self.history.last >= self.n_coords**0.5:
+            self.history.append(self.nfev, value)
 
     def _move(self, probes: Probes, values: Floats | None) -> None:
         """Move the drawn coordinates and remember what was seen."""
@@ -512,7 +523,7 @@ class Optimizer:
         fun, error = mean_and_error(seen)
         status = self.status
         if status is Status.RUNNING and self.done:
-            status = Status.BUDGET if self.t else Status.TOO_SMALL
+            status = Status.BUDGET if self.t or self.last_phase.size else Status.TOO_SMALL
         return OptimizeResult(
             x=self.x,
             fun=fun,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scgd.auto.classify import Classify
+from scgd.auto.descent import Descent
 from scgd.auto.judge import Judge
 from scgd.auto.members import block_member
 from scgd.auto.rounding import Rounding
@@ -61,6 +62,9 @@ class Plan:
             return ScaleSearch(self.unit, scale_rounds(budget, self.kind), repeat=False)
         if self.step == "rounding":
             return Rounding(self.facts["length"] * self.unit)
+        if self.step == "descent":
+            length = self.facts["length"] * self.unit
+            return Descent(opt.theta, length, self.facts["error"], budget)
         if self.step == "guard":
             assert self.best is not None
             return Judge(self.best["theta"], guard_samples(budget))
@@ -90,7 +94,10 @@ class Plan:
     def after_rounding(self, opt: Optimizer, stage: Rounding) -> None:
         """Start the member for controllable noise."""
         self.facts["error"] = stage.error
-        self.begin_blocks(opt)
+        if self.kind == "deterministic":
+            self.go(opt, "descent")
+        else:
+            self.begin_blocks(opt)
 
     # ---- controllable noise: blocks with a shared base, guarded ----------------------------------
 
