@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from scgd.estimators import ForwardDifference
-from scgd.policies import RecentGains
+from scgd.estimators import SPSA, ForwardDifference
+from scgd.policies import Full, RecentGains
 from scgd.recipes import Recipe
 from scgd.schedules import Constant, Linear
-from scgd.steps import Learned
+from scgd.steps import Learned, Wiener
 
-__all__ = ["block_member"]
+__all__ = ["block_member", "joint_member"]
 
 BLOCK = 16
 
@@ -32,4 +32,21 @@ def block_member(n_coords: int, budget: int, smallest: float, shrink: float) -> 
         radius=Constant(max(1e-4, smallest)),
         block_size=min(BLOCK, n_coords),
         replace=False,
+    )
+
+
+def joint_member(n_steps: int, factor: float) -> Recipe:
+    """Return the member for noise that nobody controls.
+
+    Random signs on all coordinates at once, with radii wide enough to be seen above the noise, and
+    steps along the mean gradient shrunk by what noise explains. Rates and radii are in units of the
+    radii found.
+    """
+    return Recipe(
+        "auto: joint directions",
+        policy=Full(),
+        estimator=SPSA(),
+        step=Wiener(),
+        learning_rate=Linear(factor / np.sqrt(max(1, n_steps)), power=2),
+        radius=Constant(1.0),
     )

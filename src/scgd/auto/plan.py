@@ -14,7 +14,9 @@ import numpy as np
 from scgd.auto.classify import Classify
 from scgd.auto.descent import Descent
 from scgd.auto.judge import Judge
-from scgd.auto.members import block_member
+from scgd.auto.members import block_member, joint_member
+from scgd.auto.radii import Radii
+from scgd.auto.reach import Reach
 from scgd.auto.rounding import Rounding
 from scgd.auto.stage import Stage
 from scgd.scale import ScaleSearch
@@ -65,11 +67,19 @@ class Plan:
         if self.step == "descent":
             length = self.facts["length"] * self.unit
             return Descent(opt.theta, length, self.facts["error"], budget)
+        if self.step == "reach":
+            return Reach(self.unit, budget, known=opt.problem.scale is not None)
+        if self.step == "radii":
+            return Radii(self.radius * self.unit, int(self.facts["levels"]), self.n_checks(opt))
+        if self.step in ("check", "last"):
+            assert self.best is not None
+            return Judge(self.best["theta"], self.n_checks(opt))
         if self.step == "guard":
             assert self.best is not None
             return Judge(self.best["theta"], guard_samples(budget))
         if self.step == "final":
-            return Judge(opt.problem.x0, guard_samples(budget))
+            n = self.n_checks(opt) if self.kind == "uncontrollable" else guard_samples(budget)
+            return Judge(opt.problem.x0, n)
         return None
 
     def go(self, opt: Optimizer, step: str) -> None:
@@ -84,7 +94,7 @@ class Plan:
     def after_classify(self, opt: Optimizer, stage: Classify) -> None:
         """Choose what to measure next."""
         self.kind = stage.kind
-        self.go(opt, "scale")
+        self.go(opt, "reach" if self.kind == "uncontrollable" else "scale")
 
     def after_scale(self, opt: Optimizer, stage: ScaleSearch) -> None:
         """Keep the length scale."""
@@ -112,6 +122,8 @@ class Plan:
 
     def recipe(self, opt: Optimizer) -> Any:
         """Return the member's recipe."""
+        if self.kind == "uncontrollable":
+            return joint_member(int(self.facts["n_steps"]), self.facts["factor"])
         length, bend = self.facts["length"], self.facts["bend"]
         smallest = 2 * np.sqrt(self.facts["error"] * opt.n_coords / bend) if bend > 0 else 0.0
         return block_member(
@@ -128,7 +140,10 @@ class Plan:
 
     def after_leg(self, opt: Optimizer, stage: None) -> None:
         """Guard what was reached, or judge it at the end."""
-        self.go(opt, "guard" if self.facts["guards"] <= N_GUARDS else "final")
+        if self.kind == "uncontrollable":
+            self.go(opt, "check")
+        else:
+            self.go(opt, "guard" if self.facts["guards"] <= N_GUARDS else "final")
 
     def after_guard(self, opt: Optimizer, stage: Judge) -> None:
         """Keep the new point, or go back to the best one with shorter steps."""
@@ -149,6 +164,69 @@ class Plan:
             opt.last_phase = np.array(stage.there)
         self.finished = True
         opt.stage = None
+
+    # ---- noise that nobody controls: joint directions --------------------------------------------
+
+    @property
+    def radius(self) -> float:
+        """The common radius, in units of x."""
+        return self.facts["radius"]
+
+    def n_checks(self, opt: Optimizer) -> int:
+        """Return the pairs of a comparison."""
+        return max(10, int(0.002 * self.budget(opt)))
+
+    def after_reach(self, opt: Optimizer, stage: Reach) -> None:
+        """Start the first leg at the radius found."""
+        n, budget = opt.n_coords, self.budget(opt)
+        levels = 7 if 14 * n <= 0.12 * budget else 3 if 6 * n <= 0.12 * budget else 0
+        self.facts.update(radius=stage.radius, levels=levels, tries=0, factor=2.0 if levels else 6.0)
+        self.begin_joint(opt, 0.3 if levels else 1.0, self.radius * self.unit)
+
+    def begin_joint(self, opt: Optimizer, share: float, scale: Floats) -> None:
+        """Spend a share of what is left, less two comparisons, on joint directions."""
+        room = self.budget(opt) - opt.nfev - 4 * self.n_checks(opt)
+        n_steps = max(1, int(share * room / 2))
+        self.facts["n_steps"] = n_steps
+        end = opt.nfev + 2 * n_steps
+        opt.adopt(self.recipe(opt), scale, end)
+        self.best = snapshot(opt)
+        self.step, opt.stage, opt.leg_end = "leg", None, end
+
+    def after_check(self, opt: Optimizer, stage: Judge) -> None:
+        """After the first leg: nearer if it went wrong, else a radius per coordinate."""
+        assert self.best is not None
+        if stage.mean > 2 * stage.error and self.facts["tries"] < 4:
+            opt.theta[...] = self.best["theta"]
+            self.facts["tries"] += 1
+            self.facts["radius"] /= 10**0.5
+            self.begin_joint(opt, 0.3, self.radius * self.unit)
+        elif self.facts["levels"]:
+            self.go(opt, "radii")
+        else:
+            self.go(opt, "final")
+
+    def after_radii(self, opt: Optimizer, stage: Radii) -> None:
+        """Start the second leg in units of the radii found."""
+        self.facts["resolved"] = int(stage.resolved.sum())
+        self.facts["levels"] = 0
+        if self.facts["resolved"]:
+            self.radii = stage.joint * stage.radii
+        else:
+            self.radii, self.facts["factor"] = self.radius * self.unit, 1.0
+        self.begin_joint(opt, 1.0, self.radii)
+        self.step = "second"
+
+    def after_second(self, opt: Optimizer, stage: None) -> None:
+        """Compare the second leg with the first."""
+        self.go(opt, "last")
+
+    def after_last(self, opt: Optimizer, stage: Judge) -> None:
+        """Go back to the end of the first leg if the second made it worse."""
+        assert self.best is not None
+        if stage.mean > 2 * stage.error:
+            opt.theta[...] = self.best["theta"]
+        self.go(opt, "final")
 
     # ---- state ----------------------------------------------------------------------------------
 
