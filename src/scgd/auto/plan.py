@@ -30,6 +30,7 @@ __all__ = ["Plan"]
 NOMINAL = 200
 """Evaluations per coordinate that a run without a budget plans for at a time."""
 N_GUARDS = 4
+SECOND = 1.5
 
 
 class Plan:
@@ -181,7 +182,7 @@ class Plan:
         n, budget = opt.n_coords, self.budget(opt)
         levels = 7 if 14 * n <= 0.12 * budget else 3 if 6 * n <= 0.12 * budget else 0
         self.facts.update(radius=stage.radius, levels=levels, tries=0, factor=2.0 if levels else 6.0)
-        self.begin_joint(opt, 0.3 if levels else 1.0, self.radius * self.unit)
+        self.begin_joint(opt, 0.3, self.radius * self.unit)
 
     def begin_joint(self, opt: Optimizer, share: float, scale: Floats) -> None:
         """Spend a share of what is left, less two comparisons, on joint directions."""
@@ -201,17 +202,17 @@ class Plan:
             self.facts["tries"] += 1
             self.facts["radius"] /= 10**0.5
             self.begin_joint(opt, 0.3, self.radius * self.unit)
-        elif self.facts["levels"]:
-            self.go(opt, "radii")
         else:
-            self.go(opt, "final")
+            self.go(opt, "radii")
 
     def after_radii(self, opt: Optimizer, stage: Radii) -> None:
         """Start the second leg in units of the radii found."""
         self.facts["resolved"] = int(stage.resolved.sum())
-        self.facts["levels"] = 0
         if self.facts["resolved"]:
             self.radii = stage.joint * stage.radii
+            growth = stage.joint * np.sqrt(self.facts["resolved"] if self.facts["levels"] else 1)
+            self.facts["growth"] = growth
+            self.facts["factor"] = SECOND / growth
         else:
             self.radii, self.facts["factor"] = self.radius * self.unit, 1.0
         self.begin_joint(opt, 1.0, self.radii)

@@ -15,6 +15,7 @@ __all__ = ["Radii"]
 
 ENOUGH, TOO_MUCH = 4.0, 16.0
 JOINT_PAIRS = 4
+MOST_DOUBLINGS = 3
 
 
 class Radii(Stage):
@@ -80,6 +81,9 @@ class Radii(Stage):
             self.repeats = [] if values is None else values.tolist()
             self.turn = "single"
             self.finished = len(self.repeats) < 2
+            if self.n_levels == 0:
+                self.resolved[:] = True
+                self.turn = "joint"
         elif self.turn == "single":
             self._resolve(values)
         else:
@@ -101,7 +105,8 @@ class Radii(Stage):
             grew, shrank = self.grown[open_] > 0, self.grown[open_] < 0
             done = (right & ~large) | (large & grew) | (~right & shrank)
             narrower = np.sqrt(8 * sigma / np.maximum(rises, 8 * sigma))
-            factor = np.where(done, 1.0, np.where(large, np.maximum(narrower, 0.1), 2.0))
+            wider = np.where(rises < sigma, 4.0, 2.0)
+            factor = np.where(done, 1.0, np.where(large, np.maximum(narrower, 0.1), wider))
             self.radii[open_] *= factor
             self.grown[open_] = np.where(large, -1.0, 1.0)
             self.resolved[open_[done]] = True
@@ -124,7 +129,7 @@ class Radii(Stage):
         if len(means) > 1 and not 3 * means[-2] <= means[-1] <= 6 * means[-2]:
             self.joint /= 2
             self.finished = True
-        elif len(means) == 4:
+        elif len(means) == MOST_DOUBLINGS + 1:
             self.finished = True
         else:
             self.joint *= 2

@@ -181,4 +181,4 @@ class Reach(Stage):
         odd = float(np.mean(np.abs(np.array(self.odd)[here]))) / 2
         bent = abs(float(np.mean(np.array(self.even)[here])) - 2 * self.base)
         if bent > 5 * self.sigma * np.sqrt(2 / REFINE):
-            self.radius *= float(np.clip(1.5 * odd / bent, 1 / 3, 3))
+            self.radius *= float(np.clip(1.5 * odd / bent, 1 / 3, 1))
