@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
+from scgd.compiling import njit
 from scgd.typing import Array, Floats, Ints
 
 __all__ = [
@@ -360,7 +360,13 @@ class FirstOrder:
 
     def gradient(self, probes: Probes, values: Array) -> tuple[Floats, float]:
         """Return the partial derivatives; no value of f was seen."""
-        return np.asarray(values[0], np.float64), np.nan
+        grads = np.asarray(values[0], np.float64)
+        if grads.shape != probes.support.shape:
+            raise TypeError(
+                f"jac must return {len(probes.support)} partial derivatives, one per coordinate "
+                f"it is given, got shape {grads.shape}"
+            )
+        return grads, np.nan
 
 
 ESTIMATORS: dict[str, type] = {

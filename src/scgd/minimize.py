@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 
 from scgd.checkpoint import Checkpoint
 from scgd.estimators import Estimator, FirstOrder
@@ -25,6 +24,9 @@ from scgd.result import Status
 from scgd.schedules import Schedule
 from scgd.steps import StepRule
 from scgd.workers import Evaluator, evaluator
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 __all__ = ["minimize"]
 
@@ -203,13 +205,13 @@ class Limits:
         self.target = target
         self.deadline = None if max_time is None else time.monotonic() + max_time
 
-    def reached(self, opt: Optimizer) -> Status | None:
-        """Return why the run must end now, at the end of a step."""
+    def check(self, opt: Optimizer) -> Status:
+        """Return why the run must end now, or that it goes on."""
         if self.target is not None and opt.history.latest <= self.target:
             return Status.TARGET
         if self.deadline is not None and time.monotonic() > self.deadline:
             return Status.TIME
-        return None
+        return Status.RUNNING
 
 
 class Saved:
@@ -262,7 +264,7 @@ def run(
         opt, evaluate, stop_at_phase=callback is not None or limits.target is not None
     )
     phases = opt.sampler.n_phases
-    opt.status = limits.reached(opt) or Status.RUNNING
+    opt.status = limits.check(opt)
     try:
         while opt.status is Status.RUNNING and not opt.done:
             advance()
@@ -272,7 +274,7 @@ def run(
                 if callback is not None:
                     callback(opt.result())
             saved.save()
-            opt.status = limits.reached(opt) or Status.RUNNING
+            opt.status = limits.check(opt)
         monitor(opt, evaluate)
     except StopIteration:
         opt.status = Status.CALLBACK

@@ -14,8 +14,8 @@ from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.typing import Floats
 
 __all__ = ["RMS", "SGD", "STEPS", "Adam", "Momentum", "StepRule"]

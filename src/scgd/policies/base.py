@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.policies import law as laws
 from scgd.schedules import Schedule
 from scgd.typing import Array, Floats, Ints
