@@ -13,6 +13,9 @@ from scipy.optimize import minimize as scipy_minimize
 import scgd
 
 
+GENERATOR = np.random.default_rng(0)
+
+
 def trivial(x):
     return 0.5
 
@@ -45,8 +48,8 @@ def nelder_mead(p, n):
     return lambda: scipy_minimize(noisy, np.ones(p), method="Nelder-Mead", options=options)
 
 
-def noisy(x, rng=np.random.default_rng(0)):
-    return rng.random()
+def noisy(x):
+    return GENERATOR.random()
 
 
 def pycma(p, n):

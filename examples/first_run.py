@@ -1,6 +1,6 @@
 """A first run: minimise a noisy black box in which 5 of 200 inputs matter.
 
-Prints progress and a result, and writes first_run.html with the descent and the sampling law learned.
+Prints progress and a result, and writes first_run.html: the descent and the law learned.
 """
 
 import numpy as np
@@ -27,9 +27,8 @@ def main():
     )
     found = np.sort(np.argsort(result.weights)[-5:])
     print(f"\n{result.message}")
-    print(
-        f"f fell from 5 to {result.fun:.4f} (+- {result.fun_error:.4f}) in {result.nfev} evaluations"
-    )
+    value = f"{result.fun:.4f} (+- {result.fun_error:.4f})"
+    print(f"f fell from 5 to {value} in {result.nfev} evaluations")
     print(f"inputs that matter: {important.tolist()}; most often drawn: {found.tolist()}")
     picture(result).write_html("first_run.html", config={"displayModeBar": False})
     print("picture: first_run.html")
