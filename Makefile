@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip --quiet --disable-pip-version-check --no-input
+PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
 .PHONY: run test test-slow bench lint clean
 

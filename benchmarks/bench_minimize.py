@@ -12,7 +12,6 @@ from scipy.optimize import minimize as scipy_minimize
 
 import scgd
 
-
 GENERATOR = np.random.default_rng(0)
 
 
