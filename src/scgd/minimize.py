@@ -6,8 +6,11 @@ evaluated, and looks after budget, time, target, callback, progress and checkpoi
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -301,11 +304,28 @@ def stepper(opt: Optimizer, evaluate: Evaluator, *, stop_at_phase: bool) -> Call
             opt.tell(probes.ids, evaluate.evaluate(probes, opt.theta))
             return
         started = time.perf_counter()
-        loop.run(n_steps, stop_at_phase=stop_at_phase)
+        with deferred_interrupt(n_steps > 1):
+            loop.run(n_steps, stop_at_phase=stop_at_phase)
         fast = time.perf_counter() - started < ROUND
         n_steps = min(2 * n_steps, MAX_ROUND) if fast else max(1, n_steps // 2)
 
     return advance
+
+
+@contextmanager
+def deferred_interrupt(wanted: bool) -> Iterator[None]:
+    """Hold back Ctrl-C for the milliseconds of a round of fast steps; none is cut in two."""
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    previous = signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if caught:
+        raise KeyboardInterrupt
 
 
 def monitor(opt: Optimizer, evaluate: Evaluator) -> None:

@@ -139,8 +139,8 @@ class RMS(StepRule):
 
     Examples
     --------
-    >>> RMS.kernel(0, -3.0, 0.1, RMS().hyper, np.zeros((2, 1)))
-    np.float64(-0.1)
+    >>> RMS.kernel(0, -4.0, 0.5, RMS().hyper, ([0.0], [0.0]))
+    -0.5
     """
 
     beta: float = 0.9
@@ -164,8 +164,8 @@ class Adam(StepRule):
 
     Examples
     --------
-    >>> round(Adam.kernel(0, -3.0, 0.1, (0.9, 0.999, 0.0), np.zeros((4, 1))), 12)
-    -0.1
+    >>> round(Adam.kernel(0, -4.0, 0.5, Adam().hyper, ([0.0], [0.0], [0.0], [0.0])), 12)
+    -0.5
     """
 
     beta1: float = 0.9
