@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
+from scgd.compiling import njit
 from scgd.problem import Draw
 from scgd.typing import Array, Floats, Ints
 
@@ -368,7 +368,13 @@ class FirstOrder:
 
     def gradient(self, probes: Probes, values: Array) -> tuple[Floats, float]:
         """Return the partial derivatives; no value of f was seen."""
-        return np.asarray(values[0], np.float64), np.nan
+        grads = np.asarray(values[0], np.float64)
+        if grads.shape != probes.support.shape:
+            raise TypeError(
+                f"jac must return {len(probes.support)} partial derivatives, one per coordinate "
+                f"it is given, got shape {grads.shape}"
+            )
+        return grads, np.nan
 
 
 ESTIMATORS: dict[str, type] = {

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.core.registry import CPUDispatcher
 
+from scgd.compiling import njit
 from scgd.estimators import CentralDifference, ForwardDifference, sides
 from scgd.optimizer import CHUNK, Optimizer, as_scalar
 from scgd.policies import LawPolicy

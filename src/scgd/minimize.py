@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 
 from scgd.checkpoint import Checkpoint
 from scgd.estimators import Estimator, FirstOrder
@@ -26,6 +25,9 @@ from scgd.schedules import Schedule
 from scgd.steps import StepRule
 from scgd.workers import Evaluator, evaluator
 from scgd.workers.tasks import Job
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 __all__ = ["minimize"]
 
@@ -73,8 +75,8 @@ def minimize(
     ----------
     fun
         ``fun(x, *args)``, or ``fun(x, rows, *args)`` with ``sample=n``, or ``fun(x, xi, *args)``
-        with ``sample=callable``. ``x`` is a read-only view of a buffer that changes: copy it to keep it.
-        A function compiled by ``numba.njit`` runs in one compiled loop.
+        with ``sample=callable``. ``x`` is a read-only view of a buffer that changes: copy it to
+        keep it. A function compiled by ``numba.njit`` runs in one compiled loop.
     x0
         Where to start; never changed.
     args
@@ -122,8 +124,8 @@ def minimize(
         Show a live bar.
     checkpoint
         A file (or :class:`~scgd.checkpoint.Checkpoint`) that is written now and then and at the
-        end. The same call resumes it bit for bit; with a larger ``max_evals`` it goes on, as a new decay
-        leg where a schedule decays over the budget; a finished run is read back at once.
+        end. The same call resumes it bit for bit; with a larger ``max_evals`` it goes on, as a new
+        decay leg where a schedule decays over the budget; a finished run is read back at once.
 
     Returns
     -------
@@ -213,13 +215,13 @@ class Limits:
         self.target = target
         self.deadline = None if max_time is None else time.monotonic() + max_time
 
-    def reached(self, opt: Optimizer) -> Status | None:
-        """Return why the run must end now, at the end of a step."""
+    def check(self, opt: Optimizer) -> Status:
+        """Return why the run must end now, or that it goes on."""
         if self.target is not None and opt.history.latest <= self.target:
             return Status.TARGET
         if self.deadline is not None and time.monotonic() > self.deadline:
             return Status.TIME
-        return None
+        return Status.RUNNING
 
 
 class Saved:
@@ -272,7 +274,7 @@ def run(
         opt, evaluate, stop_at_phase=callback is not None or limits.target is not None
     )
     phases = opt.sampler.n_phases
-    opt.status = limits.reached(opt) or Status.RUNNING
+    opt.status = limits.check(opt)
     try:
         while opt.status is Status.RUNNING and not opt.done:
             advance()
@@ -282,7 +284,7 @@ def run(
                 if callback is not None:
                     callback(opt.result())
             saved.save()
-            opt.status = limits.reached(opt) or Status.RUNNING
+            opt.status = limits.check(opt)
         monitor(opt, evaluate)
     except StopIteration:
         opt.status = Status.CALLBACK

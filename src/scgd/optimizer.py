@@ -9,10 +9,9 @@ with the same arithmetic, bit for bit.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 
 from scgd import random
 from scgd.estimators import BASE, Probes
@@ -25,6 +24,9 @@ from scgd.scale import ScaleSearch
 from scgd.schedules import InverseTime, Linear, Schedule, SqrtOf
 from scgd.steps import apply_block, make_slots
 from scgd.typing import Floats, Ints
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 __all__ = ["Optimizer"]
 
@@ -467,6 +469,8 @@ class Optimizer:
         ``x`` is the recommended point, not the luckiest observation; ``fun`` the mean of the last
         phase's observations near it and ``fun_error`` its standard error.
         """
+        from scipy.optimize import OptimizeResult  # half a second that `import scgd` need not take
+
         seen = self.last_phase if self.last_phase.size else self.observations
         fun, error = mean_and_error(seen)
         status = self.status

@@ -2,8 +2,8 @@
 
 ``method="musketeer"`` names a row of :data:`RECIPES`; keywords of :func:`scgd.minimize` replace
 its parts; ``result.recipe`` prints what ran. The rows need no tuning: their learning rates and
-radii are relative, in units of the typical ``scale`` of each coordinate, and their step rules divide by the
-size of the gradients, so multiplying f or rescaling x changes nothing.
+radii are relative, in units of the typical ``scale`` of each coordinate, and their step rules
+divide by the size of the gradients, so multiplying f or rescaling x changes nothing.
 """
 
 from __future__ import annotations

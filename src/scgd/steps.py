@@ -14,8 +14,8 @@ from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.typing import Floats
 
 __all__ = ["RMS", "SGD", "STEPS", "Adam", "Momentum", "StepRule"]
@@ -62,7 +62,8 @@ def adam_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> flo
     slots[3][k] = 1.0 - power2
     if square == 0.0:
         return 0.0
-    return rate * (mean / (1.0 - power1)) / (sqrt(square / (1.0 - power2)) + hyper[2])
+    moved: float = rate * (mean / (1.0 - power1)) / (sqrt(square / (1.0 - power2)) + hyper[2])
+    return moved
 
 
 class StepRule:
