@@ -27,6 +27,7 @@ from scgd.result import Status
 from scgd.schedules import Schedule
 from scgd.steps import StepRule
 from scgd.workers import Evaluator, evaluator
+from scgd.workers.tasks import Job
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -65,6 +66,7 @@ def minimize(
     on_nonfinite: str = "raise",
     seed: int | None = None,
     workers: Any = 1,
+    timeout: float | None = None,
     vectorized: bool = False,
     callback: Callable[[OptimizeResult], Any] | None = None,
     progress: bool = False,
@@ -111,8 +113,12 @@ def minimize(
     seed
         One seed, one trajectory, for any number of workers.
     workers
-        1, a number of local processes (-1: all cores), a ``concurrent.futures.Executor``, or a
-        map-like callable.
+        1, a number of local processes (-1: all cores), a ``concurrent.futures.Executor``, a
+        ``distributed.Client``, or a map-like callable.
+    timeout
+        Seconds that an evaluation by a worker may take; then it is given to another one (and a
+        process that hangs is replaced), the second time it ends the run with TimeoutError, or
+        counts as NaN with ``on_nonfinite="skip"``.
     vectorized
         ``fun`` takes a matrix with one point per row and returns as many values.
     callback
@@ -129,8 +135,9 @@ def minimize(
     OptimizeResult
         ``x``: the recommended point, which is the last iterate (the average of all for recipes that
         say so), not the luckiest observation. ``fun``: mean of the last phase's observations, with
-        standard error ``fun_error``. ``nfev``, ``nit``, ``n_skipped``, ``success``, ``status``,
-        ``message``; ``weights``: the sampling law learned, which tells what coordinates matter;
+        standard error ``fun_error``. ``nfev``: evaluations accepted; ``nfev_repeated``: values that
+        came a second time because of a fault, and were dropped. ``nit``, ``n_skipped``,
+        ``success``, ``status``, ``message``; ``weights``: the sampling law learned, which tells what coordinates matter;
         ``history``; ``scale``; ``recipe``: what ran.
 
         ======  =========================================  =======
@@ -184,14 +191,17 @@ def minimize(
     if isinstance(recipe.estimator, FirstOrder):
         opt.reserve = MONITOR if opt.max_evals is None else min(MONITOR, opt.max_evals // 10)
     args = args if isinstance(args, tuple) else (args,)
-    evaluate = evaluator(workers, fun, jac, args, vectorized)
     saved = Saved(checkpoint, opt, seed)
+    job = Job(fun, jac, args, opt.sampling)
+    skip = on_nonfinite == "skip"
+    evaluate = evaluator(workers, job, vectorized=vectorized, timeout=timeout, skip=skip)
     try:
         with Progress(opt, progress) as bar:
             run(opt, evaluate, limits, saved, callback, bar)
     finally:
         evaluate.close()
     result = opt.result()
+    result.nfev_repeated = evaluate.n_repeated
     if target is not None and result.status in (Status.BUDGET, Status.TIME):
         result.success = False
     return result

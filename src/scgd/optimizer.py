@@ -16,7 +16,7 @@ import numpy as np
 from scgd import random
 from scgd.estimators import BASE, Probes
 from scgd.policies import Policy
-from scgd.problem import Problem, Sample, Sampling, count
+from scgd.problem import Draw, Problem, Sample, Sampling, count
 from scgd.recipes import Recipe, as_recipe
 from scgd.result import History, Status, mean_and_error
 from scgd.sampler import CoordinateSampler
@@ -316,7 +316,8 @@ class Optimizer:
     def _with_sample(self, probes: Probes, purpose: int) -> Probes:
         """Give the probes their sample: the step's own, or one of its own for other purposes."""
         if self.rows is None:
-            probes.xi = self.sampling.xi(self.t, purpose)
+            if self.sampling.controlled:
+                probes.draw = Draw(self.sampling, self.t, purpose)
         elif purpose == 0:
             probes.rows = self.rows[self.t - self.chunk_start]
         else:
@@ -329,6 +330,7 @@ class Optimizer:
         probes = Probes(
             self.view, nothing, np.empty(0), np.array([BASE]), np.array([np.nan]), np.zeros(1)
         )
+        probes.ids = np.array([self.nfev])
         return self._with_sample(probes, purpose=3 + i)
 
     # ---- tell -----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["Problem", "Sampling", "check_start", "count"]
+__all__ = ["Draw", "Problem", "Sampling", "check_start", "count"]
 
 Sample = int | Callable[[np.random.Generator], Any] | None
 
@@ -156,3 +156,16 @@ class Sampling:
             return None
         bits = np.random.Philox(key=self.key, counter=[0, 0, purpose, step])
         return self.sample(np.random.Generator(bits))
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The sample of a step before it is made: what makes it is a few numbers."""
+
+    sampling: Sampling
+    step: int
+    purpose: int
+
+    def __call__(self) -> Any:
+        """Make the sample."""
+        return self.sampling.xi(self.step, self.purpose)
