@@ -2,15 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip --quiet --disable-pip-version-check --no-input
-
-# numba's disk cache does not notice edits in a callee of another file: one folder per state of the sources.
-export NUMBA_CACHE_DIR := $(CURDIR)/.numba-cache/$(shell cat $$(find src -name '*.py' | LC_ALL=C sort) | cksum | cut -d' ' -f1)
+PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
 .PHONY: run test test-slow bench lint clean
 
 run: $(VENV)/.core
-	@$(PY) examples/noisy_simulator.py
+	@$(PY) examples/first_run.py
 
 test: $(VENV)/.dev
 	@$(PY) -m pytest -q -m "not slow" -n 2 --dist worksteal
@@ -38,4 +35,4 @@ $(VENV)/.dev: $(VENV)/.core pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	@rm -rf $(VENV) .numba-cache
+	@rm -rf $(VENV)

@@ -5,10 +5,10 @@ import concurrent.futures
 import numba
 import numpy as np
 import pytest
-from reference import musketeer
-from registry import CURVATURES, MINIMUM, P, POLICIES, STEPS, quadratic
 
 import scgd
+from reference import musketeer
+from registry import CURVATURES, MINIMUM, POLICIES, STEPS, P, quadratic
 from scgd.explore import CompiledExplorer, explorer
 from scgd.sampler import CoordinateSampler
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from registry import CURVATURES, ESTIMATORS, MINIMUM, P, quadratic, quadratic_gradient
 
 NONE = np.empty(0)
@@ -49,7 +50,9 @@ def test_sphere_as_published_lacks_the_factor_p():
     from scgd import SphereSmoothing
 
     theta, coords = np.zeros(P), np.arange(P)
-    (unbiased, _), _ = estimate(SphereSmoothing(), quadratic, theta, coords, 0.1, np.random.default_rng(3))
+    (unbiased, _), _ = estimate(
+        SphereSmoothing(), quadratic, theta, coords, 0.1, np.random.default_rng(3)
+    )
     (published, _), _ = estimate(
         SphereSmoothing(unbiased=False), quadratic, theta, coords, 0.1, np.random.default_rng(3)
     )
@@ -61,7 +64,14 @@ def test_sphere_as_published_lacks_the_factor_p():
 def test_probes_stay_inside_bounds(name, where):
     lower, upper, theta = np.full(P, -1.0), np.full(P, 1.0), np.full(P, where)
     _, probes = estimate(
-        ESTIMATORS[name], quadratic, theta, np.arange(P), 0.3, np.random.default_rng(0), lower, upper
+        ESTIMATORS[name],
+        quadratic,
+        theta,
+        np.arange(P),
+        0.3,
+        np.random.default_rng(0),
+        lower,
+        upper,
     )
     points = probes.points()
     assert points.min() >= -1.0 and points.max() <= 1.0
@@ -80,6 +90,8 @@ def test_pinned_coordinates_have_no_gradient():
 
 def test_subset_directions_move_the_subset_only():
     theta = np.zeros(P)
-    _, probes = estimate(ESTIMATORS["spsa"], quadratic, theta, np.array([1, 5]), 0.1, np.random.default_rng(0))
+    _, probes = estimate(
+        ESTIMATORS["spsa"], quadratic, theta, np.array([1, 5]), 0.1, np.random.default_rng(0)
+    )
     moved = np.flatnonzero(np.any(probes.points() != theta, axis=0))
     assert moved.tolist() == [1, 5]

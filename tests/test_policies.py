@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from registry import CURVATURES, GREEDY, MINIMUM, POLICIES, P
 from scipy import stats
 
 import scgd
+from registry import CURVATURES, GREEDY, MINIMUM, POLICIES, P
 from scgd.random import stream
 from scgd.sampler import CoordinateSampler
 
@@ -23,14 +23,18 @@ def learn(sampler, n_phases, slopes=None):
     slopes = np.linspace(0.2, 2.0, sampler.n_coords) if slopes is None else slopes
     noise = np.random.default_rng(0)
     for _ in range(n_phases):
-        sampler.grads[:] = slopes[sampler.coords] * (1 + 0.1 * noise.standard_normal(sampler.n_draws))
+        sampler.grads[:] = slopes[sampler.coords] * (
+            1 + 0.1 * noise.standard_normal(sampler.n_draws)
+        )
         sampler.advance(sampler.n_draws)
 
 
 def fits(counts, expected):
     keep = expected > 0
     assert np.all(counts[~keep] == 0)
-    p_value = stats.chisquare(counts[keep], expected[keep] * counts.sum() / expected[keep].sum()).pvalue
+    p_value = stats.chisquare(
+        counts[keep], expected[keep] * counts.sum() / expected[keep].sum()
+    ).pvalue
     assert p_value > 1e-4
 
 
@@ -98,7 +102,11 @@ def gradients(draw_from):
 finite = st.floats(-1e3, 1e3, allow_subnormal=False)
 
 
-@given(slopes=gradients(finite), order=st.permutations(range(P)), normalization=st.sampled_from(["l1", "softmax"]))
+@given(
+    slopes=gradients(finite),
+    order=st.permutations(range(P)),
+    normalization=st.sampled_from(["l1", "softmax"]),
+)
 def test_permuting_coordinates_permutes_weights(slopes, order, normalization):
     policy = scgd.Musketeer(normalization=normalization, sharpness=0.01)
     order = np.array(order)
@@ -123,7 +131,11 @@ def test_scaling_gradients_leaves_l1_weights(slopes, factor):
 def mean_step(policy, importance, block_size=1, replace=True):
     """The expected move from fixed exact gradients, by simulation, and its standard error."""
     recipe = scgd.RECIPES["uniform"].override(
-        policy=policy, learning_rate=1.0, importance=importance, block_size=block_size, replace=replace
+        policy=policy,
+        learning_rate=1.0,
+        importance=importance,
+        block_size=block_size,
+        replace=replace,
     )
     opt = scgd.Optimizer(np.zeros(P), recipe.first_order(), seed=1)
     gradient = CURVATURES * MINIMUM + 0.1
@@ -179,7 +191,10 @@ def test_softmax_weights_of_the_average_gain_tend_to_uniform():
 def test_coordinates_are_independent_of_samples():
     """Assumption 2: the coordinates drawn do not tell the rows drawn."""
     opt = scgd.Optimizer(
-        np.zeros(4), scgd.RECIPES["uniform"].override(learning_rate=1e-9, radius=1.0), sample=5, seed=0
+        np.zeros(4),
+        scgd.RECIPES["uniform"].override(learning_rate=1e-9, radius=1.0),
+        sample=5,
+        seed=0,
     )
     table = np.zeros((4, 5))
     for _ in range(20_000):

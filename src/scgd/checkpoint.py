@@ -136,7 +136,7 @@ def write(path: Path, identity: dict[str, Any], state: dict[str, Any]) -> None:
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the identity and the state of a checkpoint."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         document = json.loads(str(arrays.pop("document")))
         version = document["format"]

@@ -8,12 +8,14 @@ one or on a cluster. All evaluations of a step share one sample xi (common rando
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
+from scgd.compiling import njit
+from scgd.problem import Draw
 from scgd.typing import Array, Floats, Ints
 
 __all__ = [
@@ -50,8 +52,9 @@ class Probes:
         The radius of each coordinate of the support.
     coords, entries, radius
         What distinguishes each point: the coordinate, its value there and the signed move.
-    rows, xi
-        The sample of this step: row numbers when ``sample`` is a number, xi when it is a callable.
+    rows, draw
+        The sample of this step: row numbers when ``sample`` is a number; when it is a callable,
+        what makes ``xi`` where it is needed.
     ids
         Numbers to hand back to ``tell`` with the values, unique within a run.
     kind
@@ -67,12 +70,17 @@ class Probes:
     radius: Floats
     ids: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     rows: Ints | None = None
-    xi: Any = None
+    draw: Draw | None = None
     kind: Literal["values", "partials"] = "values"
 
     def __len__(self) -> int:
         """Return the number of evaluations."""
         return len(self.coords)
+
+    @cached_property
+    def xi(self) -> Any:
+        """The sample of this step when ``sample`` is a callable."""
+        return None if self.draw is None else self.draw()
 
     @property
     def joint(self) -> bool:
@@ -360,7 +368,13 @@ class FirstOrder:
 
     def gradient(self, probes: Probes, values: Array) -> tuple[Floats, float]:
         """Return the partial derivatives; no value of f was seen."""
-        return np.asarray(values[0], np.float64), np.nan
+        grads = np.asarray(values[0], np.float64)
+        if grads.shape != probes.support.shape:
+            raise TypeError(
+                f"jac must return {len(probes.support)} partial derivatives, one per coordinate "
+                f"it is given, got shape {grads.shape}"
+            )
+        return grads, np.nan
 
 
 ESTIMATORS: dict[str, type] = {

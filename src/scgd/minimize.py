@@ -6,12 +6,14 @@ evaluated, and looks after budget, time, target, callback, progress and checkpoi
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 
 from scgd.checkpoint import Checkpoint
 from scgd.estimators import Estimator, FirstOrder
@@ -25,6 +27,10 @@ from scgd.result import Status
 from scgd.schedules import Schedule
 from scgd.steps import StepRule
 from scgd.workers import Evaluator, evaluator
+from scgd.workers.tasks import Job
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 __all__ = ["minimize"]
 
@@ -60,6 +66,7 @@ def minimize(
     on_nonfinite: str = "raise",
     seed: int | None = None,
     workers: Any = 1,
+    timeout: float | None = None,
     vectorized: bool = False,
     callback: Callable[[OptimizeResult], Any] | None = None,
     progress: bool = False,
@@ -106,8 +113,12 @@ def minimize(
     seed
         One seed, one trajectory, for any number of workers.
     workers
-        1, a number of local processes (-1: all cores), a ``concurrent.futures.Executor``, or a
-        map-like callable.
+        1, a number of local processes (-1: all cores), a ``concurrent.futures.Executor``, a
+        ``distributed.Client``, or a map-like callable.
+    timeout
+        Seconds that an evaluation by a worker may take; then it is given to another one (and a
+        process that hangs is replaced), the second time it ends the run with TimeoutError, or
+        counts as NaN with ``on_nonfinite="skip"``.
     vectorized
         ``fun`` takes a matrix with one point per row and returns as many values.
     callback
@@ -124,8 +135,9 @@ def minimize(
     OptimizeResult
         ``x``: the recommended point, which is the last iterate (the average of all for recipes that
         say so), not the luckiest observation. ``fun``: mean of the last phase's observations, with
-        standard error ``fun_error``. ``nfev``, ``nit``, ``n_skipped``, ``success``, ``status``,
-        ``message``; ``weights``: the sampling law learned, which tells what coordinates matter;
+        standard error ``fun_error``. ``nfev``: evaluations accepted; ``nfev_repeated``: values that
+        came a second time because of a fault, and were dropped. ``nit``, ``n_skipped``,
+        ``success``, ``status``, ``message``; ``weights``: the sampling law learned, which tells what coordinates matter;
         ``history``; ``scale``; ``recipe``: what ran.
 
         ======  =========================================  =======
@@ -179,14 +191,17 @@ def minimize(
     if isinstance(recipe.estimator, FirstOrder):
         opt.reserve = MONITOR if opt.max_evals is None else min(MONITOR, opt.max_evals // 10)
     args = args if isinstance(args, tuple) else (args,)
-    evaluate = evaluator(workers, fun, jac, args, vectorized)
     saved = Saved(checkpoint, opt, seed)
+    job = Job(fun, jac, args, opt.sampling)
+    skip = on_nonfinite == "skip"
+    evaluate = evaluator(workers, job, vectorized=vectorized, timeout=timeout, skip=skip)
     try:
         with Progress(opt, progress) as bar:
             run(opt, evaluate, limits, saved, callback, bar)
     finally:
         evaluate.close()
     result = opt.result()
+    result.nfev_repeated = evaluate.n_repeated
     if target is not None and result.status in (Status.BUDGET, Status.TIME):
         result.success = False
     return result
@@ -203,13 +218,13 @@ class Limits:
         self.target = target
         self.deadline = None if max_time is None else time.monotonic() + max_time
 
-    def reached(self, opt: Optimizer) -> Status | None:
-        """Return why the run must end now, at the end of a step."""
+    def check(self, opt: Optimizer) -> Status:
+        """Return why the run must end now, or that it goes on."""
         if self.target is not None and opt.history.latest <= self.target:
             return Status.TARGET
         if self.deadline is not None and time.monotonic() > self.deadline:
             return Status.TIME
-        return None
+        return Status.RUNNING
 
 
 class Saved:
@@ -262,7 +277,7 @@ def run(
         opt, evaluate, stop_at_phase=callback is not None or limits.target is not None
     )
     phases = opt.sampler.n_phases
-    opt.status = limits.reached(opt) or Status.RUNNING
+    opt.status = limits.check(opt)
     try:
         while opt.status is Status.RUNNING and not opt.done:
             advance()
@@ -272,7 +287,7 @@ def run(
                 if callback is not None:
                     callback(opt.result())
             saved.save()
-            opt.status = limits.reached(opt) or Status.RUNNING
+            opt.status = limits.check(opt)
         monitor(opt, evaluate)
     except StopIteration:
         opt.status = Status.CALLBACK
@@ -299,11 +314,28 @@ def stepper(opt: Optimizer, evaluate: Evaluator, *, stop_at_phase: bool) -> Call
             opt.tell(probes.ids, evaluate.evaluate(probes, opt.theta))
             return
         started = time.perf_counter()
-        loop.run(n_steps, stop_at_phase=stop_at_phase)
+        with deferred_interrupt(n_steps > 1):
+            loop.run(n_steps, stop_at_phase=stop_at_phase)
         fast = time.perf_counter() - started < ROUND
         n_steps = min(2 * n_steps, MAX_ROUND) if fast else max(1, n_steps // 2)
 
     return advance
+
+
+@contextmanager
+def deferred_interrupt(wanted: bool) -> Iterator[None]:
+    """Hold back Ctrl-C for the milliseconds of a round of fast steps; none is cut in two."""
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    previous = signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if caught:
+        raise KeyboardInterrupt
 
 
 def monitor(opt: Optimizer, evaluate: Evaluator) -> None:

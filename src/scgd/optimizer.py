@@ -9,10 +9,9 @@ with the same arithmetic, bit for bit.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 
 from scgd import random
 from scgd.auto.descent import Descent
@@ -21,7 +20,7 @@ from scgd.auto.stage import Stage
 from scgd.estimators import BASE, Probes
 from scgd.policies import Policy
 from scgd.policies.recent import PROGRESS
-from scgd.problem import Problem, Sample, Sampling, count
+from scgd.problem import Draw, Problem, Sample, Sampling, count
 from scgd.recipes import Recipe, as_recipe
 from scgd.result import History, Status, mean_and_error
 from scgd.sampler import CoordinateSampler
@@ -29,6 +28,9 @@ from scgd.scale import ScaleSearch
 from scgd.schedules import InverseTime, Linear, Schedule, SqrtOf
 from scgd.steps import apply_block, make_slots
 from scgd.typing import Floats, Ints
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 __all__ = ["Optimizer"]
 
@@ -350,7 +352,8 @@ class Optimizer:
     def _with_sample(self, probes: Probes, purpose: int) -> Probes:
         """Give the probes their sample: the step's own, or one of its own for other purposes."""
         if self.rows is None:
-            probes.xi = self.sampling.xi(self.t, purpose)
+            if self.sampling.controlled:
+                probes.draw = Draw(self.sampling, self.t, purpose)
         elif purpose == 0:
             probes.rows = self.rows[self.t - self.chunk_start]
         else:
@@ -363,6 +366,7 @@ class Optimizer:
         probes = Probes(
             self.view, nothing, np.empty(0), np.array([BASE]), np.array([np.nan]), np.zeros(1)
         )
+        probes.ids = np.array([self.nfev])
         return self._with_sample(probes, purpose=3 + i)
 
     # ---- tell -----------------------------------------------------------------------------------
@@ -519,6 +523,8 @@ class Optimizer:
         ``x`` is the recommended point, not the luckiest observation; ``fun`` the mean of the last
         phase's observations near it and ``fun_error`` its standard error.
         """
+        from scipy.optimize import OptimizeResult  # half a second that `import scgd` need not take
+
         seen = self.last_phase if self.last_phase.size else self.observations
         fun, error = mean_and_error(seen)
         status = self.status

@@ -69,7 +69,7 @@ class Recipe:
     policy: Policy = field(default_factory=Musketeer)
     estimator: Estimator = field(default_factory=CentralDifference)
     step: StepRule = field(default_factory=RMS)
-    learning_rate: Schedule = field(default_factory=lambda: Linear(0.1))
+    learning_rate: Schedule = field(default_factory=lambda: Linear(0.3))
     radius: Schedule = field(default_factory=lambda: Linear(0.1, end=1e-3))
     relative_rate: bool = True
     relative_radius: bool = True

@@ -14,8 +14,8 @@ from math import exp, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.typing import Floats
 
 __all__ = ["RMS", "SGD", "STEPS", "Adam", "Learned", "Momentum", "StepRule", "Wiener"]
@@ -184,8 +184,8 @@ class RMS(StepRule):
 
     Examples
     --------
-    >>> RMS.kernel(0, -3.0, 0.1, RMS().hyper, np.zeros((2, 1)))
-    np.float64(-0.1)
+    >>> RMS.kernel(0, -4.0, 0.5, RMS().hyper, ([0.0], [0.0]))
+    -0.5
     """
 
     beta: float = 0.9
@@ -209,8 +209,8 @@ class Adam(StepRule):
 
     Examples
     --------
-    >>> round(Adam.kernel(0, -3.0, 0.1, (0.9, 0.999, 0.0), np.zeros((4, 1))), 12)
-    -0.1
+    >>> round(Adam.kernel(0, -4.0, 0.5, Adam().hyper, ([0.0], [0.0], [0.0], [0.0])), 12)
+    -0.5
     """
 
     beta1: float = 0.9

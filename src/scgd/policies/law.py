@@ -13,8 +13,8 @@ from math import exp
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.policies.distinct import draw_equal, draw_systematic
 from scgd.policies.recent import empty_memory, remember, sweep
 from scgd.policies.softmax import (
