@@ -276,13 +276,13 @@ def run(
     advance = stepper(
         opt, evaluate, stop_at_phase=callback is not None or limits.target is not None
     )
-    phases = opt.sampler.n_phases
+    reports = opt.n_reports
     opt.status = limits.check(opt)
     try:
         while opt.status is Status.RUNNING and not opt.done:
             advance()
-            if opt.sampler.n_phases != phases:
-                phases = opt.sampler.n_phases
+            if opt.n_reports != reports:
+                reports = opt.n_reports
                 bar.update()
                 if callback is not None:
                     callback(opt.result())

@@ -114,6 +114,7 @@ class Optimizer:
         self.leg_end: int | None = None  # evaluations after which the plan decides what follows
         self.leg_total: int | None = None  # the step at which a plan's schedules end
         self.n_scouted = 0  # questions of stages
+        self.n_reports = 0  # phases, or stretches of a stage, since this object was made
         self.stage: Stage | None = self._start_search()
         self.set_scale(self.problem.scale)
         self.plan = Plan(self) if self.recipe.adaptive else None
@@ -445,6 +446,7 @@ class Optimizer:
         self.last_phase = np.array([value, value])
         if self.nfev - self.history.last >= self.n_coords**0.5:
             self.history.append(self.nfev, value)
+            self.n_reports += 1
 
     def _move(self, probes: Probes, values: Floats | None) -> None:
         """Move the drawn coordinates and remember what was seen."""
@@ -498,6 +500,7 @@ class Optimizer:
 
     def end_phase(self) -> None:
         """Close the books of a phase: its observations become an entry of the history."""
+        self.n_reports += 1
         self.last_phase = self.observations.copy()
         seen = self.last_phase.tolist()
         total = sum(seen)

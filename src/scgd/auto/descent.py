@@ -32,7 +32,8 @@ class Descent(Stage):
 
     def __init__(self, theta: Floats, length: Floats, error: float, budget: int) -> None:
         self.theta, self.length, self.error, self.budget = theta, length, error, budget
-        self.parabolas = Parabolas(theta, length)
+        short = 3 * theta.size > 0.8 * budget
+        self.parabolas = Parabolas(theta, length, min(theta.size, budget // 2) if short else 0)
         self.newton: ActiveBFGS | None = None
         self.turn = "sweep"
         self.spent = self.n_chunks = 0
@@ -70,8 +71,7 @@ class Descent(Stage):
         self.spent += self.arm.n_points
         self.arm.learn(values)
         if self.turn == "sweep":
-            tired = 3 * self.theta.size > 0.5 * self.budget and self.spent > 0.3 * self.budget
-            if (self.parabolas.swept or tired) and self.parabolas.n_points == 2:
+            if self.parabolas.swept and self.parabolas.n_points == 2:
                 self._start_race()
         elif self.spent >= self.chunk_end or self._stalled():
             self._end_chunk()
@@ -80,17 +80,12 @@ class Descent(Stage):
         return self.turn == "newton" and self.newton is not None and self.newton.stalled
 
     def _start_race(self) -> None:
-        if not self.parabolas.swept:
-            self.parabolas.swept = True
-            self.parabolas.queue = self.parabolas.queue[: self.parabolas.place]
         active = active_set(self.parabolas.slope, self.parabolas.bend, self.length)
         if len(active):
             bend = self.parabolas.bend[active]
             self.newton = ActiveBFGS(self.theta, self.length, active, bend, self.error)
         else:
             self.rates[0] = 0.0
-        self.parabolas.queue = np.zeros(1, np.int64)
-        self.parabolas.place = 1
         self.turn = "parabolas"
         self._next_chunk(self.parabolas.value)
 

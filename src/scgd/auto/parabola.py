@@ -16,6 +16,9 @@ __all__ = ["Parabolas"]
 FARTHEST = 1000.0
 SMALLEST = 1e-7
 MIXING = 0.1
+SCAN = 1e-4
+COVERED = 1 - 1e-4
+MOST = 500
 BATCH = 64
 
 
@@ -24,8 +27,16 @@ class Parabolas(Stage):
 
     Values at :math:`x \pm h` give slope and curvature; where that is positive the parabola's minimum
     is tried, and the best point seen is kept, so f never rises. The first pass takes the coordinates
-    in random order; after it they are drawn with probability proportional to the root of the
-    decrease they brought lately, ten per cent uniformly. The radius follows the moves.
+    in random order or, where the budget is short, one forward difference each and then the steepest
+    ones; after it they are drawn with probability proportional to the root of the decrease they
+    brought lately (or may bring), ten per cent uniformly. The radius follows the moves.
+
+    Parameters
+    ----------
+    theta, length
+        The point, moved in place, and the length scale of each coordinate.
+    n_scanned
+        Coordinates to scan by forward differences; 0 sweeps all with parabolas.
 
     Attributes
     ----------
@@ -37,17 +48,19 @@ class Parabolas(Stage):
 
     memory: ClassVar[tuple[str, ...]] = (
         "value", "radius", "slope", "bend", "gain", "queue", "place", "sides", "values", "trial",
-        "n_points", "swept",
+        "n_points", "swept", "scanned", "visited",
     )  # fmt: skip
     tolerant = True
 
-    def __init__(self, theta: Floats, length: Floats) -> None:
+    def __init__(self, theta: Floats, length: Floats, n_scanned: int = 0) -> None:
         n = theta.size
+        self.n_scanned, self.scanned = n_scanned, n_scanned == 0
         self.theta, self.length = theta, length
         self.value = float("nan")
         self.radius: Floats = 0.3 * length
         self.slope, self.bend = np.full(n, np.nan), np.full(n, np.nan)
         self.gain: Floats = np.zeros(n)
+        self.visited = np.zeros(n, np.bool_)
         self.queue: Ints = np.empty(0, np.int64)
         self.place = 0
         self.sides = [0.0, 0.0]
@@ -60,6 +73,12 @@ class Parabolas(Stage):
         """Return f(x) at the very start, then two sides of a coordinate, then the parabola's point."""
         if self.value != self.value:
             return singles(theta, np.array([-1]), np.array([np.nan]))
+        if not self.scanned:
+            self.queue = rng.permutation(theta.size)[: self.n_scanned]
+            entries = theta[self.queue] + SCAN * self.length[self.queue]
+            if problem.upper.size:
+                entries = np.minimum(entries, problem.upper[self.queue])
+            return singles(theta, self.queue, entries)
         if self.n_points == 1:
             k = self.coordinate
             self.trial = inside(problem, k, self.trial)
@@ -94,7 +113,9 @@ class Parabolas(Stage):
         """Take the values at the start, at two sides or at the parabola's minimum."""
         if self.value != self.value:
             self.value = float("inf") if values is None else float(values[0])
-            self.n_points = 2
+            self.n_points = 2 if self.scanned else self.n_scanned
+        elif not self.scanned:
+            self._scan(values)
         elif values is None:
             self.radius[self.coordinate] *= 0.1
             self.n_points = 2
@@ -103,6 +124,20 @@ class Parabolas(Stage):
             self._fit(*values.tolist())
         else:
             self._keep(float(values[0]))
+
+    def _scan(self, values: Floats | None) -> None:
+        """Order the scanned coordinates by slope and queue those that hold nearly all of it."""
+        self.scanned, self.n_points = True, 2
+        if values is None:
+            self.queue = np.empty(0, np.int64)
+            return
+        slopes = (values - self.value) / (SCAN * self.length[self.queue])
+        self.slope[self.queue] = slopes
+        self.gain[self.queue] = np.abs(slopes) * self.length[self.queue]
+        order = np.argsort(-self.gain[self.queue], kind="stable")
+        covered = np.cumsum(self.gain[self.queue][order])
+        n = int(np.searchsorted(covered, COVERED * covered[-1])) + 1
+        self.queue = self.queue[order[: min(max(n, 2), MOST, len(order))]]
 
     def _fit(self, low: float, high: float) -> None:
         """Put a parabola through the two sides and the value in hand."""
@@ -136,12 +171,13 @@ class Parabolas(Stage):
         for side, seen in zip(self.sides, self.values, strict=True):
             if seen < value:
                 entry, value = side, seen
-        h = float(self.radius[k])
+        h, first = float(self.radius[k]), not self.visited[k]
+        self.visited[k] = True
         new = float(np.clip(abs(entry - here), 0.3 * h, 3 * h))
         self.radius[k] = max(new, SMALLEST * self.length[k])
         gain = self.value - value
-        self.gain[k] = gain if not self.swept else 0.5 * (self.gain[k] + gain)
+        self.gain[k] = gain if first else 0.5 * (self.gain[k] + gain)
         self.theta[k], self.value = entry, value
         self.n_points = 2
         self.place += 1
-        self.swept = self.swept or (self.place == len(self.queue) == self.theta.size)
+        self.swept = self.swept or self.place == len(self.queue)
