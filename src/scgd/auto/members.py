@@ -8,9 +8,9 @@ from scgd.estimators import SPSA, ForwardDifference
 from scgd.policies import Full, RecentGains
 from scgd.recipes import Recipe
 from scgd.schedules import Constant, Linear
-from scgd.steps import Learned, Wiener
+from scgd.steps import Adam, Learned, Wiener
 
-__all__ = ["block_member", "joint_member"]
+__all__ = ["block_member", "joint_member", "short_member"]
 
 BLOCK = 16
 
@@ -32,6 +32,22 @@ def block_member(n_coords: int, budget: int, smallest: float, shrink: float) -> 
         radius=Constant(max(1e-4, smallest)),
         block_size=min(BLOCK, n_coords),
         replace=False,
+    )
+
+
+def short_member(smallest: float, shrink: float) -> Recipe:
+    """Return the member for controllable noise and few evaluations per coordinate.
+
+    Where a sweep over the coordinates would take a good part of the budget, random signs on all of
+    them with a common sample inform every coordinate at once.
+    """
+    return Recipe(
+        "auto: joint directions with common samples",
+        policy=Full(),
+        estimator=SPSA(),
+        step=Adam(beta2=0.99),
+        learning_rate=Linear(0.08 * shrink),
+        radius=Constant(max(1e-3, smallest)),
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scgd.auto.classify import Classify
 from scgd.auto.descent import Descent
 from scgd.auto.judge import Judge
-from scgd.auto.members import block_member, joint_member
+from scgd.auto.members import block_member, joint_member, short_member
 from scgd.auto.radii import Radii
 from scgd.auto.reach import Reach
 from scgd.auto.rounding import Rounding
@@ -30,6 +30,8 @@ __all__ = ["Plan"]
 NOMINAL = 200
 """Evaluations per coordinate that a run without a budget plans for at a time."""
 N_GUARDS = 4
+SHORT = 6
+"""Evaluations per coordinate below which a sweep over coordinates costs too much."""
 SECOND = 1.5
 
 
@@ -127,6 +129,8 @@ class Plan:
             return joint_member(int(self.facts["n_steps"]), self.facts["factor"])
         length, bend = self.facts["length"], self.facts["bend"]
         smallest = 2 * np.sqrt(self.facts["error"] * opt.n_coords / bend) if bend > 0 else 0.0
+        if self.budget(opt) < SHORT * opt.n_coords:
+            return short_member(smallest / length, self.facts["shrink"])
         return block_member(
             opt.n_coords, self.budget(opt), smallest / length, self.facts["shrink"]
         )
@@ -136,15 +140,16 @@ class Plan:
         self.step, opt.stage = "leg", None
         self.facts["guards"] += 1
         start, end = self.facts["start"], self.facts["end"]
-        part = self.facts["guards"] / (N_GUARDS + 1)
-        opt.leg_end = int(end if self.facts["guards"] > N_GUARDS else start + part * (end - start))
+        n = n_guards(self.budget(opt))
+        part = self.facts["guards"] / (n + 1)
+        opt.leg_end = int(end if self.facts["guards"] > n else start + part * (end - start))
 
     def after_leg(self, opt: Optimizer, stage: None) -> None:
         """Guard what was reached, or judge it at the end."""
         if self.kind == "uncontrollable":
             self.go(opt, "check")
         else:
-            self.go(opt, "guard" if self.facts["guards"] <= N_GUARDS else "final")
+            self.go(opt, "guard" if self.facts["guards"] <= n_guards(self.budget(opt)) else "final")
 
     def after_guard(self, opt: Optimizer, stage: Judge) -> None:
         """Keep the new point, or go back to the best one with shorter steps."""
@@ -285,5 +290,10 @@ def scale_rounds(budget: int, kind: str) -> tuple[int, int, int]:
 
 
 def guard_samples(budget: int) -> int:
-    """Return the samples of a comparison."""
-    return max(16, budget // 2000)
+    """Return the samples of a comparison: at least 16 where that is not much of the budget."""
+    return int(np.clip(budget // 25, 4, max(16, budget // 2000)))
+
+
+def n_guards(budget: int) -> int:
+    """Return the comparisons before the last one."""
+    return N_GUARDS if budget >= 2500 else 0
