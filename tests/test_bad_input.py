@@ -101,7 +101,7 @@ BAD = [
     (lambda: ask_too_often(), RuntimeError, "the budget of 2 evaluations is used up; call extend() to go on"),
     # workers
     (lambda: minimize(workers=0), ValueError, "workers must be a number >= 1 or -1 for all cores, got 0"),
-    (lambda: minimize(workers="two"), TypeError, "workers must be a number, an Executor or a map-like callable, got str"),
+    (lambda: minimize(workers="two"), TypeError, "workers must be a number, an Executor, a distributed.Client or a map-like callable, got str"),
     (lambda: minimize(workers=2, vectorized=True), ValueError, "vectorized=True evaluates in this process"),
     (lambda: with_pool(), TypeError, "multiprocessing.Pool hangs for ever when a worker dies"),
     (lambda: minimize(workers=lambda f, tasks: []), RuntimeError, "workers returned 0 results for"),
