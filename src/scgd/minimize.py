@@ -134,8 +134,8 @@ def minimize(
         say so), not the luckiest observation. ``fun``: mean of the last phase's observations, with
         standard error ``fun_error``. ``nfev``: evaluations accepted; ``nfev_repeated``: values that
         came a second time because of a fault, and were dropped. ``nit``, ``n_skipped``,
-        ``success``, ``status``, ``message``; ``weights``: the sampling law learned, which tells what coordinates matter;
-        ``history``; ``scale``; ``recipe``: what ran.
+        ``success``, ``status``, ``message``; ``weights``: the sampling law learned, which tells
+        what coordinates matter; ``history``; ``scale``; ``recipe``: what ran.
 
         ======  =========================================  =======
         status  meaning                                    success
