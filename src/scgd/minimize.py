@@ -22,6 +22,7 @@ from scgd.progress import Progress
 from scgd.recipes import Recipe, as_recipe
 from scgd.result import Status
 from scgd.schedules import Schedule
+from scgd.states import check_state
 from scgd.steps import StepRule
 from scgd.workers import Evaluator, evaluator
 from scgd.workers.tasks import Job
@@ -250,6 +251,7 @@ class Saved:
         state = self.file.load(self.identity)
         if state is None:
             return
+        check_state(state, self.opt)
         self.opt.load_state_dict(state)
         if wanted != self.opt.max_evals:
             self.opt.extend(wanted)
