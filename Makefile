@@ -4,13 +4,16 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
-.PHONY: run test test-slow bench lint clean
+.PHONY: run test test-slow test-faults bench lint clean
 
 run: $(VENV)/.core
 	@$(PY) examples/first_run.py
 
 test: $(VENV)/.dev
-	@$(PY) -m pytest -q -m "not slow" -n 2 --dist worksteal
+	@$(PY) -m pytest -q -m "not slow and not faults" -n 2 --dist worksteal
+
+test-faults: $(VENV)/.dev
+	@$(PY) -m pytest -q tests/test_faults.py tests/test_workers.py tests/test_kills.py
 
 test-slow: $(VENV)/.dev
 	@$(PY) -m pytest -q -m slow

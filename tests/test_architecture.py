@@ -18,7 +18,7 @@ ORDER = [
     {"problem", "sampler", "estimators", "steps"},
     {"recipes", "result", "scale"},
     {"optimizer"},
-    {"explore", "workers", "checkpoint", "progress"},
+    {"explore", "workers", "checkpoint", "progress", "states"},
     {"minimize"},
     {"theory", "linear", "torch"},
     {"experiments", "compare"},

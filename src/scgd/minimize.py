@@ -25,6 +25,7 @@ from scgd.progress import Progress
 from scgd.recipes import Recipe, as_recipe
 from scgd.result import Status
 from scgd.schedules import Schedule
+from scgd.states import check_state
 from scgd.steps import StepRule
 from scgd.workers import Evaluator, evaluator
 from scgd.workers.tasks import Job
@@ -137,8 +138,8 @@ def minimize(
         say so), not the luckiest observation. ``fun``: mean of the last phase's observations, with
         standard error ``fun_error``. ``nfev``: evaluations accepted; ``nfev_repeated``: values that
         came a second time because of a fault, and were dropped. ``nit``, ``n_skipped``,
-        ``success``, ``status``, ``message``; ``weights``: the sampling law learned, which tells what coordinates matter;
-        ``history``; ``scale``; ``recipe``: what ran.
+        ``success``, ``status``, ``message``; ``weights``: the sampling law learned, which tells
+        what coordinates matter; ``history``; ``scale``; ``recipe``: what ran.
 
         ======  =========================================  =======
         status  meaning                                    success
@@ -253,6 +254,7 @@ class Saved:
         state = self.file.load(self.identity)
         if state is None:
             return
+        check_state(state, self.opt)
         self.opt.load_state_dict(state)
         if wanted != self.opt.max_evals:
             self.opt.extend(wanted)

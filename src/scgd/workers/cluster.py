@@ -16,7 +16,7 @@ from uuid import uuid4
 import numpy as np
 
 from scgd.optimizer import as_scalar
-from scgd.workers.engines import Arrival, Engine, LostTask
+from scgd.workers.engines import STARTED, Arrival, Engine, LostTask
 from scgd.workers.tasks import Job, Step, Task, perform
 
 __all__ = ["ClusterEngine", "is_client"]
@@ -41,10 +41,14 @@ def is_client(workers: Any) -> bool:
     )
 
 
-def perform_and_tell(task: Task, *, job: Job, step: Step, topic: str, run: str) -> Any:
+def perform_and_tell(
+    task: Task, *, job: Job, step: Step, topic: str, run: str, announce: bool
+) -> Any:
     """Make one evaluation on a worker and send its value as an event."""
     from distributed import get_worker
 
+    if announce:
+        get_worker().log_event(topic, (run, task.id, STARTED))
     value = perform(job, step, task.coord, task.entry)
     if step.partials:
         array = np.asarray(value, np.float64)
@@ -67,6 +71,8 @@ class ClusterEngine(Engine):
     client
         The client; its owner closes it.
     """
+
+    announces = True
 
     def __init__(self, job: Job, client: Any) -> None:
         super().__init__(job)
@@ -104,6 +110,7 @@ class ClusterEngine(Engine):
             step=common,
             topic=self.topic,
             run=self.run,
+            announce=self.announces,
         )
         for task, future in zip(tasks, futures, strict=True):
             self.futures[task.id] = future
@@ -132,7 +139,8 @@ class ClusterEngine(Engine):
     def _accept(self, events: list[tuple[str, int, Any]]) -> list[Arrival]:
         mine = [Arrival(number, value) for run, number, value in events if run == self.run]
         for arrival in mine:
-            self.futures.pop(arrival.id, None)
+            if arrival.value != STARTED:
+                self.futures.pop(arrival.id, None)
         return mine
 
     def _look(self) -> list[Arrival]:
@@ -172,8 +180,9 @@ class ClusterEngine(Engine):
             time.sleep(POLL)
         raise ConnectionError(
             f"the Dask client lost its scheduler or all workers (its status is "
-            f"{self.client.status!r}) and they did not come back within {RECONNECT:g} s; "
-            "start the same call with a new client and the same checkpoint to go on"
+            f"{self.client.status!r}) and they did not come back within {RECONNECT:g} s; if no "
+            "evaluation kills its worker, start the same call with a new client and the same "
+            "checkpoint to go on"
         )
 
     def leave(self, ids: list[int]) -> None:

@@ -7,6 +7,8 @@ ledger in :mod:`scgd.workers.remote`.
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -14,11 +16,25 @@ from typing import Any, NamedTuple
 
 from scgd.workers.tasks import Call, Job, Step, Task, install, make, perform_installed
 
-__all__ = ["Arrival", "Engine", "ExecutorEngine", "LostTask", "MapEngine", "ProcessEngine"]
+__all__ = [
+    "STARTED",
+    "Arrival",
+    "Engine",
+    "ExecutorEngine",
+    "LostTask",
+    "MapEngine",
+    "ProcessEngine",
+]
+
+START = 120.0
+"""Seconds that local processes may take to start."""
 
 
 class LostTask(Exception):
     """A task that died with its worker and has to be sent again."""
+
+
+STARTED = "started"
 
 
 class Arrival(NamedTuple):
@@ -40,9 +56,14 @@ class Engine:
 
     interruptible = True
     """Whether a task that hangs can be left behind."""
+    announces = False
+    """Whether a task tells when it starts, as an arrival with the value ``STARTED``."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
+
+    def get_ready(self) -> None:
+        """Have all workers started, so that their start does not count as a task's time."""
 
     @property
     def n_workers(self) -> int | None:
@@ -63,6 +84,12 @@ class Engine:
 
     def close(self) -> None:
         """Release what was started."""
+
+
+def answer(_: int) -> int:
+    """Return the number of this process, slowly enough for the others to get a question too."""
+    time.sleep(0.01)
+    return os.getpid()
 
 
 class MapEngine(Engine):
@@ -163,6 +190,15 @@ class ProcessEngine(ExecutorEngine):
                 self._stop()
                 future = self._start().submit(perform_installed, step, task)
             self.futures[future] = task.id
+
+    def get_ready(self) -> None:
+        """Wait until every process has answered once."""
+        if self.executor is not None:
+            return
+        executor, deadline = self._start(), time.monotonic() + START
+        answered: set[int] = set()
+        while len(answered) < self.size and time.monotonic() < deadline:
+            answered |= set(executor.map(answer, range(self.size)))
 
     def _start(self) -> Any:
         from joblib.externals.loky import ProcessPoolExecutor

@@ -12,7 +12,7 @@ import numpy as np
 
 from scgd.estimators import Probes
 from scgd.typing import Floats
-from scgd.workers.engines import Arrival, Engine, LostTask
+from scgd.workers.engines import STARTED, Arrival, Engine, LostTask
 from scgd.workers.local import Evaluator
 from scgd.workers.tasks import Step, Task, tasks_of
 
@@ -20,6 +20,8 @@ __all__ = ["RemoteEvaluator"]
 
 LOSSES, DELAYS = 20, 2
 """How often an evaluation may be lost with its worker, and take too long, before it is given up."""
+START = 60.0
+"""Seconds after which a task that has not started counts as late even so."""
 
 
 @dataclass
@@ -52,6 +54,7 @@ class RemoteEvaluator(Evaluator):
     def __init__(self, engine: Engine, timeout: float | None = None, *, skip: bool = False) -> None:
         super().__init__(engine.job.fun, engine.job.jac, engine.job.args)
         self.engine = engine
+        self.engine.announces = timeout is not None and engine.announces
         self.timeout = timeout
         self.skip = skip
         self.n_repeated = 0
@@ -97,7 +100,8 @@ class RemoteEvaluator(Evaluator):
         room = len(self.waiting)
         if self.timeout is not None and room:
             room = max(1, self.engine.n_workers or room) - (len(self.open) - len(self.waiting))
-        now = time.monotonic()
+            self.engine.get_ready()
+        now = time.monotonic() + (START if self.engine.announces else 0.0)
         while room > 0 and self.waiting:
             step = self.open[self.waiting[0]].step
             tasks = []
@@ -111,8 +115,12 @@ class RemoteEvaluator(Evaluator):
     def _accept(self, arrival: Arrival) -> bool:
         """Tell whether this is the value of an open evaluation; send a lost one again."""
         entry = self.open.get(arrival.id)
+        started = isinstance(arrival.value, str) and arrival.value == STARTED
         if entry is None:
-            self.n_repeated += arrival.error is None
+            self.n_repeated += arrival.error is None and not started
+            return False
+        if started:
+            entry.sent = time.monotonic()
             return False
         if isinstance(arrival.error, LostTask):
             entry.losses += 1
