@@ -1,5 +1,7 @@
 """PyTorch optimizers that move sampled coordinates, with gradients or with forward passes only."""
 
+from scgd.torch.directions import MeZO, SparseMeZO
 from scgd.torch.first_order import SCGD
+from scgd.torch.zeroth_order import ZeroOrderSCGD
 
-__all__ = ["SCGD"]
+__all__ = ["SCGD", "MeZO", "SparseMeZO", "ZeroOrderSCGD"]

@@ -14,14 +14,17 @@ import torch
 
 from scgd.policies import POLICIES, Policy
 from scgd.recipes import check_block_size, check_importance, pick
-from scgd.steps import RMS, SGD, Adam, Momentum, StepRule
+from scgd.steps import RMS, SGD, Adam, Momentum, StepRule, apply_block
+from scgd.torch.laws import Draw
 from scgd.torch.layout import GRANULARITIES, Layout
 from scgd.typing import Array
 
 __all__ = ["CoordinateOptimizer", "check_number", "fresh_seed", "make_rule", "pack", "unpack"]
 
+NO_BOUNDS = np.empty(0)
 RULES = ("sgd", "rms", "adam")
 # Settings that shape a law; a state only fits an optimizer that agrees on them.
+DESCRIBED = ("policy", "estimator")
 SHAPING = ("policy", "sampling", "granularity", "estimator", "block_size", "fraction", "rule")
 
 
@@ -167,6 +170,27 @@ class CoordinateOptimizer(torch.optim.Optimizer):
             self.slots[g] = slots
         return slots
 
+    def move(self, g: int, draw: Draw, grads: Array) -> None:
+        """Apply the update rule to the entries drawn; weight decay joins the gradients in place."""
+        group, law, layout = self.param_groups[g], self.laws[g], self.layouts[g]
+        coords, rule = draw.coords, make_rule(group)
+        if len(coords) == 0:
+            return
+        pieces = layout.split(coords)
+        theta = layout.gather(layout.params, coords, pieces)
+        grads += group["weight_decay"] * theta
+        factors = 1.0 if group["importance"] is None else law.factors(draw, group["importance"])
+        rates = np.broadcast_to(float(group["lr"]) * factors, grads.shape)
+        first = order = np.arange(len(coords))
+        if law.sampling == "replacement":
+            _, first, order = np.unique(coords, return_index=True, return_inverse=True)
+        slots = self.slots_for(g, rule)
+        here, memory = theta[first], slots[:, coords[first]]
+        hyper = np.array(rule.hyper)
+        apply_block(rule.code, order, grads, rates, hyper, memory, here, NO_BOUNDS, NO_BOUNDS)
+        slots[:, coords[first]] = memory
+        layout.scatter(coords, pieces, here[order])
+
     def weights(self, group: int = 0) -> Array:
         """Return the sampling weights in force, one per coordinate or unit of a group."""
         return self.laws[group].weights()
@@ -177,14 +201,15 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         groups = []
         for group, law, slots in zip(state["param_groups"], self.laws, self.slots, strict=True):
             memory = {"law": pack(law.state_dict()), "slots": None if slots is None else pack(slots)}
-            groups.append({**group, "policy": repr(group["policy"]), "memory": memory})
+            described = {name: repr(group[name]) for name in DESCRIBED if name in group}
+            groups.append({**group, **described, "memory": memory})
         return {**state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take up the state of an optimizer with the same parameters and policy."""
         for mine, theirs in zip(self.param_groups, state_dict["param_groups"], strict=False):
             for name in SHAPING:
-                ours = repr(mine[name]) if name == "policy" else mine.get(name)
+                ours = repr(mine[name]) if name in DESCRIBED and name in mine else mine.get(name)
                 if name in theirs and theirs[name] != ours:
                     raise ValueError(
                         f"the state was saved with {name}={theirs[name]!r} and this optimizer has "
@@ -201,8 +226,9 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         laws = state.get("laws", self.__dict__.get("laws", []))
         for g, group in enumerate(state["param_groups"]):
             memory = group.pop("memory", None)
-            if isinstance(group["policy"], str):
-                group["policy"] = laws[g].policy
+            for name in DESCRIBED:
+                if isinstance(group.get(name), str):
+                    group[name] = self.param_groups[g][name]
             if memory is not None:
                 laws[g].load_state_dict(unpack(memory["law"]))
                 self.slots[g] = unpack(memory["slots"])

@@ -40,5 +40,10 @@ class Team:
     def mean(self, values: Array) -> None:
         """Replace values by their mean over the processes, in place."""
 
+    def mean_of(self, values: Array) -> Array:
+        """Return the mean of values over the processes."""
+        self.mean(values)
+        return values
+
     def check(self, optimizer: Any) -> None:
         """Compare the states of the processes now and then."""

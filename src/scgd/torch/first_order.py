@@ -10,17 +10,14 @@ import torch
 
 from scgd.policies import Musketeer, Policy
 from scgd.policies.law import GAINS
-from scgd.steps import apply_block
 from scgd.torch import kernels
-from scgd.torch.base import CoordinateOptimizer, check_number, fresh_seed, make_rule
+from scgd.torch.base import CoordinateOptimizer, fresh_seed
 from scgd.torch.distributed import Team
 from scgd.torch.laws import SAMPLINGS, Draw, EntryLaw, UnitLaw, make_law
 from scgd.torch.layout import FLOATS, Layout, real_entries
 from scgd.typing import Array
 
 __all__ = ["SCGD"]
-
-NO_BOUNDS = np.empty(0)
 
 
 class SCGD(CoordinateOptimizer):
@@ -231,51 +228,24 @@ class SCGD(CoordinateOptimizer):
         law, layout = self.laws[g], self.layouts[g]
         draw = law.draw()
         pieces = layout.split(draw.coords)
-        grads = np.zeros(len(draw.coords), layout.dtype)
-        present = None
-        for i, where in pieces:
-            p = layout.params[i]
-            if p.grad is not None:
-                index = draw.coords[where] - layout.offsets[i]
-                grads[where] = layout.read(checked(p.grad), index)
-            elif self.team.group is None:
-                present = np.ones(len(grads), bool) if present is None else present
-                present[where] = False
+        alone = self.team.group is None
+        seen = [(i, where) for i, where in pieces if layout.params[i].grad is not None]
+        grads = layout.gather([checked(p) for p in layout.params], draw.coords, seen)
         self.team.mean(grads)
         if group["maximize"]:
             np.negative(grads, out=grads)
-        if len(grads):
-            self._move(g, group, draw, grads, pieces)
+        if alone and len(seen) < len(pieces):
+            present = np.zeros(len(grads), bool)
+            for _, where in seen:
+                present[where] = True
+            part = Draw(draw.coords[present], draw.probs[present])
+            moved = grads[present]
+            self.move(g, part, moved)
+            grads[present] = moved
+        else:
+            present = None
+            self.move(g, draw, grads)
         law.learn(draw, grads, present)
-
-    def _move(
-        self, g: int, group: dict[str, Any], draw: Draw, grads: Array, pieces: list[Any]
-    ) -> None:
-        """Apply the update rule to the coordinates drawn; weight decay joins the gradients."""
-        law, layout, rule = self.laws[g], self.layouts[g], make_rule(group)
-        pieces = [(i, where) for i, where in pieces if self._moves(layout.params[i])]
-        theta = np.zeros(len(grads), layout.dtype)
-        for i, where in pieces:
-            index = draw.coords[where] - layout.offsets[i]
-            theta[where] = layout.read(layout.params[i], index)
-        grads += group["weight_decay"] * theta
-        factors = 1.0 if group["importance"] is None else law.factors(draw, group["importance"])
-        rates = np.broadcast_to(float(group["lr"]) * factors, grads.shape)
-        coords, slots = draw.coords, self.slots_for(g, rule)
-        first, order = np.arange(len(coords)), np.arange(len(coords))
-        if law.sampling == "replacement":
-            _, first, order = np.unique(coords, return_index=True, return_inverse=True)
-        here, memory = theta[first], slots[:, coords[first]]
-        hyper = np.array(rule.hyper)
-        apply_block(rule.code, order, grads, rates, hyper, memory, here, NO_BOUNDS, NO_BOUNDS)
-        slots[:, coords[first]] = memory
-        theta = here[order]
-        for i, where in pieces:
-            index = coords[where] - layout.offsets[i]
-            layout.write(layout.params[i], index, theta[where])
-
-    def _moves(self, p: torch.Tensor) -> bool:
-        return p.grad is not None or self.team.group is not None
 
 
 def rates(group: dict[str, Any], law: EntryLaw, sign: float, numbers: Array) -> None:
@@ -289,14 +259,14 @@ def rates(group: dict[str, Any], law: EntryLaw, sign: float, numbers: Array) -> 
         numbers[kernels.RATE_BY_PROB] = lr * share * kernels.CERTAIN
 
 
-def checked(grad: torch.Tensor) -> torch.Tensor:
-    """Return a dense gradient; refuse a sparse one."""
-    if grad.is_sparse:
+def checked(p: torch.Tensor) -> torch.Tensor | None:
+    """Return a parameter's gradient, if any; refuse a sparse one."""
+    if p.grad is not None and p.grad.layout != torch.strided:
         raise RuntimeError(
             "SCGD does not support sparse gradients; use sparse=False in the embedding, "
             "or torch.optim.SparseAdam for these parameters"
         )
-    return grad
+    return p.grad
 
 
 def flat_views(params: list[torch.Tensor], layout: Layout) -> list[Array] | None:
@@ -314,7 +284,7 @@ def flat_views(params: list[torch.Tensor], layout: Layout) -> list[Array] | None
 
 def flat_gradient(p: torch.Tensor, layout: Layout) -> Array:
     """Return a gradient as a flat array of the working precision."""
-    grad = checked(p.grad)
+    grad = checked(p)
     if grad.requires_grad or grad.dtype not in FLOATS or not grad.is_contiguous():
         grad = real_entries(grad).to(p.dtype).contiguous()
     return grad.numpy().reshape(-1)

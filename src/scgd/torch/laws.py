@@ -25,7 +25,7 @@ from scgd.torch.draws import draw_distinct, draw_poisson, draw_replacement
 from scgd.torch.layout import Layout
 from scgd.typing import Floats, Ints
 
-__all__ = ["SAMPLINGS", "Draw", "EntryLaw", "UnitLaw", "make_law"]
+__all__ = ["SAMPLINGS", "Draw", "EntryLaw", "ProbeLaw", "UnitLaw", "make_law"]
 
 SAMPLINGS = ("poisson", "distinct", "sequential", "replacement")
 LOOKAHEAD = 256
@@ -251,6 +251,8 @@ class UnitLaw:
         """Return the coordinates of the next step."""
         units, probs = self.sampler.block()
         order = np.argsort(units, kind="stable")
+        if self.layout.starts is None:
+            return Draw(units[order], probs[order], np.ones(len(units), np.int64), order)
         coords, sizes = self.layout.expand(units[order])
         return Draw(coords, np.repeat(probs[order], sizes), sizes, order)
 
@@ -292,6 +294,31 @@ class UnitLaw:
         """Take up what another law of the same kind remembers."""
         self.n_steps, self.seed = int(state["n_steps"]), int(state["seed"])
         self.sampler.load_state_dict(state["sampler"])
+
+
+class ProbeLaw(UnitLaw):
+    """A law that hands out single coordinates: of the units drawn, one random entry each."""
+
+    def draw(self) -> tuple[Ints, Floats]:  # type: ignore[override]
+        """Return the coordinates of the next step and their probabilities per draw."""
+        units, probs = self.sampler.block()
+        starts = self.layout.starts
+        if starts is None:
+            return units, probs
+        sizes = starts[units + 1] - starts[units]
+        word1, word2 = kernels.make_words(self.seed, self.n_steps)
+        chances = [kernels.unit(np.uint32(j), word1, word2) for j in range(len(units))]
+        return starts[units] + (np.array(chances) * sizes).astype(np.int64), probs / sizes
+
+    def record(self, grads: Floats) -> None:
+        """End the step: a unit earns the gain of the entry seen."""
+        self.n_steps += 1
+        self.sampler.record(grads)
+
+    def factor(self, prob: float, importance: str) -> float:
+        """Return the importance factor of a coordinate."""
+        base = self.n_draws if importance == "inverse" else self.layout.n_coords
+        return 1.0 / (base * prob)
 
 
 def make_law(

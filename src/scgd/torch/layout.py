@@ -7,6 +7,7 @@ them. A unit (row, chunk or tensor) is a stretch of consecutive coordinates.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,8 @@ __all__ = ["GRANULARITIES", "Layout", "real_entries"]
 
 GRANULARITIES = ("coordinates", "rows", "chunks", "tensors")
 CHUNK = 1024
+Pieces = list[tuple[int, slice]]
+FLOATS = (torch.float32, torch.float64)
 
 
 def real_entries(tensor: torch.Tensor) -> torch.Tensor:
@@ -31,6 +34,31 @@ def working_dtype(params: Sequence[torch.Tensor]) -> np.dtype:
     """Return the precision of gains and moments: double for double parameters, else single."""
     kinds = (torch.float64, torch.complex128)
     return np.dtype(np.float64 if any(p.dtype in kinds for p in params) else np.float32)
+
+
+class Cell:
+    """Single entries of a tensor as Python floats; exact in every floating dtype."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.address = tensor.data_ptr()
+        self.entries = real_entries(tensor)
+        plain = self.entries.dtype in FLOATS and self.entries.device.type == "cpu"
+        self.flat = None
+        if plain and self.entries.is_contiguous():
+            self.flat = memoryview(self.entries.view(-1).numpy())
+
+    def get(self, index: int) -> float:
+        """Return an entry."""
+        if self.flat is not None:
+            return self.flat[index]
+        return float(self.entries[np.unravel_index(index, self.entries.shape)])
+
+    def set(self, index: int, value: float) -> None:
+        """Set an entry, rounded to the tensor's precision."""
+        if self.flat is not None:
+            self.flat[index] = value
+        else:
+            self.entries[np.unravel_index(index, self.entries.shape)] = value
 
 
 class Layout:
@@ -58,6 +86,7 @@ class Layout:
         self.bounds = self.offsets.tolist()
         self.n_coords = self.bounds[-1]
         self.dtype = working_dtype(self.params)
+        self.cells: dict[int, Cell] = {}
         self.starts: Ints | None = None
         if granularity != "coordinates":
             stretches = [self._stretches(p, granularity) for p in self.params]
@@ -87,7 +116,7 @@ class Layout:
         ends = np.cumsum(sizes)
         return np.repeat(first - ends + sizes, sizes) + np.arange(ends[-1]), sizes
 
-    def split(self, coords: Ints) -> list[tuple[int, slice]]:
+    def split(self, coords: Ints) -> Pieces:
         """Return which tensors sorted coordinates fall in, and where in the list."""
         cuts = np.searchsorted(coords, self.offsets)
         pairs = zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
@@ -97,6 +126,30 @@ class Layout:
         """Return the tensor of a coordinate and its index in there."""
         i = int(np.searchsorted(self.offsets, coord, side="right")) - 1
         return i, coord - int(self.offsets[i])
+
+    def gather(self, tensors: Sequence[Any], coords: Ints, pieces: Pieces) -> Floats:
+        """Return entries of tensors shaped like the parameters, zero outside the pieces."""
+        values = np.zeros(len(coords), self.dtype)
+        for i, where in pieces:
+            values[where] = self.read(tensors[i], coords[where] - self.bounds[i])
+        return values
+
+    def scatter(self, coords: Ints, pieces: Pieces, values: Floats) -> None:
+        """Set entries of the parameters."""
+        for i, where in pieces:
+            self.write(self.params[i], coords[where] - self.bounds[i], values[where])
+
+    def cell(self, i: int) -> Cell:
+        """Return access to single entries of a tensor."""
+        p = self.params[i]
+        cell = self.cells.get(i)
+        if cell is None or cell.address != p.data_ptr():
+            cell = self.cells[i] = Cell(p)
+        return cell
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the cached views behind."""
+        return {**self.__dict__, "cells": {}}
 
     def read(self, tensor: torch.Tensor, index: Ints) -> Floats:
         """Return some entries of a tensor in working precision."""
@@ -111,6 +164,3 @@ class Layout:
         flat[torch.from_numpy(index).to(flat.device)] = new
         if flat.data_ptr() != entries.data_ptr():
             entries.copy_(flat.view(entries.shape))
-
-
-FLOATS = (torch.float32, torch.float64)
