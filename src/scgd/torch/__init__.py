@@ -2,6 +2,7 @@
 
 from scgd.torch.directions import MeZO, SparseMeZO
 from scgd.torch.first_order import SCGD
+from scgd.torch.forward_loss import ForwardLoss
 from scgd.torch.zeroth_order import ZeroOrderSCGD
 
-__all__ = ["SCGD", "MeZO", "SparseMeZO", "ZeroOrderSCGD"]
+__all__ = ["SCGD", "ForwardLoss", "MeZO", "SparseMeZO", "ZeroOrderSCGD"]

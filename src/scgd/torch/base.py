@@ -200,7 +200,10 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         state = super().state_dict()
         groups = []
         for group, law, slots in zip(state["param_groups"], self.laws, self.slots, strict=True):
-            memory = {"law": pack(law.state_dict()), "slots": None if slots is None else pack(slots)}
+            memory = {
+                "law": pack(law.state_dict()),
+                "slots": None if slots is None else pack(slots),
+            }
             described = {name: repr(group[name]) for name in DESCRIBED if name in group}
             groups.append({**group, **described, "memory": memory})
         return {**state, "param_groups": groups}

@@ -15,7 +15,16 @@ from numba import njit
 
 from scgd.policies.law import ABSOLUTE, AVERAGE, SQUARE
 
-__all__ = ["CERTAIN", "make_words", "mend", "scramble", "sgd_learning", "sgd_uniform", "unit"]
+__all__ = [
+    "CERTAIN",
+    "make_words",
+    "mend",
+    "scramble",
+    "sgd_learning",
+    "sgd_uniform",
+    "unit",
+    "units",
+]
 
 # Probabilities are compared as multiples of 2^-30: one is exact and conversions are cheap.
 CERTAIN = 2**30
@@ -64,6 +73,15 @@ def scramble(k, word1, word2):  # type: ignore[no-untyped-def]
 def unit(k, word1, word2):  # type: ignore[no-untyped-def]
     """Return the random number of coordinate ``k`` as a float in (0, 1)."""
     return (scramble(np.uint32(k), word1, word2) + 0.5) / CERTAIN
+
+
+@njit(cache=True)
+def units(words, n):  # type: ignore[no-untyped-def]
+    """Return the random numbers of the first coordinates."""
+    out = np.empty(n)
+    for k in range(n):
+        out[k] = unit(k, words[0], words[1])
+    return out
 
 
 @njit(cache=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"}, inline="always")

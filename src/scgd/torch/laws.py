@@ -299,16 +299,15 @@ class UnitLaw:
 class ProbeLaw(UnitLaw):
     """A law that hands out single coordinates: of the units drawn, one random entry each."""
 
-    def draw(self) -> tuple[Ints, Floats]:  # type: ignore[override]
+    def draw(self) -> tuple[list[int], Floats]:  # type: ignore[override]
         """Return the coordinates of the next step and their probabilities per draw."""
         units, probs = self.sampler.block()
         starts = self.layout.starts
         if starts is None:
-            return units, probs
+            return units.tolist(), probs
         sizes = starts[units + 1] - starts[units]
-        word1, word2 = kernels.make_words(self.seed, self.n_steps)
-        chances = [kernels.unit(np.uint32(j), word1, word2) for j in range(len(units))]
-        return starts[units] + (np.array(chances) * sizes).astype(np.int64), probs / sizes
+        chances = kernels.units(kernels.make_words(self.seed, self.n_steps), len(units))
+        return (starts[units] + (chances * sizes).astype(np.int64)).tolist(), probs / sizes
 
     def record(self, grads: Floats) -> None:
         """End the step: a unit earns the gain of the entry seen."""

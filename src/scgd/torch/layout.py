@@ -6,6 +6,7 @@ them. A unit (row, chunk or tensor) is a stretch of consecutive coordinates.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -124,8 +125,8 @@ class Layout:
 
     def place(self, coord: int) -> tuple[int, int]:
         """Return the tensor of a coordinate and its index in there."""
-        i = int(np.searchsorted(self.offsets, coord, side="right")) - 1
-        return i, coord - int(self.offsets[i])
+        i = bisect_right(self.bounds, coord) - 1
+        return i, coord - self.bounds[i]
 
     def gather(self, tensors: Sequence[Any], coords: Ints, pieces: Pieces) -> Floats:
         """Return entries of tensors shaped like the parameters, zero outside the pieces."""

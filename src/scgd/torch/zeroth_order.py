@@ -206,7 +206,9 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         if closure is None:
             raise TypeError("ZeroOrderSCGD.step needs a closure that returns the loss")
         evaluation = Evaluation(closure, self.fix_model_rng)
-        losses = [self._step_group(g, group, evaluation) for g, group in enumerate(self.param_groups)]
+        losses = [
+            self._step_group(g, group, evaluation) for g, group in enumerate(self.param_groups)
+        ]
         self.n_forwards += evaluation.n_calls
         self.team.check(self)
         return torch.tensor(losses[0])
@@ -224,30 +226,33 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         central = isinstance(group["estimator"], CentralDifference)
         coords, probs = law.draw()
         values, widths = evaluation.differences(layout, coords, group["radius"], central)
-        values = self.team.mean_of(values)
-        lows, highs = (values[0::2], values[1::2]) if central else (values[:1], values[1:])
-        sign = -1.0 if group["maximize"] else 1.0
-        grads = sign * np.divide(
-            highs - lows, widths, out=np.zeros(len(coords)), where=widths != 0.0
+        if self.team.group is not None:
+            values = self.team.mean_of(np.array(values)).tolist()
+        lows, highs = (
+            (values[0::2], values[1::2]) if central else (values[:1] * len(coords), values[1:])
         )
+        sign = -1.0 if group["maximize"] else 1.0
+        grads = [
+            sign * (high - low) / width if width else 0.0
+            for low, high, width in zip(lows, highs, widths, strict=True)
+        ]
         self._move_coordinates(g, group, coords, probs, grads)
         law.record(grads)
-        return float(np.mean(values)) if central else float(values[0])
+        return sum(values) / len(values) if central else values[0]
 
     def _move_coordinates(
-        self, g: int, group: dict[str, Any], coords: Array, probs: Array, grads: Array
+        self, g: int, group: dict[str, Any], coords: list[int], probs: Array, grads: list[float]
     ) -> None:
         law, layout, rule = self.laws[g], self.layouts[g], make_rule(group)
         slots, lr, decay = self.slots_for(g, rule), float(group["lr"]), group["weight_decay"]
-        for j, coord in enumerate(coords.tolist()):
+        importance, hyper = group["importance"], rule.hyper
+        for j, coord in enumerate(coords):
             i, index = layout.place(coord)
             cell = layout.cell(i)
             here = cell.get(index)
             grads[j] += decay * here
-            rate = lr
-            if group["importance"] is not None:
-                rate *= law.factor(probs[j], group["importance"])
-            cell.set(index, here - rule.kernel(coord, grads[j], rate, rule.hyper, slots))
+            rate = lr if importance is None else lr * law.factor(probs[j], importance)
+            cell.set(index, here - rule.kernel(coord, grads[j], rate, hyper, slots))
 
     def _step_units(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> float:
         """Move the units drawn along a random direction in them."""
