@@ -1,8 +1,8 @@
 """What both optimizers share: settings of a group, its law, and saving and loading them.
 
 The memory of a law is not in ``optimizer.state``: loading would cast it to the precision of the
-parameters (integers and float32 gains to bfloat16, for one). It travels as plain tensors and numbers
-in the parameter groups of ``state_dict``, so files load with ``weights_only=True``.
+parameters (integers and float32 gains to bfloat16, for one). It travels as plain tensors and
+numbers in the parameter groups of ``state_dict``, so files load with ``weights_only=True``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from scgd.policies import POLICIES, Policy
+from scgd.policies import POLICIES
 from scgd.recipes import check_block_size, check_importance, pick
 from scgd.steps import RMS, SGD, Adam, Momentum, StepRule, apply_block
 from scgd.torch.laws import Draw

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import torch
-import torch.distributed as dist
-
 from scgd.typing import Array
 
 __all__ = ["Team"]

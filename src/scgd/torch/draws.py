@@ -38,9 +38,9 @@ def draw_poisson(leaves, n_coords, numbers, words, n_draws):  # type: ignore[no-
 
 @njit(cache=True, error_model="numpy")
 def candidates(leaves, n_coords, a, b, words, limit, room):  # type: ignore[no-untyped-def]
-    """Return the coordinates that arrive before a limit, and when, or too few of them to matter.
+    r"""Return the coordinates that arrive before a limit, and when; none if there is no room.
 
-    Coordinate k arrives at :math:`-\\log(1-u_k)/d_k`. As that is at least :math:`u_k/d_k`, most
+    Coordinate k arrives at :math:`-\log(1-u_k)/d_k`. As that is at least :math:`u_k/d_k`, most
     coordinates are dismissed without a logarithm.
     """
     word1, word2 = words[0], words[1]
@@ -68,7 +68,7 @@ def candidates(leaves, n_coords, a, b, words, limit, room):  # type: ignore[no-u
 def draw_distinct(leaves, n_coords, a, b, words, n_draws):  # type: ignore[no-untyped-def]
     r"""Draw exactly ``n_draws`` coordinates one after the other without replacement.
 
-    The race: coordinate *k* arrives after an exponential time of rate :math:`d^{(k)}`, and the first
+    The race: coordinate *k* arrives after an exponential time of rate :math:`d^{(k)}`; the first
     arrivals are a sequential sample. Given the time :math:`\tau` of the first one left out, *k* was
     in with probability :math:`1 - e^{-d^{(k)}\tau}`, which makes estimates divided by it unbiased.
 

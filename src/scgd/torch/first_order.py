@@ -43,7 +43,7 @@ class SCGD(CoordinateOptimizer):
         the gradient; ``"relative"``: divided by :math:`p\,d^{(k)}`, the paper's ADAPTIVE.
     sampling
         ``"poisson"`` (default): every coordinate decides for itself, in one fused pass; the number
-        drawn varies. ``"distinct"``: exactly m without replacement. ``"sequential"``: the same draw,
+        drawn varies. ``"distinct"``: exactly m without replacement. ``"sequential"``: that draw,
         gains divided by the single-draw weight as in the authors' code. ``"replacement"``: m
         independent draws, repeats add up. Units are drawn ``"distinct"`` or with ``"replacement"``.
     granularity
@@ -63,8 +63,8 @@ class SCGD(CoordinateOptimizer):
 
     Notes
     -----
-    With single coordinates every step is a phase, so a policy's ``length`` has no effect; with units
-    it has. Coordinates whose ``grad`` is ``None`` stay and learn nothing. A coordinate drawn with a
+    With single coordinates every step is a phase, so a policy's ``length`` has no effect; with
+    units it has. Coordinates whose ``grad`` is ``None`` stay and learn nothing. A coordinate drawn with a
     NaN gradient becomes NaN, as with any torch optimizer, and its gain is set to zero.
 
     Examples

@@ -154,7 +154,7 @@ class StackProbes:
         return self._value(self.outs[-1])
 
     def moved(self, i: int, index: int, delta: float) -> Any:
-        """Return the loss with entry ``index`` of the i-th parameter moved; ``base`` came before."""
+        """Return the loss with one entry of the i-th parameter moved; ``base`` came before."""
         stack, (layer, is_weight) = self.stack, self.places[i]
         row, column = divmod(index, stack.weights[layer].shape[1]) if is_weight else (index, -1)
         rooms = self.zs, self.outs, self.zs_new, self.outs_new
@@ -213,7 +213,7 @@ def take_apart(model: nn.Module) -> Stack | None:
 
 
 def flatten(model: nn.Module) -> list[Any]:
-    """Return the modules a Sequential runs, without hooks in between; a marker for anything else."""
+    """Return the modules that a Sequential runs; a marker where a hook may interfere."""
     if model._forward_hooks or model._forward_pre_hooks:
         return [None]
     if type(model) is nn.Sequential:

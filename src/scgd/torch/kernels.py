@@ -6,8 +6,8 @@ state of the generator is a pair of integers.
 
 The fused passes do a whole step of plain SGD under Poisson sampling: include *k* with probability
 :math:`\pi_k = \min(1, m\,d_n^{(k)})`, move it, add :math:`\psi(g)\,m/\pi_k` to its gain and sum the
-new gains. The arithmetic of rewards and weights is that of :mod:`scgd.policies.law`; a test pins the
-two together.
+new gains. The arithmetic of rewards and weights is that of :mod:`scgd.policies.law`; a test pins
+the two together.
 """
 
 import numpy as np
@@ -118,9 +118,9 @@ def learn_span(theta, grads, gains, offset, words, numbers, gain):  # type: igno
 
 @njit(cache=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
 def sgd_learning(theta, grads, gains, offset, words, numbers, gain):  # type: ignore[no-untyped-def]
-    """Do a step on one tensor under l1 weights; return the sum of its new absolute gains.
+    r"""Do a step on one tensor under l1 weights; return the sum of its new absolute gains.
 
-    ``slope * |gain| + floor`` is the expected number of visits :math:`m\\,d_n^{(k)}`; slope, floor
+    ``slope * |gain| + floor`` is the expected number of visits :math:`m\,d_n^{(k)}`; slope, floor
     and the numbers divided by a probability are in units of 2^-30.
     """
     total = 0.0

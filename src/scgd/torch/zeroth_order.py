@@ -69,8 +69,8 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         Coordinates (with directions: units) per step.
     granularity
         What the law knows: ``"coordinates"``, ``"rows"``, ``"chunks"`` of 1024 entries or
-        ``"tensors"``; differences then take a random entry of the unit drawn. Default: coordinates up
-        to a million of them, chunks above.
+        ``"tensors"``; differences then take a random entry of the unit drawn. Default: coordinates
+        up to a million of them, chunks above.
     importance, rule, momentum, nesterov, betas, eps, weight_decay, maximize, seed
         As in :class:`~scgd.torch.SCGD`.
     fix_model_rng
@@ -83,8 +83,8 @@ class ZeroOrderSCGD(CoordinateOptimizer):
 
     Notes
     -----
-    In single precision the loss has a relative error near 1e-7; a radius near 1e-3 to 1e-2 times the
-    size of the parameters balances it against the bias. A loss that is not finite raises, with the
+    In single precision the loss has a relative error near 1e-7; a radius near 1e-3 to 1e-2 times
+    the size of the parameters balances it against the bias. A loss that is not finite raises, with the
     parameters as they were before the step.
 
     Examples
@@ -213,7 +213,8 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         self.team.check(self)
         return torch.tensor(losses[0])
 
-    def _step_group(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> float:
+    def _step_group(self, g: int, evaluation: Evaluation) -> float:
+        group = self.param_groups[g]
         if isinstance(group["estimator"], DIFFERENCES):
             return self._step_coordinates(g, group, evaluation)
         if getattr(group["policy"], "dense", False):
