@@ -84,8 +84,8 @@ class ZeroOrderSCGD(CoordinateOptimizer):
     Notes
     -----
     In single precision the loss has a relative error near 1e-7; a radius near 1e-3 to 1e-2 times
-    the size of the parameters balances it against the bias. A loss that is not finite raises, with the
-    parameters as they were before the step.
+    the size of the parameters balances it against the bias. A loss that is not finite raises, with
+    the parameters as they were before the step.
 
     Examples
     --------
@@ -206,9 +206,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         if closure is None:
             raise TypeError("ZeroOrderSCGD.step needs a closure that returns the loss")
         evaluation = Evaluation(closure, self.fix_model_rng)
-        losses = [
-            self._step_group(g, group, evaluation) for g, group in enumerate(self.param_groups)
-        ]
+        losses = [self._step_group(g, evaluation) for g in range(len(self.param_groups))]
         self.n_forwards += evaluation.n_calls
         self.team.check(self)
         return torch.tensor(losses[0])
@@ -229,9 +227,9 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         values, widths = evaluation.differences(layout, coords, group["radius"], central)
         if self.team.group is not None:
             values = self.team.mean_of(np.array(values)).tolist()
-        lows, highs = (
-            (values[0::2], values[1::2]) if central else (values[:1] * len(coords), values[1:])
-        )
+        lows, highs = values[0::2], values[1::2]
+        if not central:
+            lows, highs = values[:1] * len(coords), values[1:]
         sign = -1.0 if group["maximize"] else 1.0
         grads = [
             sign * (high - low) / width if width else 0.0
