@@ -10,6 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from scgd.estimators import (
+    Estimator,
+    FirstOrder,
+    ForwardDifference,
+    GaussianSmoothing,
+    SphereSmoothing,
+)
 from scgd.experiments.rows import Experiment, Panel
 from scgd.policies import Full, Musketeer, Uniform
 from scgd.schedules import InverseLog, InverseTime, Schedule, SqrtOf
@@ -62,7 +69,7 @@ class LinearMethod:
 
     name: str
     policy: Any
-    estimator: str
+    estimator: Estimator
     learning_rate: Schedule
     radius: Schedule | None = None
     importance: str | None = None
@@ -94,12 +101,13 @@ def zeroth_order(
     if settings == "published":
         radius: Schedule = InverseTime(1.0, 1.0, per="pass")
         l1 = Musketeer(mixing=InverseLog(3.0), memory="run")
-        directions, inverse = ("sphere", "relative")
+        directions: Any = ("sphere", SphereSmoothing(unbiased=False))
+        inverse = "relative"
     else:
         radius = SqrtOf(learning_rate)
         l1 = Musketeer(mixing=InverseLog(0.0))
-        directions, inverse = ("gaussian", "inverse")
-    base = LinearMethod("uniform", Uniform(), "forward", learning_rate, radius)
+        directions, inverse = ("gaussian", GaussianSmoothing()), "inverse"
+    base = LinearMethod("uniform", Uniform(), ForwardDifference(), learning_rate, radius)
     soft = Musketeer(normalization="softmax", mixing=0.5)
     if importance:
         weighted = replace(base, importance=inverse)
@@ -114,7 +122,7 @@ def zeroth_order(
             independent=settings == "published",
         ),
         base,
-        replace(base, name=directions, policy=Full(), estimator=directions),
+        replace(base, name=directions[0], policy=Full(), estimator=directions[1]),
     ]
     methods += musketeers(base, soft if softmax else l1)
     if softmax is None and settings == "paper":
@@ -135,7 +143,7 @@ def first_order(
         memory, mixing = ("run", InverseLog(1.0)) if model == "ridge" else ("visits", 0.0)
         policy = replace(policy, memory=memory, mixing=mixing, rescale=True)
         inverse = "relative"
-    base = LinearMethod("uniform", Uniform(), "first-order", learning_rate)
+    base = LinearMethod("uniform", Uniform(), FirstOrder(), learning_rate)
     return (
         replace(base, name="sgd", policy=Full(), learning_rate=per_pass(scale, 0.0)),
         base,

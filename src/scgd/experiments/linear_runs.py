@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.estimators import DirectionEstimator
 from scgd.experiments.linear_rows import LinearProblem
 from scgd.experiments.rows import Job
 from scgd.experiments.table import Curve, Run
@@ -23,14 +24,16 @@ __all__ = ["cost", "execute", "problem_data"]
 
 RUNS_PER_JOB = 40
 THREADED = True
-RELATIVE_COST = {"sphere": 12.0, "gaussian": 12.0, "first-order": 0.8}
-"""Time per step and sample of an estimator, that of a single difference being one."""
+DIRECTION_COST = 12.0
+"""Time of a step along a random direction, that of a single difference being one."""
 
 
 def cost(job: Job) -> float:
     """Return the work of a job, in samples looked at."""
     problem, panel = job.panel.problem, job.panel
-    per_step = RELATIVE_COST.get(job.method.estimator, 1.0) * problem.batch_size
+    per_step = float(problem.batch_size)
+    if isinstance(job.method.estimator, DirectionEstimator):
+        per_step *= DIRECTION_COST
     if job.method.name == "sgd":
         per_step /= 10  # one step for all coordinates
     return per_step * panel.n_passes * problem.n_coords * (problem.n_coords + 50) * len(job.runs)
