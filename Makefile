@@ -10,7 +10,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.numba-cache/$(shell cat $$(find src -name '
 .PHONY: run test test-slow bench lint clean
 
 run: $(VENV)/.core
-	@$(PY) examples/noisy_simulator.py
+	@$(VENV)/bin/scgd run zo-linear
 
 test: $(VENV)/.dev
 	@$(PY) -m pytest -q -m "not slow" -n 2 --dist worksteal

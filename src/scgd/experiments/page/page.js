@@ -64,7 +64,13 @@ function publishedTraces(method, known, axis, queriesPerPass) {
   return traces;
 }
 
-function layoutFor(panel, measure, axis) {
+function wideRange(traces) {
+  const values = traces.flatMap((t) => t.y).filter((v) => v > 0);
+  const decades = Math.log10(Math.max(...values) / Math.min(...values));
+  return decades > 2 && decades < 9;
+}
+
+function layoutFor(panel, measure, axis, traces) {
   const colours = theme(), linear = panel.linear.includes(measure) || state.y === "linear";
   const line = { gridcolor: colours.line, zerolinecolor: colours.line, linecolor: colours.line, automargin: true };
   return {
@@ -73,6 +79,7 @@ function layoutFor(panel, measure, axis) {
     hoverlabel: { bgcolor: colours.card, bordercolor: colours.line, font: { color: colours.ink } },
     xaxis: { ...line, type: state.xscale, title: { text: panel.xlabel && axis === "pass" ? panel.xlabel : names[axis] } },
     yaxis: { ...line, type: linear ? "linear" : "log", exponentformat: "power",
+             dtick: !linear && wideRange(traces) ? 1 : undefined,
              title: { text: data.measures[measure] || measure } },
   };
 }
@@ -98,7 +105,7 @@ function draw(card) {
     }
   }
   const chart = card.querySelector(".chart");
-  Plotly.react(chart, traces, layoutFor(panel, measure, axis), config(card.dataset.panel));
+  Plotly.react(chart, traces, layoutFor(panel, measure, axis, traces), config(card.dataset.panel));
   for (const box of card.querySelectorAll("[data-settings-only]")) {
     box.hidden = box.dataset.settingsOnly !== settings;
   }
