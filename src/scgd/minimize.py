@@ -19,14 +19,15 @@ from scgd.checkpoint import Checkpoint
 from scgd.estimators import Estimator, FirstOrder
 from scgd.explore import explorer
 from scgd.optimizer import Optimizer, as_scalar
-from scgd.policies import Policy
+from scgd.policies import Musketeer, Policy
 from scgd.problem import Sample
 from scgd.progress import Progress
 from scgd.recipes import Recipe, as_recipe
 from scgd.result import Status
 from scgd.schedules import Schedule
 from scgd.states import check_state
-from scgd.steps import StepRule
+from scgd.steps import SGD, StepRule
+from scgd.theory import known, warn_if_violated
 from scgd.workers import Evaluator, evaluator
 from scgd.workers.tasks import Job
 
@@ -171,6 +172,12 @@ def minimize(
         block_size=block_size,
         importance=importance,
     )
+    if isinstance(recipe.step, SGD):
+        warn_if_violated(
+            learning_rate if known(learning_rate) else None,
+            passed_mixing(policy),
+            radius if known(radius) else None,
+        )
     if jac is not None and estimator is None:
         recipe = recipe.first_order()
     if isinstance(recipe.estimator, FirstOrder) and jac is None:
@@ -206,6 +213,12 @@ def minimize(
     if target is not None and result.status in (Status.BUDGET, Status.TIME):
         result.success = False
     return result
+
+
+def passed_mixing(policy: Any) -> Any:
+    """Return a mixing schedule of a known form that is the user's own and not the default."""
+    mixing = getattr(policy, "mixing", None) if isinstance(policy, Musketeer) else None
+    return mixing if known(mixing) and mixing != Musketeer().mixing else None
 
 
 class Limits:
