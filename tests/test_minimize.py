@@ -164,7 +164,8 @@ def test_rows_are_whole_numbers_below_n():
         seen.append(rows.copy())
         return float(x @ x)
 
-    scgd.minimize(fun, np.ones(4), "more", sample=10, batch_size=3, max_evals=400, seed=0)
+    options = {"method": "musketeer", "max_evals": 400, "seed": 0}
+    scgd.minimize(fun, np.ones(4), "more", sample=10, batch_size=3, **options)
     rows = np.concatenate(seen)
     assert rows.min() == 0 and rows.max() == 9
     assert all(np.array_equal(a, b) for a, b in zip(seen[-20::2], seen[-19::2], strict=True))

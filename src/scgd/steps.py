@@ -300,7 +300,7 @@ class Wiener(StepRule):
 
     Examples
     --------
-    >>> float(Wiener.kernel(0, -3.0, 0.1, Wiener().hyper, make_slots(Wiener(), 1)))
+    >>> round(float(Wiener.kernel(0, -3.0, 0.1, Wiener().hyper, make_slots(Wiener(), 1))), 9)
     -0.1
     """
 
