@@ -308,7 +308,7 @@ def test_weak_signal_warns():
     rng = np.random.default_rng(0)
     with pytest.warns(RuntimeWarning, match="scale"):
         minimize(
-            lambda x: 1e-9 * deterministic(x) + rng.standard_normal(),
+            lambda x: 1e-30 * deterministic(x) + rng.standard_normal(),
             np.zeros(P),
             max_evals=3000,
             seed=0,

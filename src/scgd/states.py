@@ -10,18 +10,23 @@ from typing import Any
 
 import numpy as np
 
+from scgd.auto.plan import FOUND, snapshot
 from scgd.checkpoint import CheckpointError
 from scgd.optimizer import CHUNK, Optimizer
-from scgd.policies.law import Law
+from scgd.policies import recent
+from scgd.policies.law import KIND, RECENT, Law
 from scgd.policies.softmax import HEAVY, SIZE
 from scgd.policies.sumtree import refresh
 from scgd.result import Status
-from scgd.scale import ScaleSearch
+from scgd.scale import ROUNDS
 
 __all__ = ["check_state"]
 
 GROWING = {"last_phase", "history/pending", "history/nfev", "history/fun"}
-GROWING |= {"search/slopes", "search/bends"}
+GROWING |= {f"stage/{name}" for name in ("slopes", "bends", "here", "there", "repeats", "odd")}
+GROWING |= {f"stage/{name}" for name in ("even", "where", "rises", "parabolas/queue")}
+GROWING |= {f"stage/newton/{name}" for name in ("gradient", "before", "step", "direction")}
+ANY = {"stage/newton/entries", "stage/active", "stage/active_bend", "plan"}
 """Arrays whose length is not fixed."""
 FINITE = ("theta", "slots", "average", "scale", "sampler/coords", "sampler/probs", "sampler/grads")
 LARGEST = 2**62
@@ -30,6 +35,8 @@ LARGEST = 2**62
 def check_state(state: dict[str, Any], opt: Optimizer) -> None:
     """Raise CheckpointError unless the optimizer can safely take up this state."""
     try:
+        if opt.plan is not None:
+            check_plan(state["plan"], opt)
         check_like(state, expected(state, opt))
         check_generator(state["rows_rng"])
         check_generator(state["direction_rng"])
@@ -55,14 +62,38 @@ def expected(state: dict[str, Any], opt: Optimizer) -> dict[str, Any]:
     for name, value in (
         ("scouted", np.zeros(opt.n_coords)),
         ("max_evals", 1),
-        ("search", ScaleSearch(opt.n_coords).state_dict()),
+        ("leg_end", 1),
+        ("leg_total", 1),
     ):
         mine[name] = None if state[name] is None else value
+    if opt.plan is None and state["stage"] is None:
+        mine["stage"] = None
+    if opt.plan is not None and state["stage"] is not None and state["stage"].get("newton"):
+        mine["stage"].update(newton=state["stage"]["newton"])
     return mine
+
+
+def check_plan(state: dict[str, Any], opt: Optimizer) -> None:
+    """Check where the plan of an adaptive run stands, and bring the optimizer to that place."""
+    plan = opt.plan
+    assert plan is not None
+    require(state.keys() == plan.state_dict().keys(), "plan names")
+    require(state["kind"] in FOUND and hasattr(plan, f"after_{state['step']}"), "plan step")
+    require(isinstance(state["finished"], bool), "plan/finished")
+    facts = state["facts"].values()
+    require(all(type(v) in (int, float) and np.isfinite(v) for v in facts), "plan/facts")
+    importance = state["importance"]
+    require(importance.dtype == np.float64 and importance.size in (0, opt.n_coords), "importance")
+    plan.load_state_dict(opt, state)
+    if state["best"] is not None:
+        check_like(state["best"], snapshot(opt), "plan/best")
+        check_sampler(state["best"]["sampler"], opt)
 
 
 def check_like(found: Any, mine: Any, path: str = "") -> None:
     """Compare names, types and shapes."""
+    if path in ANY:
+        return
     if isinstance(mine, dict):
         require(isinstance(found, dict) and found.keys() == mine.keys(), f"{path or 'state'} names")
         for name, value in mine.items():
@@ -105,9 +136,10 @@ def check_counters(state: dict[str, Any], opt: Optimizer) -> None:
     history = state["history"]
     require(len(history["nfev"]) == len(history["fun"]) <= opt.history.capacity, "history length")
     require(1 <= history["stride"] and len(history["pending"]) < history["stride"], "stride")
-    if state["search"] is not None:
-        require(0 < state["search"]["h"] < np.inf, "search/h is not positive")
-        require(0 <= state["search"]["n_asked"] < ScaleSearch.cost, "search/n_asked")
+    if opt.plan is None and state["stage"] is not None:
+        require(0 < state["stage"]["h"] < np.inf, "stage/h is not positive")
+        require(0 <= state["stage"]["n_round"] < len(ROUNDS), "stage/n_round")
+        require(0 <= state["stage"]["n_asked"] < ROUNDS[state["stage"]["n_round"]], "stage/n_asked")
 
 
 def check_sampler(state: dict[str, Any], opt: Optimizer) -> None:
@@ -129,7 +161,10 @@ def check_law(found: dict[str, Any], mine: Any, n_coords: int) -> None:
     """Check that no draw from this law can leave the range of coordinates."""
     require(np.array_equal(found["codes"], mine.codes), "the law is of another kind")
     require(np.array_equal(found["levels"], mine.levels), "the tree has another shape")
-    require(found["params"][0] == mine.params[0], "the law has another sharpness")
+    if found["codes"][KIND] == RECENT:
+        check_sweep(found["heavy"], n_coords)
+    else:
+        require(found["params"][0] == mine.params[0], "the law has another sharpness")
     require(0 <= found["params"][1] <= 1, "the mixing is not a share")
     require(np.all(found["counts"] >= 0), "the law counts below zero")
     for name in ("sums", "extra", "tree"):
@@ -141,7 +176,14 @@ def check_law(found: dict[str, Any], mine: Any, n_coords: int) -> None:
     refresh(again, mine.levels)
     require(np.allclose(again, tree, rtol=1e-9, atol=0.0), "the tree does not add up")
     heavy = found["heavy"]
-    if len(heavy):
+    if len(heavy) and found["codes"][KIND] != RECENT:
         require(0 <= heavy[SIZE] <= len(heavy) - HEAVY, "the heavy set has no room")
         members = heavy[HEAVY : HEAVY + heavy[SIZE]]
         require(np.all((members >= 0) & (members < n_coords)), "heavy members are out of range")
+
+
+def check_sweep(order: Any, n_coords: int) -> None:
+    """Check the order in which a law of recent gradients takes its first pass."""
+    require(order[recent.NEXT] >= 0 and order[recent.SHUFFLED] in (0, 1), "the sweep's place")
+    everyone = np.sort(order[recent.ORDER :])
+    require(np.array_equal(everyone, np.arange(n_coords)), "the sweep's order")

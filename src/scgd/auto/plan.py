@@ -122,6 +122,10 @@ class Plan:
         else:
             self.begin_blocks(opt)
 
+    def after_descent(self, opt: Optimizer, stage: Descent) -> None:
+        """End: the descent has nothing left to try."""
+        self.finished, opt.stage = True, None
+
     # ---- controllable noise: blocks with a shared base, guarded ----------------------------------
 
     def begin_blocks(self, opt: Optimizer) -> None:

@@ -54,7 +54,7 @@ class Reach(Stage):
         self.repeats: list[float] = []
         self.odd: list[float] = []
         self.even: list[float] = []
-        self.where: list[int] = []
+        self.where: list[float] = []
         self.radius, self.found = DEFAULT, "nothing"
 
     @property
@@ -99,7 +99,7 @@ class Reach(Stage):
         if values is not None:
             self.odd.append(float(values[0] - values[1]))
             self.even.append(float(values[0] + values[1]))
-            self.where.append(-1 if self.turn == "refine" else self.level)
+            self.where.append(-1.0 if self.turn == "refine" else float(self.level))
         self.n_pairs += 1
         if self.n_pairs < self.pairs_per_level:
             return
