@@ -4,10 +4,10 @@ Every coordinate steps by its own :math:`1/L_k`, so nothing needs tuning; where 
 loss fades, by a safe Newton step. The stopping test sums what each coordinate could still gain
 alone,
 
-.. math:: \sum_k \frac{L_k}{2} (\theta_k - \theta_k^+)^2 \le \text{tol} \cdot f(0),
+.. math:: \sum_k \frac{L_k}{2} (\theta_k - \theta_k^+)^2 \le \text{tol} \cdot f_0,
 
-with :math:`\theta_k^+` the (prox) step of coordinate *k*; it costs one pass and is made at passes
-that grow by a tenth. Dense data with an intercept is centred on the fly, without a copy: the
+with :math:`\theta_k^+` the (prox) step of coordinate *k* and :math:`f_0` the loss of the best
+constant; it costs one pass and is made at passes that grow by a tenth. Dense data with an intercept is centred on the fly, without a copy: the
 intercept then hardly interacts with the coefficients.
 """
 
@@ -28,7 +28,7 @@ from scgd.linear.columns import (
     safe_curvature,
 )
 from scgd.linear.data import Problem
-from scgd.linear.losses import HINGE
+from scgd.linear.losses import HINGE, HUBER, SQUARED
 from scgd.linear.objective import objective
 from scgd.linear.rows import FIRST, soft_threshold
 from scgd.linear.smoothness import first_reach, inverse_smoothness
@@ -40,6 +40,7 @@ from scgd.typing import Floats
 
 __all__ = ["Descent", "descend"]
 
+Report = Callable[[int, float, Floats], bool]
 MOST_STEPS = 200_000
 ROUNDINGS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 
@@ -70,7 +71,12 @@ class Descent:
 def possible_gain(problem, theta, means, reach, scale, margins):
     """Return what the coordinates could still gain, each alone."""
     dense, indptr, indices, values = problem.columns
-    targets, weights, loss, epsilon = problem.targets, problem.weights, problem.loss, problem.epsilon
+    targets, weights, loss, epsilon = (
+        problem.targets,
+        problem.weights,
+        problem.loss,
+        problem.epsilon,
+    )
     compute_margins(problem, theta, means, margins)
     total, n_samples = 0.0, len(margins)
     for k in range(len(theta)):
@@ -107,89 +113,114 @@ def column_means(problem: Problem, n_coords: int) -> Floats:
     return np.asarray(dense @ weights / weights.sum(), np.float64)
 
 
+def null_model(problem: Problem, n_coords: int) -> Floats:
+    """Return zero coefficients with the intercept that fits real targets best, up to the loss."""
+    theta = np.zeros(n_coords)
+    if n_coords > problem.n_features and problem.loss in (SQUARED, HUBER):
+        weights = problem.weights if len(problem.weights) > 0 else None
+        theta[-1] = np.average(problem.targets, weights=weights)
+    return theta
+
+
 def descend(
     problem: Problem,
-    start: Floats,
+    start: Floats | None,
     policy: Policy,
     *,
     tol: float,
     max_passes: int,
-    seed: int,
-    report: Callable[[int, float], Any] | None = None,
+    seed: Any,
+    fit_intercept: bool = True,
+    report: Report | None = None,
 ) -> Descent:
     """Minimise a problem that has columns; the plain hinge by rounding it less and less.
 
     Parameters
     ----------
-    problem, start, policy, seed
-        As elsewhere; the intercept, if any, comes last in ``start``.
+    problem, policy, seed
+        As elsewhere.
+    start
+        First iterate, the intercept last (default: the best constant).
     tol, max_passes
         When to stop.
+    fit_intercept
+        Whether there is one.
     report
-        Called at each test with the passes made and the possible gain relative to f(0).
+        Called at each test with the passes made, the possible gain relative to the best constant
+        and the iterate; returning True stops.
     """
-    means = column_means(problem, len(start))
-    theta = start.copy()
+    n_coords = problem.n_features + fit_intercept
+    null = null_model(problem, n_coords)
+    theta = null.copy() if start is None else start.copy()
+    means = column_means(problem, n_coords)
     if len(means) > 0:
         theta[-1] += means @ theta[:-1]
+    task = Task(problem, null, means, policy, tol, max_passes, seed, report)
     if problem.loss == HINGE and problem.epsilon == 0.0:
-        descent = descend_rounded(problem, theta, means, policy, tol, max_passes, seed, report)
+        descent = descend_rounded(task, theta)
     else:
-        descent = descend_smooth(problem, theta, means, policy, tol, max_passes, seed, report)
-    if len(means) > 0:
-        descent.theta[-1] -= means @ descent.theta[:-1]
+        descent = descend_smooth(task, theta)
     if not np.all(np.isfinite(descent.theta)):
-        raise FloatingPointError("the fit diverged; standardise the columns of X")
-    return descent
+        raise FloatingPointError(
+            "the fit diverged; standardise the columns of X, for instance with StandardScaler"
+        )
+    return replace(descent, theta=uncentred(descent.theta, means))
 
 
-def descend_rounded(
-    problem: Problem,
-    theta: Floats,
-    means: Floats,
-    policy: Policy,
-    tol: float,
-    max_passes: int,
-    seed: int,
-    report: Any,
-) -> Descent:
+@dataclass(frozen=True)
+class Task:
+    """What stays the same during a descent."""
+
+    problem: Problem
+    null: Floats
+    means: Floats
+    policy: Policy
+    tol: float
+    max_passes: int
+    seed: Any
+    report: Report | None
+
+
+def uncentred(theta: Floats, means: Floats) -> Floats:
+    """Return the iterate with the intercept of the columns as they are."""
+    theta = theta.copy()
+    if len(means) > 0:
+        theta[-1] -= means @ theta[:-1]
+    return theta
+
+
+def descend_rounded(task: Task, theta: Floats) -> Descent:
     """Follow the minimum of the hinge rounded by narrower and narrower parabolas."""
-    n_passes, descent = 0, None
+    n_passes = 0
     for epsilon in ROUNDINGS:
-        left = max(1, (max_passes - n_passes) // 2 if epsilon != ROUNDINGS[-1] else max_passes)
-        rounded = problem._replace(epsilon=epsilon)
-        descent = descend_smooth(rounded, theta, means, policy, tol, left, seed, report)
+        left = task.max_passes - n_passes
+        most = left if epsilon == ROUNDINGS[-1] else max(1, left // 2)
+        rounded = task.problem._replace(epsilon=epsilon)
+        descent = descend_smooth(replace(task, problem=rounded, max_passes=max(1, most)), theta)
         theta, n_passes = descent.theta, n_passes + descent.n_passes
-    assert descent is not None
     return replace(descent, n_passes=n_passes)
 
 
-def descend_smooth(
-    problem: Problem,
-    theta: Floats,
-    means: Floats,
-    policy: Policy,
-    tol: float,
-    max_passes: int,
-    seed: int,
-    report: Any,
-) -> Descent:
+def descend_smooth(task: Task, theta: Floats) -> Descent:
     """Take passes until the stopping test is met."""
-    n_coords = len(theta)
+    problem, means, n_coords = task.problem, task.means, len(theta)
     scale = inverse_smoothness(problem, n_coords, means)
     reach = first_reach(problem, n_coords, means)
-    recipe = replace(RECIPE, policy=policy, learning_rate=Constant(1.0))
-    run = Run(problem, recipe, 0, True, theta, seed, scale, True, means, reach)
-    table = Timetable(recipe, n_coords, max_passes * n_coords, 1)
-    reference = float(objective(problem, np.zeros((1, n_coords)))[0])
-    margins, done, gain = np.empty(len(problem.targets)), 0, np.inf
-    while done < max_passes and not gain <= tol * reference:
-        n_passes = min(max(1, done // 10), max_passes - done)
+    recipe = replace(RECIPE, policy=task.policy, learning_rate=Constant(1.0))
+    run = Run(problem, recipe, 0, True, theta, task.seed, scale, True, means, reach)
+    table = Timetable(recipe, n_coords, task.max_passes * n_coords, 1)
+    reference = float(objective(problem, task.null[None])[0])
+    margins, done = np.empty(len(problem.targets)), 0
+    while True:
+        gain = possible_gain(problem, run.walk.theta, means, run.walk.reach, scale, margins)
+        converged = bool(gain <= task.tol * reference)
+        if task.report is not None and done > 0:
+            relative = gain / reference if reference > 0 else gain
+            converged = task.report(done, relative, uncentred(run.walk.theta, means)) or converged
+        if done == task.max_passes or (converged and done > 0):
+            return Descent(run.walk.theta, done, converged, run.weights)
+        n_passes = min(max(1, done // 10), task.max_passes - done)
         for first in range(0, n_passes * n_coords, MOST_STEPS):
             n = min(MOST_STEPS, n_passes * n_coords - first)
             run.advance(table, done * n_coords + first, n, n, np.empty((0, n_coords)))
         done += n_passes
-        gain = possible_gain(problem, run.walk.theta, means, run.walk.reach, scale, margins)
-        if report is not None:
-            report(done, gain / reference if reference > 0 else gain)
-    return Descent(run.walk.theta, done, bool(gain <= tol * reference), run.weights)

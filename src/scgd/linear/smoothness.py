@@ -52,15 +52,17 @@ def inverse_smoothness(problem: Problem, n_coords: int, means: Floats) -> Floats
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def fill_largest(dense, indptr, values, means, out):
-    """Set ``out`` to the largest absolute entry of each column, about ``means`` where given."""
+def fill_largest(dense, indptr, indices, values, weights, means, out):
+    """Set ``out`` to the largest entry of each column among samples that count, about ``means``."""
     for k in range(len(dense)):
         mean = means[k] if len(means) > 0 else 0.0
         for i in range(dense.shape[1]):
-            out[k] = max(out[k], abs(dense[k, i] - mean))
+            if len(weights) == 0 or weights[i] > 0.0:
+                out[k] = max(out[k], abs(dense[k, i] - mean))
     for k in range(len(indptr) - 1):
         for j in range(indptr[k], indptr[k + 1]):
-            out[k] = max(out[k], abs(values[j]))
+            if len(weights) == 0 or weights[indices[j]] > 0.0:
+                out[k] = max(out[k], abs(values[j]))
 
 
 def first_reach(problem: Problem, n_coords: int, means: Floats) -> Floats:
@@ -74,7 +76,6 @@ def first_reach(problem: Problem, n_coords: int, means: Floats) -> Floats:
     if problem.loss not in (LOGISTIC, CROSS_ENTROPY):
         return np.full(n_coords, np.inf)
     out = np.zeros(n_coords)
-    data = problem.columns
-    fill_largest(data.dense, data.indptr, data.values, means, out)
+    fill_largest(*problem.columns, problem.weights, means, out)
     out[problem.n_features :] = 1.0
     return out
