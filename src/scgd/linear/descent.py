@@ -7,8 +7,8 @@ alone,
 .. math:: \sum_k \frac{L_k}{2} (\theta_k - \theta_k^+)^2 \le \text{tol} \cdot f_0,
 
 with :math:`\theta_k^+` the (prox) step of coordinate *k* and :math:`f_0` the loss of the best
-constant; it costs one pass and is made at passes that grow by a tenth. Dense data with an intercept is centred on the fly, without a copy: the
-intercept then hardly interacts with the coefficients.
+constant; it costs one pass and is made at passes that grow by a tenth. Dense data with an intercept
+is centred on the fly, without a copy: the intercept then hardly interacts with the coefficients.
 """
 
 from __future__ import annotations

@@ -370,6 +370,7 @@ class Plan:
             began = time.perf_counter()
             self.advance(run, first * self.stride, n * self.stride, snapshots)
             spent = time.perf_counter() - began
+            self.check(run.walk.theta)
             seconds.append(seconds[-1][-1] + spent * np.arange(1, n + 1) / n)
             losses.append(self.losses(snapshots, record_loss))
         left = self.n_steps - self.n_records * self.stride
