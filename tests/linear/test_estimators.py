@@ -38,6 +38,7 @@ def grid_value(search):
 def test_metadata_routing_carries_sample_weights():
     with config_context(enable_metadata_routing=True):
         model = SCGDClassifier(random_state=0).set_fit_request(sample_weight=True)
+        model.set_score_request(sample_weight=False)
         scores = cross_val_score(
             model, X, Y, cv=2, params={"sample_weight": np.where(Y == 1, 1.0, 2.0)}
         )

@@ -24,14 +24,15 @@ from scgd.linear.objective import objective
 from scgd.linear.smoothness import inverse_smoothness
 from scgd.linear.solver import RECIPE, as_problem, solve
 from scgd.linear.walks import Run, Timetable
-from scgd.policies import POLICIES, LawPolicy
-from scgd.recipes import pick
+from scgd.policies import LawPolicy, Musketeer, Uniform
 from scgd.schedules import Constant
 from scgd.typing import Floats
 
 __all__ = ["LinearModel"]
 
 FORGETTING = 0.7
+# Half of the draws stay uniform: a fit must get every coordinate right, not only those that pay.
+NAMED = {"musketeer": Musketeer(mixing=0.5), "uniform": Uniform()}
 FLOATS = (np.float64, np.float32)
 
 
@@ -43,7 +44,7 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "fit_intercept": ["boolean"],
-        "policy": [StrOptions({"musketeer", "uniform"}), LawPolicy],
+        "policy": [StrOptions(set(NAMED)), LawPolicy],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "learning_rate": [
             StrOptions({"auto"}),
@@ -105,7 +106,7 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
             if self.batch_size is not None:
                 return self._fit_sampled(problem, train, start, int(seeds[place]))
             return descend(
-                problem, start, pick(self.policy, POLICIES, "policy"), tol=self.tol,
+                problem, start, self._policy(), tol=self.tol,
                 max_passes=self.max_iter, seed=int(seeds[place]),
                 fit_intercept=self.fit_intercept, report=self._report(watch),
             )  # fmt: skip
@@ -122,6 +123,9 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _policy(self) -> Any:
+        return NAMED[self.policy] if isinstance(self.policy, str) else self.policy
 
     def _start(self, place: int, n_features: int) -> Floats | None:
         """Return the last solution of a warm start, or nothing."""
@@ -160,7 +164,7 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         result = solve(
             X, problem.targets, loss=self.loss, l2=problem.l2, l1=problem.l1, seed=seed,
             sample_weight=weights, fit_intercept=self.fit_intercept, epsilon=problem.epsilon,
-            policy=pick(self.policy, POLICIES, "policy"), learning_rate=self.learning_rate,
+            policy=self._policy(), learning_rate=self.learning_rate,
             batch_size=self.batch_size, n_passes=self.max_iter, record_every=None, start=start,
         )  # fmt: skip
         theta = np.append(result.coef, result.intercept if self.fit_intercept else [])
@@ -173,7 +177,7 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         stream["n_calls"] += 1
         columns = transposed(X)
         recipe = RECIPE.override(
-            policy=self.policy, learning_rate=Constant(stream["n_calls"] ** -FORGETTING)
+            policy=self._policy(), learning_rate=Constant(stream["n_calls"] ** -FORGETTING)
         )
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=len(targets))

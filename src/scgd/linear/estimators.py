@@ -43,7 +43,8 @@ class SCGDRegressor(RegressorMixin, LinearModel):
     fit_intercept
         Whether to fit *b*.
     policy
-        Which coordinates to visit: ``"musketeer"``, ``"uniform"`` or a policy object.
+        Which coordinates to visit: ``"musketeer"`` (half of the draws by gain, half uniform),
+        ``"uniform"`` or a policy object.
     batch_size
         ``None`` uses all samples in every step and stops by ``tol``; a number draws mini-batches
         and makes ``max_iter`` passes.
