@@ -178,7 +178,7 @@ BAD = [
     ({"sample_weight": np.zeros(len(X))}, "zero for all samples"),
     ({"sample_weight": [1.0]}, "finite numbers >= 0"),
     ({"start": [0.0]}, "start must be"),
-    ({"policy": "gauss-southwell"}, "reads a gradient"),
+    ({"policy": "gauss-southwell"}, "needs scgd.minimize"),
 ]
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import log1p, sqrt
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.linear.data import REASSOCIATE, sparse_entry
 from scgd.linear.losses import CROSS_ENTROPY, LOGISTIC, SQUARED, bend, slope
 from scgd.linear.rows import (

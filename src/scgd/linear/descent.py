@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.linear.columns import (
     compute_margins,
     curved_sums,

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import njit
-
+from scgd.compiling import njit
 from scgd.linear.rows import explore_rows
 from scgd.policies import law as laws
 from scgd.random import below

@@ -21,7 +21,7 @@ name               value                                           targets
 
 from math import exp, expm1, log1p
 
-from numba import njit
+from scgd.compiling import njit
 
 __all__ = ["LOSSES", "bend", "curvature", "difference", "slope", "value"]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.linear.data import Problem, dot
 from scgd.linear.losses import value
 from scgd.typing import Floats

@@ -8,8 +8,8 @@ across coordinates of different units. This is what ``learning_rate="auto"`` use
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.linear.data import Problem
 from scgd.linear.losses import CROSS_ENTROPY, LOGISTIC, SQUARED, curvature
 from scgd.typing import Floats

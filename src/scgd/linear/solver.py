@@ -312,8 +312,8 @@ def check_method(problem: Problem, recipe: Recipe, batch_size: int | None, n_pas
     """Refuse combinations that do not exist."""
     if type(recipe.estimator) not in MODES:
         raise ValueError(f"linear models have no estimator {recipe.estimator!r}")
-    if recipe.policy.needs_gradient:
-        raise ValueError(f"{type(recipe.policy).__name__} needs scgd.minimize; it reads a gradient")
+    if recipe.policy.needs_gradient or recipe.policy.paced:
+        raise ValueError(f"{type(recipe.policy).__name__} needs scgd.minimize")
     if problem.l1 > 0 and not isinstance(recipe.step, SGD):
         raise ValueError("the prox of l1 needs step='sgd'; other rules have no single step size")
     if batch_size is not None and (int(batch_size) != batch_size or batch_size < 1):
