@@ -102,7 +102,7 @@ class SCGD(CoordinateOptimizer):
         process_group: Any = None,
         check_every: int = 100,
     ) -> None:
-        self.team = Team.of(process_group, check_every)
+        self.team = Team(process_group, check_every)
         settings = dict(
             lr=lr,
             fraction=fraction,
@@ -192,7 +192,7 @@ class SCGD(CoordinateOptimizer):
         """Take a pickle's dictionary, or the groups and state of a loaded state dict."""
         super().__setstate__(state)
         self._views = {}
-        self.__dict__.setdefault("team", Team.of(None, 0))
+        self.__dict__.setdefault("team", Team(None, 0))
 
     def _fused_views(self, g: int, group: dict[str, Any]) -> list[Array] | None:
         """Return the parameters as flat arrays where one pass can do the whole step."""

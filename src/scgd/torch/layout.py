@@ -59,7 +59,7 @@ class Cell:
         if self.flat is not None:
             self.flat[index] = value
         else:
-            self.entries[np.unravel_index(index, self.entries.shape)] = value
+            self.entries[np.unravel_index(index, self.entries.shape)] = float(value)
 
 
 class Layout:
