@@ -4,7 +4,7 @@ __all__ = ["CommandError", "UsageError"]
 
 
 class CommandError(Exception):
-    """Something failed that the user can mend: a folder, a file, a missing package (exit code 1)."""
+    """Something failed that the user can mend: a folder, a file, a package (exit code 1)."""
 
 
 class UsageError(Exception):
