@@ -231,10 +231,10 @@ def idx_array(place: Path, file: str) -> Array:
     data = read_bytes(place / file)
     n_dims = data[3] if len(data) > 4 and data[:3] == b"\0\0\x08" else 0
     shape = tuple(int.from_bytes(data[4 + 4 * i : 8 + 4 * i], "big") for i in range(n_dims))
-    pixels = np.frombuffer(data, np.uint8, offset=min(len(data), 4 + 4 * n_dims))
-    if not n_dims or pixels.size != np.prod(shape):
+    start = 4 + 4 * n_dims
+    if not n_dims or len(data) <= start or len(data) - start != np.prod(shape):
         raise CommandError(f"{place / file} is not a whole IDX file; remove it and get it again")
-    return pixels.reshape(shape)
+    return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
 
 
 def cifar_rows(path: Path) -> Array:
