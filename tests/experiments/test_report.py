@@ -118,7 +118,9 @@ def test_page_works_in_a_browser(page, tmp_path, width, dark):
         browser.open(page)
         chart = "document.querySelector('.chart')"
         assert browser.evaluate("document.documentElement.scrollWidth") <= width
-        assert browser.evaluate("document.documentElement.dataset.theme") == ("dark" if dark else "light")
+        assert browser.evaluate("document.documentElement.dataset.theme") == (
+            "dark" if dark else "light"
+        )
         assert browser.evaluate(f"{chart}._fullLayout.yaxis.type") == "log"
         n_traces = browser.evaluate(f"{chart}.data.length")
         mean = browser.evaluate(f"{chart}.data[1].y[0]")
@@ -137,7 +139,9 @@ def test_page_works_in_a_browser(page, tmp_path, width, dark):
         labels = browser.evaluate(f"{chart}.data.map(t => t.name).join()")
         assert "gaussian" in labels and "sphere" not in labels
         click(browser, "button[data-theme]")
-        assert browser.evaluate("document.documentElement.dataset.theme") != ("dark" if dark else "light")
+        assert browser.evaluate("document.documentElement.dataset.theme") != (
+            "dark" if dark else "light"
+        )
         click(browser, "details.laws summary")
         assert browser.evaluate("document.querySelector('.law').data.length") == 6
         click(browser, '[data-measure="accuracy"]')
