@@ -13,7 +13,6 @@ from published import (
 
 from scgd.linear.directions import step_along
 from scgd.linear.objective import objective
-from scgd.linear.rows import explore_rows
 from scgd.linear.solver import RECIPE, as_problem
 from scgd.linear.walks import Run, Timetable
 
@@ -32,19 +31,15 @@ class Replay:
         self.n_samples, self.n_coords = problem.X.shape
         self.n_steps = self.n_coords * N_PASSES
         shared = method != "full"
-        self.run = Run(self.problem, recipe, 1, shared, np.zeros(250), 0, np.empty(0))
+        self.run = Run(self.problem, recipe, 1, shared, np.zeros(250), 0)
         rng = np.random.RandomState(seed)
         self.rows = rng.choice(self.n_samples, size=(self.n_steps, 1))
         self.rng, self.thetas = rng, [np.zeros(250)]
         self.table = Timetable(recipe, 250, self.n_steps, self.run.block)
 
     def explore(self, rows, rates, radii):
-        walk = self.run.walk
-        walk.rows[: len(rows)] = rows
-        explore_rows(
-            *self.problem.rows, self.problem.targets, self.problem.weights, *walk[:11],
-            0, len(rows), rates, radii,
-        )  # fmt: skip
+        self.run.walk.rows[: len(rows)] = rows
+        self.run.explore(0, len(rows), rates, radii)
 
     def record(self):
         self.thetas.append(self.run.walk.theta.copy())
@@ -79,7 +74,7 @@ class Replay:
         self.by_coordinates(lambda t: (coords[t], np.full(len(t), 1 / self.n_coords)))
 
     def musketeer(self):
-        """Draw as ``choice(p, p=weights)`` does: one uniform, looked up in the cumulated weights."""
+        """Draw as ``choice(p, p=weights)`` does: a uniform, looked up in the cumulated weights."""
         uniforms = self.rng.random_sample(self.n_steps)
 
         def choose(t):

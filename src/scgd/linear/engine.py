@@ -18,7 +18,7 @@ from scgd.typing import Array, Floats, Ints
 
 __all__ = ["Walk", "run_rows"]
 
-POSITION, N_PHASES = range(2)
+POSITION, N_PHASES, AGE = range(3)
 
 
 class Walk(NamedTuple):
@@ -35,13 +35,15 @@ class Walk(NamedTuple):
     rows
         The samples of each step of the phase.
     margins
-        Work space: the margins of a mini-batch, or the direction of a step.
+        The margins of a mini-batch or, by columns, of all samples; or the direction of a step.
     scale
         Factors on the step size of each coordinate, or empty.
     hyper, slots
         The numbers and the memory of the step rule.
+    means
+        What is subtracted from each column, or empty.
     place
-        Steps taken in this phase, and phases ended.
+        Steps taken in this phase, phases ended, and steps since the margins were computed.
     coord_stream, row_stream, direction_stream
         Its random streams.
     """
@@ -57,6 +59,7 @@ class Walk(NamedTuple):
     scale: Floats
     hyper: Floats
     slots: Floats
+    means: Floats
     place: Ints
     coord_stream: Array
     row_stream: Array

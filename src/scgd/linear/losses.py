@@ -11,7 +11,8 @@ name               value                                           targets
 ``squared``        :math:`\frac12 (z - y)^2`                       real
 ``logistic``       :math:`\log(1 + e^{-yz})`                       -1 or 1
 ``cross-entropy``  :math:`\log(1 + e^{z}) - yz`                    [0, 1]
-``hinge``          :math:`\max(0, 1 - yz)`                         -1 or 1
+``hinge``          :math:`\max(0, 1 - yz)`, rounded by a parabola  -1 or 1
+                   of width :math:`\epsilon` at its corner
 ``squared-hinge``  :math:`\max(0, 1 - yz)^2`                       -1 or 1
 ``huber``          :math:`\frac12 r^2` if :math:`|r| \le \epsilon`, else   real
                    :math:`\epsilon |r| - \frac12 \epsilon^2`, with :math:`r = z - y`
@@ -22,19 +23,26 @@ from math import exp, expm1, log1p
 
 from numba import njit
 
-__all__ = ["CURVATURES", "LOSSES", "difference", "slope", "value"]
+__all__ = ["LOSSES", "curvature", "difference", "slope", "value"]
 
 LOSSES = ("squared", "logistic", "cross-entropy", "hinge", "squared-hinge", "huber")
 SQUARED, LOGISTIC, CROSS_ENTROPY, HINGE, SQUARED_HINGE, HUBER = range(6)
 
-CURVATURES = {
-    "squared": 1.0,
-    "logistic": 0.25,
-    "cross-entropy": 0.25,
-    "squared-hinge": 2.0,
-    "huber": 1.0,
-}
-"""The largest second derivative in the margin; the hinge has none."""
+CORNERS = {"huber": 1.35, "hinge": 0.0}
+"""Default :math:`\\epsilon` of the losses that have one."""
+
+
+def curvature(loss: int, epsilon: float) -> float:
+    """Return the largest second derivative in the margin; infinite for the plain hinge.
+
+    Examples
+    --------
+    >>> curvature(LOGISTIC, 0.0)
+    0.25
+    """
+    if loss == HINGE:
+        return 1.0 / epsilon if epsilon > 0 else float("inf")
+    return {LOGISTIC: 0.25, CROSS_ENTROPY: 0.25, SQUARED_HINGE: 2.0}.get(loss, 1.0)
 
 
 @njit(cache=True)
@@ -71,7 +79,9 @@ def value(loss, z, y, epsilon):
         r = abs(z - y)
         return 0.5 * r * r if r <= epsilon else epsilon * (r - 0.5 * epsilon)
     short = max(0.0, 1.0 - y * z)
-    return short if loss == HINGE else short * short
+    if loss == SQUARED_HINGE:
+        return short * short
+    return 0.5 * short * short / epsilon if short < epsilon else short - 0.5 * epsilon
 
 
 @njit(cache=True, error_model="numpy")
@@ -86,9 +96,11 @@ def slope(loss, z, y, epsilon):
     if loss == HUBER:
         return min(max(z - y, -epsilon), epsilon)
     short = max(0.0, 1.0 - y * z)
-    if loss == HINGE:
-        return -y if short > 0.0 else 0.0
-    return -2.0 * y * short
+    if loss == SQUARED_HINGE:
+        return -2.0 * y * short
+    if short < epsilon:
+        return -y * short / epsilon
+    return -y if short > 0.0 else 0.0
 
 
 @njit(cache=True, error_model="numpy")

@@ -2,9 +2,12 @@
 
 A step costs the dot products of its samples and O(1) more per coordinate and sample: the margin
 gives the derivative, and the loss moved by a radius along a coordinate, without another product.
+With an l1 penalty the policy is shown the prox gradient, (old - new) / step.
 """
 
 from __future__ import annotations
+
+from math import sqrt
 
 import numpy as np
 from llvmlite import ir
@@ -20,7 +23,7 @@ __all__ = ["explore_rows"]
 
 FORWARD, CENTRAL, FIRST = range(3)
 # Slots of the codes and params that every kernel reads.
-N_FEATURES, LOSS, MODE, RULE, BLOCK, SHARED = range(6)
+N_FEATURES, LOSS, MODE, RULE, BLOCK, SHARED, SCALED = range(7)
 EPSILON, L2, L1, DIVISOR, FACTOR = range(5)
 LINE, AHEAD = 8, 4
 
@@ -113,12 +116,14 @@ def explore_rows(  # flat arguments: a tuple of arrays costs a reference count p
                 total += l2 * (theta[k] + (0.5 * h if mode == FORWARD else 0.0))
             grads[s * block + c] = total
         for d in range(s * block, (s + 1) * block):
-            k, step = coords[d], rates[s - first]
+            k, step, place = coords[d], rates[s - first], theta[coords[d]]
             if len(scale) > 0:
                 step *= scale[k]
             if divisor > 0.0:
                 step /= divisor * probs[d]
-            goal = theta[k] - move(rule, k, grads[d], step, hyper, slots)
+            theta[k] = place - move(rule, k, grads[d], step, hyper, slots)
             if l1 > 0.0 and k < n_features:
-                goal = soft_threshold(goal, step * l1)
-            theta[k] = goal
+                theta[k] = soft_threshold(theta[k], step * l1)
+                grads[d] = (place - theta[k]) / step if step > 0.0 else 0.0
+            if codes[SCALED] == 1:
+                grads[d] *= sqrt(scale[k])

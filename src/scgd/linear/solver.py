@@ -6,17 +6,18 @@ import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from scgd.estimators import FirstOrder
-from scgd.linear.data import Problem, as_data, empty_data, frozen
-from scgd.linear.losses import LOSSES
+from scgd.linear.data import Problem, as_data, empty_data, frozen, transposed
+from scgd.linear.losses import CORNERS, LOSSES
 from scgd.linear.objective import objective
-from scgd.linear.walks import MODES, Run, Timetable, block_of
+from scgd.linear.smoothness import inverse_smoothness
+from scgd.linear.walks import DIRECTIONS, MODES, Run, Timetable, block_of
 from scgd.policies import Policy
 from scgd.recipes import Recipe
 from scgd.schedules import Constant, InverseTime, Schedule
@@ -27,6 +28,7 @@ __all__ = ["LinearResult", "as_problem", "solve"]
 
 CHUNK = 200_000
 SNAPSHOT_FLOATS = 4_000_000
+PATHS = ("auto", "rows", "columns")
 RECIPE = Recipe(
     "linear",
     estimator=FirstOrder(),
@@ -70,7 +72,7 @@ def as_problem(
     l2: float = 0.0,
     l1: float = 0.0,
     sample_weight: Any = None,
-    epsilon: float = 1.35,
+    epsilon: float | None = None,
 ) -> Problem:
     """Check the data of a linear problem and lay it out for compiled code.
 
@@ -86,6 +88,7 @@ def as_problem(
     if loss not in LOSSES:
         raise ValueError(f"loss must be one of {LOSSES}, got {loss!r}")
     check_targets(targets, loss)
+    epsilon = CORNERS.get(loss, 0.0) if epsilon is None else epsilon
     for name, number in (("l2", l2), ("l1", l1), ("epsilon", epsilon)):
         if not (np.isfinite(number) and number >= 0):
             raise ValueError(f"{name} must be finite and not negative, got {number!r}")
@@ -146,15 +149,16 @@ def solve(
     l1: float = 0.0,
     sample_weight: Any = None,
     fit_intercept: bool = False,
-    epsilon: float = 1.35,
+    epsilon: float | None = None,
     policy: str | Policy | None = None,
     estimator: Any = None,
     step: str | StepRule | None = None,
-    learning_rate: float | Schedule | None = None,
+    learning_rate: float | Schedule | str = "auto",
     radius: float | Schedule | None = None,
     importance: str | Sequence[float] | Array | None = None,
     block_size: int | None = None,
-    batch_size: int = 1,
+    batch_size: int | None = 1,
+    path: str = "auto",
     shared_sample: bool = True,
     n_passes: float = 100.0,
     record_every: float | None = 1.0,
@@ -173,7 +177,8 @@ def solve(
     X, y
         Data, dense or sparse, float64 or float32; targets (-1 and 1 for classifiers' losses).
     loss, epsilon
-        A name of :data:`scgd.linear.LOSSES`; ``epsilon`` is the Huber loss's corner.
+        A name of :data:`scgd.linear.LOSSES`; ``epsilon`` is where the Huber loss bends, or the
+        width over which the hinge is rounded (default 1.35 and 0).
     l2, l1
         Penalties :math:`\lambda_2` (with the 1/2) and :math:`\lambda_1` (by its prox).
     sample_weight
@@ -185,9 +190,14 @@ def solve(
         ``"first-order"`` (default), ``"forward"``, ``"central"``, ``"sphere"``, ``"gaussian"`` or
         ``"spsa"``; ``policy="full"`` takes all coordinates in every step.
     learning_rate, radius
-        Numbers or schedules, per step or per pass as they say.
+        Numbers or schedules, per step or per pass as they say. The rate ``"auto"`` steps by a
+        multiple of :math:`1/L_k`, the inverse smoothness along each coordinate: by all of it with
+        full batches, by :math:`1/(10 + \\text{passes})` of it otherwise.
     batch_size
-        Samples per step, drawn with replacement.
+        Samples per step, drawn with replacement; ``None`` for all of them.
+    path
+        ``"rows"`` computes the margins of each mini-batch, ``"columns"`` keeps those of all the
+        samples; ``"auto"`` takes whichever reads less per step.
     shared_sample
         Whether the coordinates of a step share its samples; ``False`` draws ``batch_size`` for each
         coordinate, as the authors' full-gradient baseline does.
@@ -221,23 +231,71 @@ def solve(
     problem = as_problem(
         X, y, loss=loss, l2=l2, l1=l1, sample_weight=sample_weight, epsilon=epsilon
     )
+    rate = None if isinstance(learning_rate, str) else learning_rate
     recipe = RECIPE.override(
         policy=policy,
         estimator=estimator,
         step=step or SGD(),
-        learning_rate=learning_rate,
+        learning_rate=rate,
         radius=radius,
         importance=importance,
         block_size=block_size,
     )
     theta = first_iterate(start, problem.n_features + fit_intercept)
     check_method(problem, recipe, batch_size, n_passes)
+    if wants_columns(problem, recipe, batch_size, shared_sample, path):
+        problem = problem._replace(columns=transposed(as_matrix(X)))
+    scale, scaled = np.empty(0), False
+    if rate is None:
+        scale, scaled, recipe = automatic(problem, recipe, learning_rate, batch_size, len(theta))
     seeds = [seed] if np.ndim(seed) == 0 else list(seed)  # type: ignore[call-overload,list-item]
-    plan = Plan(problem, recipe, batch_size, shared_sample, theta, n_passes, record_every)
+    plan = Plan(
+        problem,
+        recipe,
+        batch_size or 0,
+        shared_sample,
+        theta,
+        n_passes,
+        record_every,
+        scale,
+        scaled,
+    )
     jobs = min(len(seeds), n_jobs or os.cpu_count() or 1)
     with ThreadPoolExecutor(jobs) as pool:
         outcomes = list(pool.map(lambda s: plan.run(s, record_loss), seeds))
     return plan.result(outcomes, alone=np.ndim(seed) == 0)
+
+
+def wants_columns(
+    problem: Problem, recipe: Recipe, batch_size: int | None, shared: bool, path: str
+) -> bool:
+    """Tell whether to walk by columns."""
+    if path not in PATHS:
+        raise ValueError(f"path must be one of {PATHS}, got {path!r}")
+    along = MODES[type(recipe.estimator)] in DIRECTIONS
+    if path == "columns" and (along or not shared):
+        raise ValueError("path='columns' needs coordinate steps whose coordinates share a sample")
+    if path == "rows" and batch_size is None:
+        raise ValueError(
+            "full batches (batch_size=None) run by columns; give a batch_size for rows"
+        )
+    if along or not shared:
+        return False
+    reads_less = batch_size is None or batch_size * problem.n_features > len(problem.targets)
+    return reads_less if path == "auto" else path == "columns"
+
+
+def automatic(
+    problem: Problem, recipe: Recipe, rate: Any, batch_size: int | None, n_coords: int
+) -> tuple[Floats, bool, Recipe]:
+    """Return the scale of each coordinate's steps and the recipe with a rate relative to it."""
+    if rate != "auto":
+        raise ValueError(f"learning_rate must be 'auto', a number or a schedule, got {rate!r}")
+    if MODES[type(recipe.estimator)] in DIRECTIONS:
+        raise ValueError("learning_rate='auto' is for coordinate steps; give random directions one")
+    scale = inverse_smoothness(problem, n_coords, np.empty(0)) / block_of(recipe, n_coords)
+    schedule = Constant(1.0) if batch_size is None else InverseTime(1.0, 10.0, per="pass")
+    return scale, True, replace(recipe, learning_rate=schedule)
 
 
 def first_iterate(start: Any, n_coords: int) -> Floats:
@@ -250,7 +308,7 @@ def first_iterate(start: Any, n_coords: int) -> Floats:
     return theta
 
 
-def check_method(problem: Problem, recipe: Recipe, batch_size: int, n_passes: float) -> None:
+def check_method(problem: Problem, recipe: Recipe, batch_size: int | None, n_passes: float) -> None:
     """Refuse combinations that do not exist."""
     if type(recipe.estimator) not in MODES:
         raise ValueError(f"linear models have no estimator {recipe.estimator!r}")
@@ -258,8 +316,10 @@ def check_method(problem: Problem, recipe: Recipe, batch_size: int, n_passes: fl
         raise ValueError(f"{type(recipe.policy).__name__} needs scgd.minimize; it reads a gradient")
     if problem.l1 > 0 and not isinstance(recipe.step, SGD):
         raise ValueError("the prox of l1 needs step='sgd'; other rules have no single step size")
-    if not batch_size >= 1:
-        raise ValueError(f"batch_size must be a whole number >= 1, got {batch_size!r}")
+    if batch_size is not None and (int(batch_size) != batch_size or batch_size < 1):
+        raise ValueError(f"batch_size must be None or a whole number >= 1, got {batch_size!r}")
+    if batch_size is None and MODES[type(recipe.estimator)] in DIRECTIONS:
+        raise ValueError("random directions need a batch_size; full batches run by columns")
     if not (np.isfinite(n_passes) and n_passes > 0):
         raise ValueError(f"n_passes must be positive and finite, got {n_passes!r}")
 
@@ -276,6 +336,8 @@ class Plan:
         start: Floats,
         n_passes: float,
         record_every: float | None,
+        scale: Floats,
+        scaled: bool,
     ) -> None:
         n_coords = len(start)
         block = block_of(recipe, n_coords)
@@ -287,14 +349,19 @@ class Plan:
         self.n_records = self.n_steps // self.stride
         self.table = Timetable(recipe, n_coords, self.n_steps, block)
         weights = recipe.importance
-        self.scale = np.empty(0) if isinstance(weights, str | None) else np.array(weights)
+        self.scale, self.scaled = scale, scaled
+        if not isinstance(weights, str | None):
+            self.scale = np.array(weights) * (scale if len(scale) > 0 else 1.0)
         n_evals = recipe.estimator.n_evals(block) if shared else 2 * block
         steps = np.arange(self.n_records + 1) * self.stride
         self.passes, self.queries = steps * block / n_coords, steps * n_evals
 
     def run(self, seed: Any, record_loss: str | None) -> tuple[Floats, Floats, Floats, Floats]:
         """Return the last iterate, the weights, the losses and the seconds of one run."""
-        run = Run(self.problem, self.recipe, self.batch, self.shared, self.start, seed, self.scale)
+        run = Run(
+            self.problem, self.recipe, self.batch, self.shared, self.start, seed,
+            self.scale, self.scaled,
+        )  # fmt: skip
         at_once = max(1, min(SNAPSHOT_FLOATS // len(self.start), CHUNK // self.stride))
         losses, seconds = [self.losses(self.start[None], record_loss)], [np.zeros(1)]
         for first in range(0, self.n_records, at_once):

@@ -20,6 +20,7 @@ from scgd.estimators import (
     GaussianSmoothing,
     SphereSmoothing,
 )
+from scgd.linear.columns import compute_margins, explore_columns, run_columns
 from scgd.linear.data import Problem, frozen
 from scgd.linear.directions import GAUSSIAN, SIGNS, SPHERE, run_directions
 from scgd.linear.engine import N_PHASES, POSITION, Walk, draw_rows, run_rows
@@ -42,6 +43,7 @@ MODES = {
     SPSA: SIGNS,
 }
 DIRECTIONS = (GAUSSIAN, SPHERE, SIGNS)
+NOTHING = np.empty(0)
 
 
 class Timetable:
@@ -107,15 +109,18 @@ class Run:
     Parameters
     ----------
     problem, recipe
-        What is minimised, and how.
+        What is minimised, and how. A problem with columns is walked by columns.
     batch, shared
-        Samples per step (or per coordinate of a step, where they do not share).
+        Samples per step (or per coordinate of a step, where they do not share); 0 for all.
     start
         The first iterate.
     seed
         Of all random streams of this run.
-    scale
-        Factors on the step sizes, one per coordinate, or empty.
+    scale, scaled
+        Factors on the step sizes, one per coordinate, or empty; whether gains are measured in their
+        units.
+    means
+        What to subtract from the columns, or empty.
     """
 
     def __init__(
@@ -126,43 +131,48 @@ class Run:
         shared: bool,
         start: Floats,
         seed: int | np.random.SeedSequence,
-        scale: Floats,
+        scale: Floats = NOTHING,
+        scaled: bool = False,
+        means: Floats = NOTHING,
     ) -> None:
         n_coords, policy = len(start), recipe.policy
         self.problem, self.recipe, self.policy = problem, recipe, policy
         self.mode = MODES[type(recipe.estimator)]
         self.block = block_of(recipe, n_coords)
+        self.by_columns = len(problem.columns.indptr) > 1 or len(problem.columns.dense) > 0
         self.state: Any = policy.init(n_coords, recipe.replace)
-        distinct = not recipe.replace and self.block > 1
-        self.fused = isinstance(policy, LawPolicy) and not distinct and not policy.needs_gradient
+        self.fused = isinstance(policy, LawPolicy) and (recipe.replace or self.block == 1)
         n_phase = -(-policy.phase_length(n_coords) // self.block)
         n_phase = 1 if self.mode in DIRECTIONS else n_phase
         n_rows = batch if shared or self.mode in DIRECTIONS else batch * self.block
         size = n_phase * self.block
+        room = len(problem.targets) if self.by_columns else n_rows
         root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        room = n_coords if self.mode in DIRECTIONS else n_rows
+        streams = [stream(child) for child in root.spawn(3)]
         self.walk = Walk(
-            codes=self._codes(shared),
+            codes=self._codes(shared, scaled),
             params=self._params(n_coords),
             theta=start.copy(),
             coords=np.zeros(size, np.int64),
             probs=np.ones(size),
             grads=np.zeros(size),
             rows=np.zeros((n_phase, n_rows), np.int64),
-            margins=np.zeros(room),
+            margins=np.zeros(n_coords if self.mode in DIRECTIONS else room),
             scale=frozen(scale),
             hyper=frozen(np.array(recipe.step.hyper, np.float64)),
             slots=make_slots(recipe.step, n_coords),
-            place=np.zeros(2, np.int64),
-            coord_stream=stream(root.spawn(1)[0]),
-            row_stream=stream(root.spawn(1)[0]),
-            direction_stream=stream(root.spawn(1)[0]),
+            means=frozen(means),
+            place=np.zeros(3, np.int64),
+            coord_stream=streams[0],
+            row_stream=streams[1],
+            direction_stream=streams[2],
         )
 
-    def _codes(self, shared: bool) -> Ints:
-        problem = self.problem
-        step = self.recipe.step.code
-        return np.array([problem.n_features, problem.loss, self.mode, step, self.block, shared])
+    def _codes(self, shared: bool, scaled: bool) -> Ints:
+        problem, step = self.problem, self.recipe.step.code
+        return np.array(
+            [problem.n_features, problem.loss, self.mode, step, self.block, shared, scaled]
+        )
 
     def _params(self, n_coords: int) -> Floats:
         problem, estimator, kind = self.problem, self.recipe.estimator, self.recipe.importance
@@ -184,7 +194,8 @@ class Run:
         n_phases = n // len(self.walk.rows) + 2
         mixings = table.mixings(int(self.walk.place[N_PHASES]), n_phases)
         if self.fused:
-            run_rows(self.problem, self.walk, self.state, rates, radii, mixings, stride, snapshots)
+            loop = run_columns if self.by_columns else run_rows
+            loop(self.problem, self.walk, self.state, rates, radii, mixings, stride, snapshots)
         else:
             self.advance_by_phases(rates, radii, mixings, stride, snapshots)
 
@@ -200,10 +211,7 @@ class Run:
             n = min(len(walk.rows) - here, len(rates) - done)
             if taken < len(snapshots):
                 n = min(n, (taken + 1) * stride - done)
-            explore_rows(
-                *self.problem.rows, self.problem.targets, self.problem.weights, *walk[:11],
-                here, here + n, rates[done : done + n], radii[done : done + n],
-            )  # fmt: skip
+            self.explore(here, here + n, rates[done : done + n], radii[done : done + n])
             done += n
             if taken < len(snapshots) and done == (taken + 1) * stride:
                 snapshots[taken] = walk.theta
@@ -215,6 +223,16 @@ class Run:
                 )
                 walk.place[N_PHASES] += 1
                 ended += 1
+
+    def explore(self, first: int, last: int, rates: Floats, radii: Floats) -> None:
+        """Run some steps of the current phase; by columns, with margins computed afresh."""
+        problem, walk = self.problem, self.walk
+        if self.by_columns:
+            compute_margins(problem, walk.theta, walk.means, walk.margins)
+            data, arrays, kernel = problem.columns, walk[:12], explore_columns
+        else:
+            data, arrays, kernel = problem.rows, walk[:11], explore_rows
+        kernel(*data, problem.targets, problem.weights, *arrays, first, last, rates, radii)
 
     def _draw(self) -> None:
         walk = self.walk

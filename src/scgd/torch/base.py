@@ -178,7 +178,9 @@ class CoordinateOptimizer(torch.optim.Optimizer):
             return
         pieces = layout.split(coords)
         theta = layout.gather(layout.params, coords, pieces)
-        grads += group["weight_decay"] * theta
+        if group["weight_decay"]:
+            with np.errstate(invalid="ignore", over="ignore"):
+                grads += group["weight_decay"] * theta
         factors = 1.0 if group["importance"] is None else law.factors(draw, group["importance"])
         rates = np.broadcast_to(float(group["lr"]) * factors, grads.shape)
         first = order = np.arange(len(coords))
