@@ -248,7 +248,8 @@ def test_ridge_promise_in_small():
 
 
 @pytest.mark.parametrize(
-    "units", [{"f_scale": 1e-6}, {"f_scale": 1e6}, {"f_shift": 1e3}, {"x_scale": 1e-3}, {"x_scale": 1e3}]
+    "units",
+    [{"f_scale": 1e-6}, {"f_scale": 1e6}, {"f_shift": 1e3}, {"x_scale": 1e-3}, {"x_scale": 1e3}],
 )
 def test_units_do_not_matter(units):
     task = ridge(5, n=1000)

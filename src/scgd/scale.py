@@ -36,7 +36,15 @@ class ScaleSearch(Stage):
         Whether to test for noise.
     """
 
-    memory: ClassVar[tuple[str, ...]] = ("h", "scale", "bend", "n_asked", "n_round", "slopes", "bends")
+    memory: ClassVar[tuple[str, ...]] = (
+        "h",
+        "scale",
+        "bend",
+        "n_asked",
+        "n_round",
+        "slopes",
+        "bends",
+    )
 
     def __init__(
         self, unit: Floats, rounds: tuple[int, ...] = (1, 1, 1, 1, 4), *, repeat: bool = True

@@ -41,7 +41,9 @@ class Plan:
     def __init__(self, opt: Optimizer) -> None:
         self.step = "classify"
         self.kind = "unknown"
-        self.unit: Floats = np.ones(opt.n_coords) if opt.problem.scale is None else opt.problem.scale
+        self.unit: Floats = (
+            np.ones(opt.n_coords) if opt.problem.scale is None else opt.problem.scale
+        )
         self.facts: dict[str, float] = {"shrink": 1.0, "guards": 0.0, "error": 0.0, "length": 1.0}
         self.best: dict[str, Any] | None = None
         self.finished = False
@@ -131,9 +133,7 @@ class Plan:
         smallest = 2 * np.sqrt(self.facts["error"] * opt.n_coords / bend) if bend > 0 else 0.0
         if self.budget(opt) < SHORT * opt.n_coords:
             return short_member(smallest / length, self.facts["shrink"])
-        return block_member(
-            opt.n_coords, self.budget(opt), smallest / length, self.facts["shrink"]
-        )
+        return block_member(opt.n_coords, self.budget(opt), smallest / length, self.facts["shrink"])
 
     def next_leg(self, opt: Optimizer) -> None:
         """Run to the next guard."""
@@ -186,7 +186,9 @@ class Plan:
         """Start the first leg at the radius found."""
         n, budget = opt.n_coords, self.budget(opt)
         levels = 7 if 14 * n <= 0.12 * budget else 3 if 6 * n <= 0.12 * budget else 0
-        self.facts.update(radius=stage.radius, levels=levels, tries=0, factor=2.0 if levels else 6.0)
+        self.facts.update(
+            radius=stage.radius, levels=levels, tries=0, factor=2.0 if levels else 6.0
+        )
         self.begin_joint(opt, 0.3, self.radius * self.unit)
 
     def begin_joint(self, opt: Optimizer, share: float, scale: Floats) -> None:

@@ -185,7 +185,7 @@ def zo_linear(settings: str) -> Iterable[Panel]:
             zo_problem(settings, model, decay, 10_000, 250, block),
             zeroth_order(settings, rate),
             n_passes=200,
-            every=4,
+            every=5,
         )
 
 

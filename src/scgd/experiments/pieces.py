@@ -181,13 +181,11 @@ def differences(experiment: Experiment) -> str:
 def pictures(experiment: Experiment, folder: Path) -> str:
     """Return the pictures that a run left beside its table."""
     out = ""
-    for path in sorted(folder.glob(f"{experiment.id}-*.png")) + sorted(
-        folder.glob(f"{experiment.id}-*.gif")
-    ):
-        data = base64.b64encode(path.read_bytes()).decode()
-        kind = path.suffix[1:]
-        out += f'<p><img alt="{esc(path.stem)}" src="data:image/{kind};base64,{data}"></p>'
-    return out
+    for kind in ("png", "gif"):
+        for path in sorted(folder.glob(f"{experiment.id}-*.{kind}")):
+            data = base64.b64encode(path.read_bytes()).decode()
+            out += f'<img alt="{esc(path.stem)}" src="data:image/{kind};base64,{data}">'
+    return f'<div class="pictures">{out}</div>' if out else ""
 
 
 def toolbar(settings: Sequence[str]) -> str:
