@@ -7,7 +7,7 @@ PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 .PHONY: run test test-slow test-faults bench lint clean
 
 run: $(VENV)/.core
-	@$(PY) examples/first_run.py
+	@$(VENV)/bin/scgd run zo-linear
 
 test: $(VENV)/.dev
 	@$(PY) -m pytest -q -m "not slow and not faults" -n 2 --dist worksteal

@@ -16,11 +16,11 @@ ORDER = [
     {"random", "schedules"},
     {"policies"},
     {"problem", "sampler", "estimators", "steps"},
-    {"recipes", "result", "scale"},
+    {"recipes", "result", "scale", "theory", "auto"},
     {"optimizer"},
     {"explore", "workers", "checkpoint", "progress", "states"},
     {"minimize"},
-    {"theory", "linear", "torch"},
+    {"linear", "torch"},
     {"experiments", "compare"},
     {"cli"},
 ]

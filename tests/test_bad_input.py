@@ -3,12 +3,14 @@
 import multiprocessing.pool
 import re
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import scgd
+from scgd.explore import explorer
 
 
 def fun(x, *rest):
@@ -99,7 +101,7 @@ BAD = [
     (lambda: ask_too_often(), RuntimeError, "the budget of 2 evaluations is used up; call extend() to go on"),
     # workers
     (lambda: minimize(workers=0), ValueError, "workers must be a number >= 1 or -1 for all cores, got 0"),
-    (lambda: minimize(workers="two"), TypeError, "workers must be a number, an Executor or a map-like callable, got str"),
+    (lambda: minimize(workers="two"), TypeError, "workers must be a number, an Executor, a distributed.Client or a map-like callable, got str"),
     (lambda: minimize(workers=2, vectorized=True), ValueError, "vectorized=True evaluates in this process"),
     (lambda: with_pool(), TypeError, "multiprocessing.Pool hangs for ever when a worker dies"),
     (lambda: minimize(workers=lambda f, tasks: []), RuntimeError, "workers returned 0 results for"),
@@ -161,9 +163,26 @@ def test_any_odd_start_is_refused(x0):
         minimize(fun, x0)
 
 
+@numba.njit
+def raises_later(x, calls):
+    calls[0] += 1
+    if calls[0] == 100:
+        raise ValueError("too far")
+    return np.sum(x * x)
+
+
+def test_a_compiled_function_that_raises_leaves_a_consistent_state():
+    opt = scgd.Optimizer(np.ones(5), "musketeer", scale=1.0, max_evals=1000, seed=0)
+    other = scgd.Optimizer(np.ones(5), "musketeer", scale=1.0, max_evals=1000, seed=0)
+    with pytest.raises(ValueError, match="too far"):
+        explorer(opt, raises_later, (np.zeros(1),)).run(400, stop_at_phase=False)
+    explorer(other, lambda x: float(np.sum(x * x)), ()).run(49, stop_at_phase=False)
+    assert opt.nfev == other.nfev == 98 and np.array_equal(opt.theta, other.theta)
+    assert np.array_equal(opt.sampler.weights(), other.sampler.weights())
+
+
 def test_a_raising_function_leaves_x_restored():
     opt = scgd.Optimizer(np.ones(5), "uniform", scale=1.0, max_evals=100, seed=0)
-    from scgd.explore import explorer
 
     def crash(x):
         raise RuntimeError("no")

@@ -48,7 +48,7 @@ def test_passes_count_completed_passes():
 def test_linear_decay_spans_the_budget():
     opt = scgd.Optimizer(np.ones(4), "uniform", max_evals=2 * 512)
     opt.prepare()
-    np.testing.assert_allclose(opt.rates, 0.1 * (1 - np.arange(1, 513) / 512), atol=1e-15)
+    np.testing.assert_allclose(opt.rates, 0.3 * (1 - np.arange(1, 513) / 512), atol=1e-15)
 
 
 def test_a_schedule_that_misbehaves_is_named():

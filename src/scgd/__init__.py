@@ -19,12 +19,13 @@ from scgd.policies import (
     GaussSouthwell,
     GradientWeights,
     Musketeer,
+    RecentGains,
     Uniform,
     coordinate_smoothness,
 )
 from scgd.recipes import RECIPES, Recipe
 from scgd.schedules import SCHEDULES, Constant, InverseLog, InverseTime, Linear, SqrtOf
-from scgd.steps import RMS, SGD, STEPS, Adam, Momentum
+from scgd.steps import RMS, SGD, STEPS, Adam, Learned, Momentum, Wiener
 
 __all__ = [
     "ESTIMATORS",
@@ -49,14 +50,17 @@ __all__ = [
     "GradientWeights",
     "InverseLog",
     "InverseTime",
+    "Learned",
     "Linear",
     "Momentum",
     "Musketeer",
     "Optimizer",
+    "RecentGains",
     "Recipe",
     "SphereSmoothing",
     "SqrtOf",
     "Uniform",
+    "Wiener",
     "coordinate_smoothness",
     "minimize",
 ]

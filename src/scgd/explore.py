@@ -34,6 +34,7 @@ def explorer(opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> 
         opt.sampler.block_size == 1
         and not opt.policy.needs_gradient
         and not recipe.average
+        and not recipe.adaptive
         and type(recipe.step) in STEPS.values()
         and isinstance(recipe.estimator, ForwardDifference | CentralDifference)
     )
@@ -43,6 +44,8 @@ def explorer(opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> 
         isinstance(fun, CPUDispatcher)
         and isinstance(opt.policy, LawPolicy)
         and not callable(opt.sampling.sample)
+        and not opt.policy.paced
+        and not recipe.step.paced
     )
     return (CompiledExplorer if compiled else Explorer)(opt, fun, args)
 
@@ -215,20 +218,26 @@ class CompiledExplorer(Explorer):
         mixings = np.array([sampler.mixing(sampler.n_phases + 1 + i) for i in range(n_phases)])
         rows = np.empty((n, 0), np.int64) if opt.rows is None else opt.rows[place : place + n]
         steps = opt.rates[place : place + n], opt.radii[place : place + n]
-        seen = np.empty(n)
-        start = sampler.position
-        done, skipped, k, values, entries = self.loop(
-            self.fun, self.args, work, self.codes, sampler.state, sampler.stream, start, mixings,
-            *steps, rows, seen,
-        )  # fmt: skip
-        opt.n_skipped += skipped
-        self._account(seen[:done])
+        seen, cursor = np.empty(n), np.zeros(6)
+        try:
+            self.loop(
+                self.fun, self.args, work, self.codes, sampler.state, sampler.stream,
+                sampler.position, mixings, *steps, rows, seen, cursor,
+            )  # fmt: skip
+        finally:  # the function may have raised: count what was done, put x back
+            done = int(cursor[0])
+            self._account(seen[:done])
+            k = sampler.coords[sampler.position]
+            if done < n:
+                opt.theta[k] = cursor[1]
         if done < n:
-            report_nonfinite(opt, values, entries, k, opt.nfev)
+            low, high, down, up = cursor[2:].tolist()
+            report_nonfinite(opt, (low, high), (down, up), k, opt.nfev)
 
     def _account(self, seen: Floats) -> None:
         """Count the steps phase by phase; the loop has drawn and learnt already."""
         opt, sampler, done = self.opt, self.opt.sampler, 0
+        opt.n_skipped += int(np.isnan(seen).sum())
         while done < len(seen):
             n = min(sampler.n_draws - sampler.position, len(seen) - done)
             opt.observations[sampler.position : sampler.position + n] = seen[done : done + n]
@@ -246,17 +255,18 @@ def make_runner(sampled: bool) -> Any:
     """Return the compiled loop for functions with or without a sample argument."""
 
     def run(  # type: ignore[no-untyped-def]
-        fun, args, work, codes, law, stream, position, mixings, rates, radii, rows, seen
+        fun, args, work, codes, law, stream, position, mixings, rates, radii, rows, seen, cursor
     ):
-        """Run ``len(seen)`` steps; stop early at a value that is not finite."""
+        """Run ``len(seen)`` steps; ``cursor`` tells where and why it stopped before."""
         theta, bounded = work.theta, len(work.lower) > 0
-        n_draws, n_phases, n_skipped = len(work.coords), 0, 0
+        n_draws, n_phases = len(work.coords), 0
         for i in range(len(seen)):
             k = work.coords[position]
             entry, h = theta[k], radii[i] * work.radius_scale[k]
             up, down = entry + h, entry - h if codes.central else entry
             if bounded:
                 down, up = sides(codes.central, entry, h, work.lower[k], work.upper[k])
+            cursor[0], cursor[1] = i, entry
             theta[k] = down
             low = fun(theta, rows[i], *args) if sampled else fun(theta, *args)
             theta[k] = up
@@ -266,8 +276,8 @@ def make_runner(sampled: bool) -> Any:
             grad = change / width if width != 0.0 else change * 0.0
             if not np.isfinite(grad):
                 if not codes.skip:
-                    return i, n_skipped, k, (low, high), (down, up)
-                n_skipped += 1
+                    cursor[2:] = (low, high, down, up)
+                    return
                 grad, seen[i] = 0.0, np.nan
             else:
                 rate = rates[i] * work.rate_scale[k]
@@ -287,7 +297,7 @@ def make_runner(sampled: bool) -> Any:
                 laws.draw(law, stream, work.coords, work.probs)
                 n_phases += 1
                 position = 0
-        return len(seen), n_skipped, np.int64(-1), (0.0, 0.0), (0.0, 0.0)
+        cursor[0] = len(seen)
 
     return njit(error_model="numpy")(run)
 

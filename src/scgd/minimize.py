@@ -6,8 +6,11 @@ evaluated, and looks after budget, time, target, callback, progress and checkpoi
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,14 +19,15 @@ from scgd.checkpoint import Checkpoint
 from scgd.estimators import Estimator, FirstOrder
 from scgd.explore import explorer
 from scgd.optimizer import Optimizer, as_scalar
-from scgd.policies import Policy
+from scgd.policies import Musketeer, Policy
 from scgd.problem import Sample
 from scgd.progress import Progress
 from scgd.recipes import Recipe, as_recipe
 from scgd.result import Status
 from scgd.schedules import Schedule
 from scgd.states import check_state
-from scgd.steps import StepRule
+from scgd.steps import SGD, StepRule
+from scgd.theory import known, warn_if_violated
 from scgd.workers import Evaluator, evaluator
 from scgd.workers.tasks import Job
 
@@ -168,6 +172,12 @@ def minimize(
         block_size=block_size,
         importance=importance,
     )
+    if isinstance(recipe.step, SGD):
+        warn_if_violated(
+            learning_rate if known(learning_rate) else None,
+            passed_mixing(policy),
+            radius if known(radius) else None,
+        )
     if jac is not None and estimator is None:
         recipe = recipe.first_order()
     if isinstance(recipe.estimator, FirstOrder) and jac is None:
@@ -203,6 +213,12 @@ def minimize(
     if target is not None and result.status in (Status.BUDGET, Status.TIME):
         result.success = False
     return result
+
+
+def passed_mixing(policy: Any) -> Any:
+    """Return a mixing schedule of a known form that is the user's own and not the default."""
+    mixing = getattr(policy, "mixing", None) if isinstance(policy, Musketeer) else None
+    return mixing if known(mixing) and mixing != Musketeer().mixing else None
 
 
 class Limits:
@@ -275,13 +291,13 @@ def run(
     advance = stepper(
         opt, evaluate, stop_at_phase=callback is not None or limits.target is not None
     )
-    phases = opt.sampler.n_phases
+    reports = opt.n_reports
     opt.status = limits.check(opt)
     try:
         while opt.status is Status.RUNNING and not opt.done:
             advance()
-            if opt.sampler.n_phases != phases:
-                phases = opt.sampler.n_phases
+            if opt.n_reports != reports:
+                reports = opt.n_reports
                 bar.update()
                 if callback is not None:
                     callback(opt.result())
@@ -308,16 +324,33 @@ def stepper(opt: Optimizer, evaluate: Evaluator, *, stop_at_phase: bool) -> Call
 
     def advance() -> None:
         nonlocal n_steps
-        if loop is None or opt.search is not None:
+        if loop is None or opt.stage is not None:
             probes = opt.ask()
             opt.tell(probes.ids, evaluate.evaluate(probes, opt.theta))
             return
         started = time.perf_counter()
-        loop.run(n_steps, stop_at_phase=stop_at_phase)
+        with deferred_interrupt(n_steps > 1):
+            loop.run(n_steps, stop_at_phase=stop_at_phase)
         fast = time.perf_counter() - started < ROUND
         n_steps = min(2 * n_steps, MAX_ROUND) if fast else max(1, n_steps // 2)
 
     return advance
+
+
+@contextmanager
+def deferred_interrupt(wanted: bool) -> Iterator[None]:
+    """Hold back Ctrl-C for the milliseconds of a round of fast steps; none is cut in two."""
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    previous = signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if caught:
+        raise KeyboardInterrupt
 
 
 def monitor(opt: Optimizer, evaluate: Evaluator) -> None:

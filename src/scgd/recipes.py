@@ -55,6 +55,9 @@ class Recipe:
         coordinate (the paper's :math:`W_t`).
     average
         Recommend the average of the iterates instead of the last one.
+    adaptive
+        Measure the function first and choose all parts (:mod:`scgd.auto`); replacing any part turns
+        this off, and the parts written here run.
 
     Examples
     --------
@@ -66,7 +69,7 @@ class Recipe:
     policy: Policy = field(default_factory=Musketeer)
     estimator: Estimator = field(default_factory=CentralDifference)
     step: StepRule = field(default_factory=RMS)
-    learning_rate: Schedule = field(default_factory=lambda: Linear(0.1))
+    learning_rate: Schedule = field(default_factory=lambda: Linear(0.3))
     radius: Schedule = field(default_factory=lambda: Linear(0.1, end=1e-3))
     relative_rate: bool = True
     relative_radius: bool = True
@@ -74,6 +77,7 @@ class Recipe:
     replace: bool = True
     importance: Importance = None
     average: bool = False
+    adaptive: bool = False
 
     def override(self, **parts: Any) -> Recipe:
         """Return a copy with some parts replaced, by object, name or number; ``None`` keeps a part.
@@ -99,17 +103,19 @@ class Recipe:
             given["block_size"] = check_block_size(given["block_size"])
         if "importance" in given:
             given["importance"] = check_importance(given["importance"])
+        if given:
+            given.setdefault("adaptive", False)
         return replace(self, **given)
 
     def first_order(self) -> Recipe:
         """Return the recipe with exact partial derivatives instead of differences."""
-        return replace(self, estimator=FirstOrder())
+        return replace(self, estimator=FirstOrder(), adaptive=False)
 
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe("auto"),
+        Recipe("auto", adaptive=True),
         Recipe("musketeer"),
         Recipe("uniform", policy=Uniform()),
         Recipe("full", policy=Full()),

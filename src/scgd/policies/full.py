@@ -31,6 +31,7 @@ class Full:
 
     needs_gradient: ClassVar[bool] = False
     dense: ClassVar[bool] = True
+    paced: ClassVar[bool] = False
 
     @property
     def mixing(self) -> None:

@@ -23,6 +23,7 @@ class GreedyPolicy:
 
     needs_gradient: ClassVar[bool] = True
     dense: ClassVar[bool] = False
+    paced: ClassVar[bool] = False
 
     @property
     def mixing(self) -> None:

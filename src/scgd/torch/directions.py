@@ -1,0 +1,149 @@
+r"""Zeroth order along one random direction for all parameters: baselines of coordinate sampling.
+
+Gaussian and sphere smoothing, SPSA, MeZO and Sparse-MeZO. The direction is never stored: it is
+drawn again from its seed, a chunk at a time, for every pass that adds a multiple of it to the
+parameters in place. Coming back that way leaves rounding errors (none with single coordinates,
+whose values are saved); ``keep_copy=True`` trades a copy of the parameters for exact values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+
+from scgd.estimators import SPSA, GaussianSmoothing, SphereSmoothing
+from scgd.torch.kernels import splitmix
+from scgd.torch.layout import Layout, real_entries
+
+__all__ = ["MeZO", "SparseMeZO", "step_along"]
+
+CHUNK = 1 << 18
+
+
+@dataclass(frozen=True)
+class MeZO(GaussianSmoothing):
+    r"""Two-sided Gaussian direction, :math:`g = \frac{f(\theta + hU) - f(\theta - hU)}{2h} U`."""
+
+    two_sided: ClassVar[bool] = True
+
+    def factor(self, n: int) -> float:
+        """Return what turns the product of both differences into the estimate."""
+        return 0.25
+
+
+@dataclass(frozen=True)
+class SparseMeZO(MeZO):
+    """MeZO on the entries that were small at the first step, per tensor (arXiv 2402.15751).
+
+    Parameters
+    ----------
+    kept
+        The fraction of each tensor's entries, the smallest in size, that is perturbed and trained.
+    """
+
+    kept: float = 0.25
+
+    def __post_init__(self) -> None:
+        if not 0 < self.kept <= 1:
+            raise ValueError(f"kept must lie in (0, 1], got {self.kept!r}")
+
+
+class Direction:
+    """A random direction over a layout that is drawn again whenever it is needed."""
+
+    def __init__(self, estimator: Any, layout: Layout, seed: int, thresholds: list[float]) -> None:
+        self.estimator, self.layout, self.seed = estimator, layout, seed
+        self.masks: list[torch.Tensor] | None = None
+        if isinstance(estimator, SparseMeZO):
+            pairs = zip(layout.params, thresholds, strict=True)
+            self.masks = [real_entries(p).abs().reshape(-1) <= limit for p, limit in pairs]
+        self.scale = 1.0
+        if isinstance(estimator, SphereSmoothing):
+            squares = sum(float(u.double().square().sum()) for _, u in self.chunks())
+            self.scale = squares**-0.5
+
+    def chunks(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Yield stretches of the parameters and of the direction."""
+        for i, p in enumerate(self.layout.params):
+            entries = real_entries(p)
+            flat = entries.reshape(-1)
+            generator = torch.Generator(flat.device)
+            generator.manual_seed(splitmix(self.seed ^ i) >> 1)
+            for start in range(0, flat.numel(), CHUNK):
+                part = flat[start : start + CHUNK]
+                u = self.draw(part, generator)
+                if self.masks is not None:
+                    u.mul_(self.masks[i][start : start + CHUNK])
+                yield part, u
+            if flat.data_ptr() != entries.data_ptr():
+                entries.copy_(flat.view(entries.shape))
+
+    def draw(self, part: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        """Draw a stretch of the direction."""
+        u = torch.empty_like(part)
+        if isinstance(self.estimator, SPSA):
+            return u.random_(0, 2, generator=generator).mul_(2).sub_(1)
+        return u.normal_(generator=generator)
+
+    def add(self, multiple: float, decay: float = 1.0) -> None:
+        """Add a multiple of the direction to the parameters, shrunk by ``decay`` first."""
+        for part, u in self.chunks():
+            if decay != 1.0:
+                part.mul_(decay)
+            part.add_(u, alpha=multiple * self.scale)
+
+
+def small_thresholds(layout: Layout, kept: float) -> list[float]:
+    """Return, per tensor, the size below which a fraction of the entries lies."""
+    sizes = [real_entries(p).abs().reshape(-1) for p in layout.params]
+    return [float(s.float().kthvalue(max(1, int(kept * s.numel()))).values) for s in sizes]
+
+
+def step_along(
+    estimator: Any,
+    layout: Layout,
+    evaluate: Callable[[], float],
+    seed: int,
+    *,
+    lr: float,
+    radius: float,
+    weight_decay: float = 0.0,
+    thresholds: list[float] | None = None,
+    keep_copy: bool = False,
+    reduce: Callable[[list[float]], list[float]] = list,
+) -> float:
+    """Take one step along a random direction; return the loss at (or around) the parameters.
+
+    If an evaluation fails the parameters are put back before its error goes on.
+    """
+    direction = Direction(estimator, layout, seed, thresholds or [])
+    saved = [real_entries(p).clone() for p in layout.params] if keep_copy else None
+    at = 0.0  # where the parameters are, in units of the direction
+    values = []
+    slope = 0.0
+    decay = 1.0
+    try:
+        for stop in (radius, -radius) if estimator.two_sided else (0.0, radius):
+            if stop != at:
+                direction.add(stop - at)
+                at = stop
+            values.append(evaluate())
+        values = reduce(values)
+        width = 2.0 * radius if estimator.two_sided else -radius
+        unbiased = getattr(estimator, "unbiased", False)
+        slope = (values[0] - values[1]) / width * (layout.n_coords if unbiased else 1.0)
+        decay = 1.0 - lr * weight_decay
+    finally:
+        if saved is not None:
+            for p, old in zip(layout.params, saved, strict=True):
+                real_entries(p).copy_(old)
+            at = 0.0
+        if decay != 1.0 or at != 0.0 or slope != 0.0:
+            if decay != 1.0 and at != 0.0:
+                direction.add(-at)
+                at = 0.0
+            direction.add(-at - lr * slope, decay)
+    return 0.5 * (values[0] + values[1]) if estimator.two_sided else values[0]

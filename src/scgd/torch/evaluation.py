@@ -1,0 +1,134 @@
+"""Ask a closure for losses: at the parameters as they are, or with single entries moved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from scgd.estimators import sides
+from scgd.torch.forward_loss import ForwardLoss, StackProbes
+from scgd.torch.layout import Layout
+
+__all__ = ["Evaluation"]
+
+
+class Evaluation:
+    """The losses of one step: counted, checked, and run from one state of the generators if asked.
+
+    Parameters
+    ----------
+    closure
+        Returns the loss; runs without recording gradients.
+    fix_model_rng
+        Whether every call starts from the same state of torch's global generators.
+    """
+
+    def __init__(self, closure: Callable[[], Any], fix_model_rng: bool) -> None:
+        self.closure = closure
+        self.n_calls = 0
+        self.states = generator_states() if fix_model_rng else None
+
+    def __call__(self) -> float:
+        """Return the loss at the parameters as they are."""
+        if self.states is not None:
+            set_generator_states(self.states)
+        self.n_calls += 1
+        return as_loss(call_forward(self.closure))
+
+    def differences(
+        self, layout: Layout, coords: list[int], radius: float, central: bool
+    ) -> tuple[list[float], list[float]]:
+        """Return the losses around each coordinate and how far apart the entries were.
+
+        Forward: the base loss, then one per coordinate; central: (below, above) per coordinate.
+        Entries are saved and copied back, also when the closure fails.
+        """
+        fast = self.closure.probes(layout) if isinstance(self.closure, ForwardLoss) else None
+        if fast is not None:
+            return self._fast_differences(fast, layout, coords, radius, central)
+        values = [] if central else [self()]
+        widths = []
+        for coord in coords:
+            i, index = layout.place(coord)
+            cell = layout.cell(i)
+            saved = cell.get(index)
+            down, up = sides(central, saved, radius, -math.inf, math.inf)
+            try:
+                if central:
+                    cell.set(index, down)
+                    down = cell.get(index)
+                    values.append(self())
+                cell.set(index, up)
+                widths.append(cell.get(index) - down)
+                values.append(self())
+            finally:
+                cell.set(index, saved)
+        return values, widths
+
+    def _fast_differences(
+        self, fast: StackProbes, layout: Layout, coords: list[int], radius: float, central: bool
+    ) -> tuple[list[float], list[float]]:
+        """Do the same without touching the parameters."""
+        base = as_loss(fast.base())
+        values = [] if central else [base]
+        widths = []
+        rounded = layout.dtype.type
+        for coord in coords:
+            i, index = layout.place(coord)
+            saved = layout.cell(i).get(index)
+            down, up = sides(central, saved, radius, -math.inf, math.inf)
+            down, up = float(rounded(down)), float(rounded(up))
+            if central:
+                values.append(as_loss(fast.moved(i, index, down - saved)))
+            values.append(as_loss(fast.moved(i, index, up - saved)))
+            widths.append(up - down)
+        self.n_calls += len(values)
+        return values, widths
+
+
+def call_forward(closure: Callable[[], Any]) -> Any:
+    """Call a closure; explain the error of one that wants gradients."""
+    try:
+        return closure()
+    except RuntimeError as error:
+        if "does not require grad" in str(error):
+            raise RuntimeError(
+                "the closure called backward, but zeroth-order steps run without gradients; "
+                "return the loss and nothing more"
+            ) from error
+        raise
+
+
+def as_loss(value: Any) -> float:
+    """Return a loss as a number; refuse what is not one finite number."""
+    if isinstance(value, torch.Tensor) and value.numel() != 1:
+        raise ValueError(
+            f"the closure must return one number, got a tensor of shape {tuple(value.shape)}; "
+            "reduce it, for example with .mean()"
+        )
+    try:
+        loss = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"the closure must return the loss, got {value!r}") from None
+    if not math.isfinite(loss):
+        raise FloatingPointError(
+            f"the closure returned {loss}; the parameters are as before the step: "
+            "lower lr or radius, or look for the cause in the model"
+        )
+    return loss
+
+
+def generator_states() -> list[Any]:
+    """Return the states of torch's global generators."""
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None
+    return [torch.get_rng_state(), cuda]
+
+
+def set_generator_states(states: list[Any]) -> None:
+    """Put torch's global generators into earlier states."""
+    torch.set_rng_state(states[0])
+    if states[1] is not None:
+        torch.cuda.set_rng_state_all(states[1])

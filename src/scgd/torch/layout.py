@@ -1,0 +1,167 @@
+"""Where the parameters of a group lie on one line of real coordinates.
+
+Coordinates are numbered through the group's tensors in order, row by row; a complex entry is two of
+them. A unit (row, chunk or tensor) is a stretch of consecutive coordinates.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from scgd.typing import Floats, Ints
+
+__all__ = ["GRANULARITIES", "Layout", "real_entries"]
+
+GRANULARITIES = ("coordinates", "rows", "chunks", "tensors")
+CHUNK = 1024
+Pieces = list[tuple[int, slice]]
+FLOATS = (torch.float32, torch.float64)
+
+
+def real_entries(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the entries this process holds as a real tensor that shares their memory."""
+    tensor = tensor.detach()
+    if hasattr(tensor, "to_local"):
+        tensor = tensor.to_local()
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
+
+
+def working_dtype(params: Sequence[torch.Tensor]) -> np.dtype:
+    """Return the precision of gains and moments: double for double parameters, else single."""
+    kinds = (torch.float64, torch.complex128)
+    return np.dtype(np.float64 if any(p.dtype in kinds for p in params) else np.float32)
+
+
+class Cell:
+    """Single entries of a tensor as Python floats; exact in every floating dtype."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.address = tensor.data_ptr()
+        self.entries = real_entries(tensor)
+        plain = self.entries.dtype in FLOATS and self.entries.device.type == "cpu"
+        self.flat = None
+        if plain and self.entries.is_contiguous():
+            self.flat = memoryview(self.entries.view(-1).numpy())
+
+    def get(self, index: int) -> float:
+        """Return an entry."""
+        if self.flat is not None:
+            return self.flat[index]
+        return float(self.entries[np.unravel_index(index, self.entries.shape)])
+
+    def set(self, index: int, value: float) -> None:
+        """Set an entry, rounded to the tensor's precision."""
+        if self.flat is not None:
+            self.flat[index] = value
+        else:
+            self.entries[np.unravel_index(index, self.entries.shape)] = value
+
+
+class Layout:
+    """The coordinates of some tensors, and the units they are drawn in.
+
+    Parameters
+    ----------
+    params
+        The tensors.
+    granularity
+        ``"coordinates"``, ``"rows"`` (of tensors with two or more dimensions; a vector is one row),
+        ``"chunks"`` of 1024 consecutive entries, or ``"tensors"``.
+
+    Examples
+    --------
+    >>> layout = Layout([torch.zeros(3, 4), torch.zeros(3)], "rows")
+    >>> layout.n_coords, layout.n_units
+    (15, 4)
+    """
+
+    def __init__(self, params: Sequence[torch.Tensor], granularity: str = "coordinates") -> None:
+        self.params = list(params)
+        sizes = [real_entries(p).numel() for p in self.params]
+        self.offsets: Ints = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.bounds = self.offsets.tolist()
+        self.n_coords = self.bounds[-1]
+        self.dtype = working_dtype(self.params)
+        self.cells: dict[int, Cell] = {}
+        self.starts: Ints | None = None
+        if granularity != "coordinates":
+            stretches = [self._stretches(p, granularity) for p in self.params]
+            starts = [o + s for o, s in zip(self.offsets, stretches, strict=False)]
+            self.starts = np.concatenate([*starts, [self.n_coords]]).astype(np.int64)
+
+    @staticmethod
+    def _stretches(param: torch.Tensor, granularity: str) -> Ints:
+        entries = real_entries(param)
+        if granularity == "chunks":
+            width = CHUNK
+        elif granularity == "rows" and param.ndim > 1 and len(entries) > 0:
+            width = entries.numel() // len(entries)
+        else:
+            width = entries.numel()
+        return np.arange(0, entries.numel(), max(width, 1), dtype=np.int64)
+
+    @property
+    def n_units(self) -> int:
+        """The number of things a law draws from."""
+        return self.n_coords if self.starts is None else len(self.starts) - 1
+
+    def expand(self, units: Ints) -> tuple[Ints, Ints]:
+        """Return all coordinates of some units and the number in each."""
+        assert self.starts is not None
+        first, sizes = self.starts[units], self.starts[units + 1] - self.starts[units]
+        ends = np.cumsum(sizes)
+        return np.repeat(first - ends + sizes, sizes) + np.arange(ends[-1]), sizes
+
+    def split(self, coords: Ints) -> Pieces:
+        """Return which tensors sorted coordinates fall in, and where in the list."""
+        cuts = np.searchsorted(coords, self.offsets)
+        pairs = zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
+        return [(i, slice(low, high)) for i, (low, high) in enumerate(pairs) if low < high]
+
+    def place(self, coord: int) -> tuple[int, int]:
+        """Return the tensor of a coordinate and its index in there."""
+        i = bisect_right(self.bounds, coord) - 1
+        return i, coord - self.bounds[i]
+
+    def gather(self, tensors: Sequence[Any], coords: Ints, pieces: Pieces) -> Floats:
+        """Return entries of tensors shaped like the parameters, zero outside the pieces."""
+        values = np.zeros(len(coords), self.dtype)
+        for i, where in pieces:
+            values[where] = self.read(tensors[i], coords[where] - self.bounds[i])
+        return values
+
+    def scatter(self, coords: Ints, pieces: Pieces, values: Floats) -> None:
+        """Set entries of the parameters."""
+        for i, where in pieces:
+            self.write(self.params[i], coords[where] - self.bounds[i], values[where])
+
+    def cell(self, i: int) -> Cell:
+        """Return access to single entries of a tensor."""
+        p = self.params[i]
+        cell = self.cells.get(i)
+        if cell is None or cell.address != p.data_ptr():
+            cell = self.cells[i] = Cell(p)
+        return cell
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the cached views behind."""
+        return {**self.__dict__, "cells": {}}
+
+    def read(self, tensor: torch.Tensor, index: Ints) -> Floats:
+        """Return some entries of a tensor in working precision."""
+        picked = real_entries(tensor).reshape(-1)[torch.from_numpy(index).to(tensor.device)]
+        return picked.cpu().numpy() if picked.dtype in FLOATS else picked.float().cpu().numpy()
+
+    def write(self, tensor: torch.Tensor, index: Ints, values: Floats) -> None:
+        """Set some entries of a tensor."""
+        entries = real_entries(tensor)
+        flat = entries.reshape(-1)
+        new = torch.from_numpy(values).to(flat.device, flat.dtype)
+        flat[torch.from_numpy(index).to(flat.device)] = new
+        if flat.data_ptr() != entries.data_ptr():
+            entries.copy_(flat.view(entries.shape))

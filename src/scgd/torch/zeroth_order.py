@@ -1,0 +1,341 @@
+"""Zeroth order: train with forward passes only, one or a few coordinates at a time."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from scgd.estimators import (
+    ESTIMATORS,
+    CentralDifference,
+    ForwardDifference,
+    GaussianSmoothing,
+    SphereSmoothing,
+)
+from scgd.estimators import SPSA as CoreSPSA
+from scgd.policies import Full, Musketeer, Policy
+from scgd.recipes import pick
+from scgd.torch.base import NO_BOUNDS, CoordinateOptimizer, fresh_seed, make_rule
+from scgd.torch.directions import MeZO, SparseMeZO, small_thresholds, step_along
+from scgd.torch.distributed import Team
+from scgd.torch.evaluation import Evaluation
+from scgd.torch.kernels import splitmix
+from scgd.torch.laws import ProbeLaw, UnitLaw
+from scgd.torch.layout import Layout, real_entries
+from scgd.typing import Array
+
+__all__ = ["ZeroOrderSCGD"]
+
+DIFFERENCES = (ForwardDifference, CentralDifference)
+DIRECTIONS = (GaussianSmoothing, SphereSmoothing, CoreSPSA)
+NAMES = {name: made for name, made in ESTIMATORS.items() if name != "first-order"}
+NAMES |= {"mezo": MeZO, "sparse-mezo": SparseMeZO}
+# Above this many coordinates the default law knows chunks: a law of single coordinates would need
+# more memory than the parameters.
+MOST_SINGLE = 1 << 20
+
+
+class ZeroOrderSCGD(CoordinateOptimizer):
+    r"""Stochastic coordinate descent that sees only losses (Algorithm 1 of the paper).
+
+    A step draws one or a few coordinates, asks the closure for the loss with each of them moved by
+    the radius, and moves them along the difference quotients (Example 2 of the paper),
+
+    .. math:: g^{(k)} = \frac{f(\theta + h e_k, \xi) - f(\theta, \xi)}{h} .
+
+    Entries are changed in place and their saved values copied back, so nothing drifts in any
+    precision; ``.grad`` is never used.
+
+    Parameters
+    ----------
+    params
+        Parameters, named parameters or groups with settings of their own; frozen ones stay.
+    lr
+        Learning rate.
+    radius
+        The smoothing parameter *h*, in units of the parameters.
+    estimator
+        ``"forward"`` (1 + m losses per step) or ``"central"`` (2 m) for single coordinates;
+        ``"gaussian"``, ``"sphere"``, ``"spsa"``, ``"mezo"`` or ``"sparse-mezo"`` (2 losses) along a
+        random direction; or an estimator object.
+    policy
+        How coordinates are drawn: default ``"musketeer"`` for differences, and ``"full"`` (all
+        parameters at once) for directions, which otherwise live on the units drawn.
+    block_size
+        Coordinates (with directions: units) per step.
+    granularity
+        What the law knows: ``"coordinates"``, ``"rows"``, ``"chunks"`` of 1024 entries or
+        ``"tensors"``; differences then take a random entry of the unit drawn. Default: coordinates
+        up to a million of them, chunks above.
+    importance, rule, momentum, nesterov, betas, eps, weight_decay, maximize, seed
+        As in :class:`~scgd.torch.SCGD`.
+    fix_model_rng
+        Run all losses of a step from the same state of torch's global generators, so that dropout
+        is the same in each.
+    keep_copy
+        For the full policy: copy the parameters to come back exactly.
+    process_group, check_every
+        Data parallel training: see :mod:`scgd.torch.distributed`.
+
+    Notes
+    -----
+    In single precision the loss has a relative error near 1e-7; a radius near 1e-3 to 1e-2 times
+    the size of the parameters balances it against the bias. A loss that is not finite raises, with
+    the parameters as they were before the step.
+
+    Examples
+    --------
+    >>> theta = torch.nn.Parameter(torch.ones(3))
+    >>> optimizer = ZeroOrderSCGD([theta], lr=0.5, radius=1e-2, estimator="central", seed=0)
+    >>> for _ in range(30):
+    ...     loss = optimizer.step(lambda: theta.square().sum())
+    >>> loss.item() < 1e-3
+    True
+    """
+
+    carried: ClassVar[tuple[str, ...]] = (
+        *CoordinateOptimizer.carried,
+        "fix_model_rng",
+        "keep_copy",
+        "n_forwards",
+    )
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float | torch.Tensor = 1e-3,
+        *,
+        radius: float = 1e-3,
+        estimator: Any = "forward",
+        policy: str | Policy | None = None,
+        block_size: int = 1,
+        granularity: str | None = None,
+        importance: str | None = None,
+        rule: str = "sgd",
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        maximize: bool = False,
+        seed: int | None = None,
+        fix_model_rng: bool = False,
+        keep_copy: bool = False,
+        process_group: Any = None,
+        check_every: int = 100,
+    ) -> None:
+        self.team = Team.of(process_group, check_every)
+        self.fix_model_rng, self.keep_copy = fix_model_rng, keep_copy
+        self.n_forwards = 0
+        settings = dict(
+            lr=lr,
+            radius=radius,
+            estimator=estimator,
+            policy=policy,
+            block_size=block_size,
+            granularity=granularity,
+            importance=importance,
+            rule=rule,
+            momentum=momentum,
+            nesterov=nesterov,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            maximize=maximize,
+            seed=self.team.agree(fresh_seed() if seed is None else seed),
+        )
+        super().__init__(params, settings)
+
+    def check_group(self, group: dict[str, Any]) -> None:
+        """Refuse settings that make no sense; resolve names."""
+        estimator = group["estimator"] = pick(group["estimator"], NAMES, "estimator")
+        if not isinstance(estimator, DIFFERENCES + DIRECTIONS):
+            raise ValueError(f"estimator must be one of {sorted(NAMES)}, got {estimator!r}")
+        if group["policy"] is None:
+            group["policy"] = Musketeer() if isinstance(estimator, DIFFERENCES) else Full()
+        super().check_group(group)
+        radius = group["radius"]
+        if not (np.isfinite(radius) and radius > 0):
+            raise ValueError(f"radius must be positive and finite, got {radius!r}")
+        dense = getattr(group["policy"], "dense", False)
+        if dense and isinstance(estimator, DIFFERENCES):
+            raise ValueError(
+                "the full policy needs a direction: use estimator='spsa', 'gaussian', 'sphere', "
+                "'mezo' or 'sparse-mezo', or another policy"
+            )
+        if dense and (group["rule"] != "sgd" or group["momentum"]):
+            raise ValueError("the full policy keeps no moments: use rule='sgd' without momentum")
+        if isinstance(estimator, SparseMeZO) and not dense:
+            raise ValueError("sparse-mezo needs the full policy: it chooses entries by their size")
+
+    def make_layout(self, group: dict[str, Any]) -> Layout:
+        """Return the coordinates of a group's trainable parameters."""
+        trainable = [p for p in group["params"] if p.requires_grad]
+        if not trainable:
+            raise ValueError("no parameter requires a gradient; unfreeze some before optimizing")
+        if group["granularity"] is None:
+            n_coords = sum(p.numel() for p in trainable)
+            group["granularity"] = "coordinates" if n_coords <= MOST_SINGLE else "chunks"
+        layout = Layout(trainable, group["granularity"])
+        warn_if_lost(group["radius"], trainable)
+        return layout
+
+    def make_law(self, group: dict[str, Any], layout: Layout, seed: int) -> UnitLaw:
+        """Return the law of a group."""
+        policy, block_size = group["policy"], group["block_size"]
+        if getattr(policy, "dense", False):
+            return FullLaw(policy, seed)
+        if block_size > layout.n_units:
+            raise ValueError(
+                f"block_size must be at most the {layout.n_units} coordinates or units of the "
+                f"group, got {block_size}"
+            )
+        kind = ProbeLaw if isinstance(group["estimator"], DIFFERENCES) else UnitLaw
+        return kind(policy, layout, block_size, "distinct", seed)
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> torch.Tensor:  # type: ignore[override]
+        """Take one step; return the loss at the parameters before it.
+
+        With central differences or two-sided directions it is the mean of the losses around them.
+        """
+        if closure is None:
+            raise TypeError("ZeroOrderSCGD.step needs a closure that returns the loss")
+        evaluation = Evaluation(closure, self.fix_model_rng)
+        losses = [self._step_group(g, evaluation) for g in range(len(self.param_groups))]
+        self.n_forwards += evaluation.n_calls
+        self.team.check(self)
+        return torch.tensor(losses[0])
+
+    def _step_group(self, g: int, evaluation: Evaluation) -> float:
+        group = self.param_groups[g]
+        if isinstance(group["estimator"], DIFFERENCES):
+            return self._step_coordinates(g, group, evaluation)
+        if getattr(group["policy"], "dense", False):
+            return self._step_dense(g, group, evaluation)
+        return self._step_units(g, group, evaluation)
+
+    def _step_coordinates(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> float:
+        """Probe the coordinates drawn one by one, then move them."""
+        law, layout = self.laws[g], self.layouts[g]
+        central = isinstance(group["estimator"], CentralDifference)
+        coords, probs = law.draw()
+        values, widths = evaluation.differences(layout, coords, group["radius"], central)
+        if self.team.group is not None:
+            values = self.team.mean_of(np.array(values)).tolist()
+        lows, highs = values[0::2], values[1::2]
+        if not central:
+            lows, highs = values[:1] * len(coords), values[1:]
+        sign = -1.0 if group["maximize"] else 1.0
+        grads = [
+            sign * (high - low) / width if width else 0.0
+            for low, high, width in zip(lows, highs, widths, strict=True)
+        ]
+        self._move_coordinates(g, group, coords, probs, grads)
+        law.record(grads)
+        return sum(values) / len(values) if central else values[0]
+
+    def _move_coordinates(
+        self, g: int, group: dict[str, Any], coords: list[int], probs: Array, grads: list[float]
+    ) -> None:
+        law, layout, rule = self.laws[g], self.layouts[g], make_rule(group)
+        slots, lr, decay = self.slots_for(g, rule), float(group["lr"]), group["weight_decay"]
+        importance, hyper = group["importance"], rule.hyper
+        for j, coord in enumerate(coords):
+            i, index = layout.place(coord)
+            cell = layout.cell(i)
+            here = cell.get(index)
+            grads[j] += decay * here
+            rate = lr if importance is None else lr * law.factor(probs[j], importance)
+            cell.set(index, here - rule.kernel(coord, grads[j], rate, hyper, slots))
+
+    def _step_units(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> float:
+        """Move the units drawn along a random direction in them."""
+        law, layout, estimator = self.laws[g], self.layouts[g], group["estimator"]
+        draw = law.draw()
+        pieces = layout.split(draw.coords)
+        saved = layout.gather(layout.params, draw.coords, pieces)
+        rng = np.random.default_rng([law.seed, law.n_steps])
+        radii = np.full(len(saved), group["radius"])
+        support = np.arange(len(saved))
+        theta = saved.astype(np.float64)
+        probes = estimator.probe(theta, support, radii, NO_BOUNDS, NO_BOUNDS, rng)
+        values = np.empty(len(probes))
+        try:
+            for j in range(len(probes)):
+                layout.scatter(draw.coords, pieces, probes.entries[j].astype(layout.dtype))
+                probes.entries[j] = layout.gather(layout.params, draw.coords, pieces)
+                values[j] = evaluation()
+        finally:
+            layout.scatter(draw.coords, pieces, saved)
+        grads, loss = estimator.gradient(probes, self.team.mean_of(values))
+        grads = grads.astype(layout.dtype) * (-1 if group["maximize"] else 1)
+        self.move(g, draw, grads)
+        law.learn(draw, grads, None)
+        return loss
+
+    def _step_dense(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> float:
+        """Move all parameters along one random direction."""
+        law, layout, estimator = self.laws[g], self.layouts[g], group["estimator"]
+        if isinstance(estimator, SparseMeZO) and law.thresholds is None:
+            law.thresholds = small_thresholds(layout, estimator.kept)
+        sign = -1.0 if group["maximize"] else 1.0
+        loss = step_along(
+            estimator,
+            layout,
+            lambda: sign * evaluation(),
+            splitmix(law.seed ^ law.n_steps),
+            lr=float(group["lr"]),
+            radius=group["radius"],
+            weight_decay=group["weight_decay"],
+            thresholds=law.thresholds,
+            keep_copy=self.keep_copy,
+            reduce=lambda values: self.team.mean_of(np.array(values)).tolist(),
+        )
+        law.n_steps += 1
+        return sign * loss
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take a pickle's dictionary, or the groups and state of a loaded state dict."""
+        super().__setstate__(state)
+        self.__dict__.setdefault("team", Team.of(None, 0))
+
+
+class FullLaw:
+    """The law that takes everything: a counter and the seed of its directions."""
+
+    sampling = "distinct"
+
+    def __init__(self, policy: Policy, seed: int) -> None:
+        self.policy, self.seed, self.n_steps = policy, seed, 0
+        self.thresholds: list[float] | None = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what it remembers."""
+        return {"n_steps": self.n_steps, "seed": self.seed, "thresholds": self.thresholds}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up what another law of the same kind remembers."""
+        self.n_steps, self.seed = int(state["n_steps"]), int(state["seed"])
+        self.thresholds = state["thresholds"]
+
+
+def warn_if_lost(radius: float, params: list[torch.Tensor]) -> None:
+    """Warn if some entries are too large for the radius to change them."""
+    for p in params:
+        entries = real_entries(p)
+        if entries.numel() == 0:
+            continue
+        largest = float(torch.linalg.vector_norm(entries.float(), np.inf))
+        least = torch.finfo(entries.dtype).eps * largest
+        if radius < least:
+            warnings.warn(
+                f"radius={radius} is lost in the rounding of {entries.dtype} entries as large as "
+                f"{largest:.3g}; use a radius of at least {4 * least:.1g}",
+                stacklevel=4,
+            )
+            return
