@@ -200,7 +200,7 @@ def parse(data: bytes) -> Array:
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError("an array is not of .npy version 1.0")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    if dtype.hasobject or dtype.names or dtype.kind not in "fiuU":
+    if dtype.hasobject or dtype.names or dtype.kind not in "bfiuU":
         raise ValueError(f"an array is of type {dtype}")
     if math.prod(shape) * dtype.itemsize != len(data) - file.tell():
         raise ValueError(f"an array of shape {shape} has {len(data)} bytes")

@@ -25,7 +25,7 @@ from scgd.progress import Progress
 from scgd.recipes import Recipe, as_recipe
 from scgd.result import Status
 from scgd.schedules import Schedule
-from scgd.states import check_state
+from scgd.states import restore
 from scgd.steps import SGD, StepRule
 from scgd.theory import known, warn_if_violated
 from scgd.workers import Evaluator, evaluator
@@ -267,8 +267,7 @@ class Saved:
         state = self.file.load(self.identity)
         if state is None:
             return
-        check_state(state, self.opt)
-        self.opt.load_state_dict(state)
+        restore(self.opt, state)
         if wanted != self.opt.max_evals:
             self.opt.extend(wanted)
 
