@@ -19,6 +19,7 @@ ORDER = [
     {"recipes", "result", "scale", "theory", "auto"},
     {"optimizer"},
     {"explore", "workers", "checkpoint", "progress", "states"},
+    {"asynchronous"},
     {"minimize"},
     {"linear", "torch"},
     {"experiments", "compare"},

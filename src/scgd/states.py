@@ -108,9 +108,6 @@ def check_sampler(state: dict[str, Any], opt: Optimizer) -> None:
 
 def check_law(found: dict[str, Any], mine: Any, n_coords: int) -> None:
     """Check that no draw from this law can leave the range of coordinates."""
-    require(np.array_equal(found["codes"], mine.codes), "the law is of another kind")
-    require(np.array_equal(found["levels"], mine.levels), "the tree has another shape")
-    require(found["params"][0] == mine.params[0], "the law has another sharpness")
     require(0 <= found["params"][1] <= 1, "the mixing is not a share")
     require(np.all(found["counts"] >= 0), "the law counts below zero")
     for name in ("sums", "extra", "tree"):
