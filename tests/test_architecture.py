@@ -21,6 +21,7 @@ ORDER = [
     {"explore", "workers", "checkpoint", "progress", "states"},
     {"asynchronous"},
     {"minimize"},
+    {"status", "command"},
     {"linear", "torch"},
     {"experiments", "compare"},
     {"cli"},

@@ -23,6 +23,7 @@ COMMANDS = (
     "scgd.experiments.commands.run",
     "scgd.experiments.commands.report",
     "scgd.experiments.commands.data",
+    "scgd.command",
 )
 """The modules of the commands, in the order of ``scgd --help``."""
 
