@@ -88,9 +88,10 @@ def asynchronous(client, n):
 
 def kill_workers(client, stop, kills):
     while not stop.wait(5.0):
-        victim = random.choice(sorted(client.run(os.getpid).values()))
-        os.kill(victim, 9)
-        kills.append(victim)
+        alive = sorted(client.run(os.getpid).values())
+        if alive:
+            kills.append(random.choice(alive))
+            os.kill(kills[-1], 9)
 
 
 def killing(n, repeats):
@@ -108,7 +109,7 @@ def killing(n, repeats):
             killer.join()
         same = "the same x" if np.array_equal(result.x, here.x) else "ANOTHER x"
         print(
-            f"  calm {calm:.1f} s, with {len(kills)} kills {seconds:.1f} s ({seconds / calm:.2f}x): "
+            f"  calm {calm:.1f} s, {len(kills)} kills {seconds:.1f} s ({seconds / calm:.2f}x): "
             f"accepted {result.nfev}, dropped repeats {result.nfev_repeated}, {same} as in serial"
         )
 

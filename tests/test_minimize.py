@@ -103,8 +103,8 @@ def test_the_budget_is_hard(method, max_evals):
     fun = Counted(quadratic)
     result = scgd.minimize(fun, np.zeros(P), method=method, max_evals=max_evals, seed=0)
     assert fun.n == result.nfev <= max_evals
-    if result.nit == 0:
-        assert result.status == Status.TOO_SMALL and not result.success
+    if result.status == Status.TOO_SMALL:
+        assert not result.success and max_evals <= 7
         assert np.array_equal(result.x, np.zeros(P))
 
 
@@ -164,7 +164,9 @@ def test_rows_are_whole_numbers_below_n():
         seen.append(rows.copy())
         return float(x @ x)
 
-    scgd.minimize(fun, np.ones(4), "more", sample=10, batch_size=3, max_evals=400, seed=0)
+    scgd.minimize(
+        fun, np.ones(4), "more", method="uniform", sample=10, batch_size=3, max_evals=400, seed=0
+    )
     rows = np.concatenate(seen)
     assert rows.min() == 0 and rows.max() == 9
     assert all(np.array_equal(a, b) for a, b in zip(seen[-20::2], seen[-19::2], strict=True))

@@ -8,21 +8,21 @@ when something failed (said in one line on standard error), 2 when the command l
 from __future__ import annotations
 
 import argparse
-import difflib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 
 from scgd import __version__
-from scgd.errors import CommandError, UsageError
+from scgd.errors import CommandError, UsageError, nearest
 
-__all__ = ["COMMANDS", "build_parser", "main", "nearest"]
+__all__ = ["COMMANDS", "build_parser", "main"]
 
 COMMANDS = (
     "scgd.experiments.commands.show",
     "scgd.experiments.commands.run",
     "scgd.experiments.commands.report",
     "scgd.experiments.commands.data",
+    "scgd.compare.command",
     "scgd.command",
 )
 """The modules of the commands, in the order of ``scgd --help``."""
@@ -55,20 +55,6 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             hint = nearest(str(value), action.choices)
             raise argparse.ArgumentError(action, f"{value!r} is not known{hint}")
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence that suggests what may have been meant.
-
-    Examples
-    --------
-    >>> nearest("zo-liner", ["zo-linear", "theory"])
-    "; did you mean 'zo-linear'? Known: zo-linear, theory"
-    """
-    known = list(known)
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    guess = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
-    return f"{guess} Known: {', '.join(known)}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -80,8 +80,10 @@ def check_counters(state: dict[str, Any], opt: Optimizer) -> None:
     require(state["status"] in list(Status), f"status is {state['status']}")
     require(np.all(state["scale"] > 0), "scale is not positive")
     require(state["entropy"].isdecimal(), "entropy is not a number")
-    if state["rows"] is not None:
-        n = opt.sampling.sample
+    n = opt.sampling.sample
+    require((state["rows"] is None) == (start == -1 or not isinstance(n, int)), "rows are odd")
+    if isinstance(n, int) and start != -1:
+        require(state["rows"].shape == (CHUNK, opt.sampling.batch_size), "rows have another shape")
         require(np.all((state["rows"] >= 0) & (state["rows"] < n)), "rows are out of range")
     history = state["history"]
     require(len(history["nfev"]) == len(history["fun"]) <= opt.history.capacity, "history length")

@@ -300,8 +300,8 @@ class Wiener(StepRule):
 
     Examples
     --------
-    >>> float(Wiener.kernel(0, -3.0, 0.1, Wiener().hyper, make_slots(Wiener(), 1)))
-    -0.1
+    >>> round(float(Wiener.kernel(0, -4.0, 0.5, Wiener().hyper, make_slots(Wiener(), 1))), 12)
+    -0.5
     """
 
     beta: float = 0.98

@@ -38,7 +38,7 @@ def find(ids: Iterable[str]) -> list[Experiment]:
     >>> [row.id for row in find(["theory"])]
     ['theory']
     """
-    from scgd.cli import nearest
+    from scgd.errors import nearest
 
     found: dict[str, Experiment] = {}
     for name in ids:
@@ -55,7 +55,7 @@ def select(
     rows: Sequence[Experiment], names: Sequence[str], settings: str
 ) -> dict[str, list[Panel]]:
     """Return per experiment the panels asked for; a name must exist in one of the experiments."""
-    from scgd.cli import nearest
+    from scgd.errors import nearest
 
     chosen = {row.id: list(row.panels[row.setting(settings)]) for row in rows}
     known = [panel.name for panels in chosen.values() for panel in panels]

@@ -18,7 +18,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show or get data sets."""
-    from scgd.cli import nearest
+    from scgd.errors import nearest
     from scgd.errors import UsageError
     from scgd.experiments.datasets import DATASETS, MissingData, fetch, locate, require
 
