@@ -98,10 +98,9 @@ def test_larger_budget_goes_on_bit_for_bit(tmp_path):
 
 
 def test_larger_budget_starts_a_new_decay_leg(tmp_path):
-    path = tmp_path / "run.npz"
-    options = {"method": "musketeer", "seed": 4, "checkpoint": path, "scale": 1.0}
-    first = scgd.minimize(quadratic, np.zeros(P), max_evals=400, **options)
-    second = scgd.minimize(quadratic, np.zeros(P), max_evals=4000, **options)
+    keywords = {"method": "musketeer", "seed": 4, "scale": 1.0, "checkpoint": tmp_path / "run.npz"}
+    first = scgd.minimize(quadratic, np.zeros(P), max_evals=400, **keywords)
+    second = scgd.minimize(quadratic, np.zeros(P), max_evals=4000, **keywords)
     assert second.nfev == 4000 and quadratic(second.x) < quadratic(first.x)
 
 
