@@ -160,7 +160,11 @@ def test_an_unseeded_run_resumes_with_its_own_seed(tmp_path):
     path = tmp_path / "run.npz"
     with pytest.raises(Stop):
         scgd.minimize(
-            Crashing(quadratic, 100), np.zeros(P), method="musketeer", max_evals=400, checkpoint=path
+            Crashing(quadratic, 100),
+            np.zeros(P),
+            method="musketeer",
+            max_evals=400,
+            checkpoint=path,
         )
     rest = Crashing(quadratic, 400)
     scgd.minimize(rest, np.zeros(P), method="musketeer", max_evals=400, checkpoint=path)

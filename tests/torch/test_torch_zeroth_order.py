@@ -149,7 +149,7 @@ def test_the_published_sphere_leaves_the_dimension_out():
         )
         optimizer.step(lambda: theta.sum())  # noqa: B023
         move = theta.detach() / factor  # -(sum of u) u for a unit vector u
-        assert float(move.sum()) == pytest.approx(-float(move.norm()) ** 2, rel=1e-6)
+        assert float(move.sum()) == pytest.approx(-(float(move.norm()) ** 2), rel=1e-6)
 
 
 def test_sparse_mezo_moves_small_entries_only():
