@@ -112,6 +112,7 @@ class Plan:
     def after_scale(self, opt: Optimizer, stage: ScaleSearch) -> None:
         """Keep the length scale."""
         self.facts.update(length=stage.scale, bend=stage.bend)
+        self.facts["rough"] = stage.h if stage.floor > 0 else 0.0
         self.go(opt, "rounding")
 
     def after_rounding(self, opt: Optimizer, stage: Rounding) -> None:
@@ -142,6 +143,7 @@ class Plan:
             return joint_member(int(self.facts["n_steps"]), self.facts["factor"])
         length, bend = self.facts["length"], self.facts["bend"]
         smallest = 2 * np.sqrt(self.facts["error"] * opt.n_coords / bend) if bend > 0 else 0.0
+        smallest = max(smallest, self.facts["rough"])
         if self.budget(opt) < SHORT * opt.n_coords:
             return short_member(smallest / length, self.facts["shrink"])
         return block_member(opt.n_coords, self.budget(opt), smallest / length, self.facts["shrink"])
@@ -324,11 +326,12 @@ def restore(opt: Optimizer, saved: dict[str, Any]) -> None:
     opt.sampler.stream[...] = stream
 
 
-def scale_rounds(budget: int, kind: str) -> tuple[int, int, int]:
-    """Return the directions of the length search: 150 evaluations, at most 5 % of the budget."""
-    n = int(np.clip(0.05 * budget / 3, 3, 50))
-    few = max(1, n // 10)
-    return few, few, few if kind == "deterministic" else n - 2 * few
+def scale_rounds(budget: int, kind: str) -> tuple[int, ...]:
+    """Return the directions of the length search: 180 evaluations, at most 5 % of the budget."""
+    n = int(np.clip(0.05 * budget / 3, 3, 60))
+    few = max(1, n // 12)
+    last = few if kind == "deterministic" else max(few, n - 4 * few)
+    return few, few, few, few, last
 
 
 def guard_samples(budget: int) -> int:
