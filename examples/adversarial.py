@@ -11,13 +11,13 @@ from sklearn.neural_network import MLPClassifier
 
 import scgd
 
-REACH = 0.15
+REACH = 0.2
 
 
 def main():
     images, digits = load_digits(return_X_y=True)
     images = images / 16.0
-    model = MLPClassifier((64,), max_iter=60, random_state=0, tol=1e-3).fit(
+    model = MLPClassifier((64,), max_iter=300, random_state=0, tol=1e-3).fit(
         images[:1500], digits[:1500]
     )
     right = np.flatnonzero(model.predict(images[1500:]) == digits[1500:])[:5] + 1500
@@ -32,7 +32,7 @@ def main():
 
         low, high = np.maximum(image - REACH, 0), np.minimum(image + REACH, 1)
         result = scgd.minimize(
-            margin, image, bounds=np.c_[low, high], max_evals=1500, target=-0.5, seed=0
+            margin, image, bounds=np.c_[low, high], max_evals=2500, target=-0.5, seed=0
         )
         guess = model.predict(result.x[None])[0]
         fooled += guess != digit

@@ -16,7 +16,9 @@ def main():
         task.make(0), task.x0, sample=task.sample, max_evals=20_000, seed=1, progress=True
     )
     print(f"\n{result.message}")
-    print(f"mean cost over 200 starts: {task.gap(task.x0):.3f} before, {task.gap(result.x):.3f} after")
+    print(
+        f"mean cost over 200 starts: {task.gap(task.x0):.3f} before, {task.gap(result.x):.3f} after"
+    )
     figure = go.Figure()
     figure.add_scatter(x=result.history["nfev"], y=result.history["fun"])
     figure.update_layout(template="plotly_white", height=400, title="cost of the episodes seen")

@@ -16,7 +16,7 @@ ORDER = [
     {"random", "schedules"},
     {"policies"},
     {"problem", "sampler", "estimators", "steps"},
-    {"recipes", "result", "scale", "auto", "theory", "auto"},
+    {"recipes", "result", "scale", "theory", "auto"},
     {"optimizer"},
     {"explore", "workers", "checkpoint", "progress", "states"},
     {"minimize"},
