@@ -306,7 +306,7 @@ class Optimizer:
             return lambda t: passes(np.asarray(t) * self.sampler.block_size / self.n_coords)
         total = self.leg_total
         if total is None:
-            total = max(self.leg_start + 1, self.max_evals // self.step_cost)
+            total = max(self.leg_start + 1, (self.max_evals or 1) // self.step_cost)
         return replace(schedule, start=self.leg_start, total=total)
 
     def extend(self, max_evals: int | None) -> None:

@@ -15,6 +15,7 @@ __all__ = ["ScaleSearch"]
 
 RANGE = 1e8
 ROUNDS = (1, 1, 1, 1, 4)
+ROUGH = 1.5
 
 
 class ScaleSearch(Stage):
@@ -22,10 +23,11 @@ class ScaleSearch(Stage):
 
     Along random signs u, slope :math:`g = |f(x + hu) - f(x - hu)| / 2h` and curvature
     :math:`c = |f(x + hu) + f(x - hu) - 2 f(x)| / h^2` give the Newton length g / c, which does not
-    change when f is scaled or shifted and follows when x is rescaled. After each round of directions
-    h settles at a tenth of it; the last round measures. With ``repeat``, f(x) is taken twice with
-    the same sample: if it differs, the noise is nobody's to control, differences of this size mean
-    nothing, and the scale stays 1.
+    change when f is scaled or shifted and follows when x is rescaled. After each round of
+    directions h settles at a tenth of it; the last round measures. Where g / c shrinks with h, f is
+    rough (it jumps), and h goes outwards until it is not; ``floor`` is the radius below which it is.
+    With ``repeat``, f(x) is taken twice with the same sample: if it differs, the noise is nobody's
+    to control, differences of this size mean nothing, and the scale stays 1.
 
     Parameters
     ----------
@@ -45,6 +47,8 @@ class ScaleSearch(Stage):
         "n_round",
         "slopes",
         "bends",
+        "floor",
+        "widest",
     )
 
     def __init__(
@@ -57,6 +61,8 @@ class ScaleSearch(Stage):
         self.h = 1e-3
         self.scale = 1.0
         self.bend = 0.0
+        self.floor = 0.0
+        self.widest = 0.0
         self.n_asked = 0
         self.n_round = 0
         self.slopes: list[float] = []
@@ -93,11 +99,23 @@ class ScaleSearch(Stage):
     def _end_round(self) -> None:
         slope, bend = (float(np.mean(seen)) if seen else 0.0 for seen in (self.slopes, self.bends))
         if slope > 0 and bend > 0:
-            self.bend = bend
-            self.scale = float(np.clip(slope / bend, 1 / RANGE, RANGE))
-            self.h *= float(np.clip(0.1 * slope / bend / self.h, 1e-3, 1e3))
+            self._settle(slope / bend, bend)
         elif self.slopes:
             self.h *= 1e2 if slope > 0 else 10.0
         self.n_asked, self.slopes, self.bends = 0, [], []
         self.n_round += 1
         self.finished = self.n_round == len(self.rounds)
+
+    def _settle(self, length: float, bend: float) -> None:
+        """Take a measured length; move h to a tenth of it, or outwards where f is rough."""
+        rough = length < ROUGH * self.h
+        if rough and self.h < self.widest:  # as rough nearer by: jumps, not curvature
+            self.floor = max(self.floor, self.widest)
+            self.h = 30.0 * self.floor
+        else:
+            self.widest = self.h if rough else 0.0
+            self.h *= float(np.clip(0.1 * length / self.h, 1e-3, 1e3))
+            self.h = max(self.h, 3.0 * self.floor)
+        if not rough or self.bend == 0.0:
+            self.bend = bend
+            self.scale = float(np.clip(length, 1 / RANGE, RANGE))

@@ -86,8 +86,9 @@ def learned_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> 
         return 0.0
     # The divisor turns from the geometric mean of own and typical size to the own size alone.
     own = 0.5 + 0.5 * shared[3]
-    moved: float = rate * exp(shared[0] + logs[k]) * grad
-    return moved / (sqrt(square) ** own * shared[1] ** (1.0 - own))
+    divisor = sqrt(square) ** own * shared[1] ** (1.0 - own)
+    moved: float = rate * exp(shared[0] + logs[k]) * grad / divisor
+    return moved
 
 
 def wiener_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
@@ -237,11 +238,12 @@ class Learned(StepRule):
     A hypergradient: where a gradient points the way of the mean of earlier ones, the step was too
     short; where they disagree it was too long or drowned in noise,
 
-    .. math:: \log a_k \leftarrow \log a_k + \kappa\,\frac{g\,\overline{g}}{\max(\overline{g^2}, g^2)},
+    .. math::
+        \log a_k \leftarrow \log a_k + \kappa\,\frac{g\,\overline{g}}{\max(\overline{g^2}, g^2)},
         \qquad \theta^{(k)} \leftarrow \theta^{(k)} - \gamma_t\, a_k\, g / \sqrt{\overline{g^2}} .
 
-    A second factor, common to all coordinates, learns slowly from all of them. At the start of a run
-    half of the division is by the typical size of all gradients, so that steep coordinates move
+    A second factor, common to all coordinates, learns slowly from all of them. At the start of a
+    run half of the division is by the typical size of all gradients, so that steep coordinates move
     farther.
 
     Parameters

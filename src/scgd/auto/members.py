@@ -18,8 +18,8 @@ BLOCK = 16
 def block_member(n_coords: int, budget: int, smallest: float, shrink: float) -> Recipe:
     """Return the member for controllable noise.
 
-    Blocks of 16 distinct coordinates share one base evaluation per sample, with a radius as small as
-    rounding allows; the policy sweeps once and then follows recent gradients; step lengths are
+    Blocks of 16 distinct coordinates share one base evaluation per sample, with a radius as small
+    as rounding allows; the policy sweeps once and then follows recent gradients; step lengths are
     learned. Rates and radii are in units of the length scale.
     """
     power = 1 + float(np.clip(np.log10(budget / (40 * n_coords)), 0, 1))

@@ -25,9 +25,9 @@ BATCH = 64
 class Parabolas(Stage):
     r"""Minimise a deterministic function along one coordinate at a time.
 
-    Values at :math:`x \pm h` give slope and curvature; where that is positive the parabola's minimum
-    is tried, and the best point seen is kept, so f never rises. The first pass takes the coordinates
-    in random order or, where the budget is short, one forward difference each and then the steepest
+    Values at :math:`x \pm h` give slope and curvature; where that is positive the parabola's
+    minimum is tried, and the best point seen is kept, so f never rises. The first pass takes the
+    coordinates in random order or, where the budget is short, one forward difference each and then the steepest
     ones; after it they are drawn with probability proportional to the root of the decrease they
     brought lately (or may bring), ten per cent uniformly. The radius follows the moves.
 
@@ -70,7 +70,7 @@ class Parabolas(Stage):
         self.swept = False
 
     def probe(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Probes:
-        """Return f(x) at the very start, then two sides of a coordinate, then the parabola's point."""
+        """Return f(x) at the start, then two sides of a coordinate, then the parabola's point."""
         if self.value != self.value:
             return singles(theta, np.array([-1]), np.array([np.nan]))
         if not self.scanned:

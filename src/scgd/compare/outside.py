@@ -120,7 +120,7 @@ def episode(x, start, n_hidden, horizon):  # type: ignore[no-untyped-def]
 
 @cache
 def model_fit(name: str) -> Task:
-    """Return logistic regression on breast_cancer, or digits (below five or not), one row a call."""
+    """Return logistic regression on breast_cancer or digits (below five), one row a call."""
     from sklearn.datasets import load_breast_cancer, load_digits
 
     data, target = (load_breast_cancer if name == "breast_cancer" else load_digits)(return_X_y=True)

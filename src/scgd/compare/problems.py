@@ -1,4 +1,4 @@
-"""Test problems whose true value is known at every point.
+r"""Test problems whose true value is known at every point.
 
 A :class:`Task` hands out what an optimiser may see (a function, a start, perhaps a way to hold the
 sample fixed) and keeps what only the judge may see, the true gap :math:`f(x) - f^\\star`. One

@@ -7,10 +7,10 @@ visits every coordinate once in random order, so no weight is ever a guess. Then
 
 .. math:: u = a^{1-t} \Bigl(|m| \sqrt{\bar v / \sqrt{v}}\Bigr)^{t},
 
-with :math:`t` the part of the budget that is used and :math:`\bar v` the mean of :math:`\sqrt v`: at
-first the slope, where steps are limited by their number, at the end the root of the expected decrease
-of a normalised step, where noise limits them. All :math:`u` are in units of g, so a visit changes its
-own leaf and nothing else.
+with :math:`t` the part of the budget that is used and :math:`\bar v` the mean of
+:math:`\sqrt v`: at first the slope, where steps are limited by their number, at the end the root of
+the expected decrease of a normalised step, where noise limits them. All :math:`u` are in units of
+g, so a visit changes its own leaf and nothing else.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ class RecentGains(LawPolicy):
 
     The scores (:mod:`scgd.policies.recent`) are averages over about the last ten visits: the mean
     slope at the start of a run, the root of the expected decrease at its end. Two weaknesses of the
-    published rule go with it: weights that remember a coordinate's first draws for ever, and weights
-    of coordinates never seen.
+    published rule go with it: weights that remember a coordinate's first draws for ever, and
+    weights of coordinates never seen.
 
     Parameters
     ----------
