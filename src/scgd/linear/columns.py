@@ -44,7 +44,9 @@ FRESH = 30
 def compute_margins(problem, theta, means, margins):
     """Set the margins of all samples, by columns; ``means`` are subtracted where given."""
     dense, indptr, indices, values = problem.columns
-    margins[:] = theta[problem.n_features] if len(theta) > problem.n_features else 0.0
+    intercept = theta[problem.n_features] if len(theta) > problem.n_features else 0.0
+    for i in range(len(margins)):
+        margins[i] = intercept
     for k in range(problem.n_features):
         if theta[k] != 0.0:
             mean = means[k] if len(means) > 0 else 0.0
@@ -215,7 +217,8 @@ def explore_columns(
                 moved = 2.0 * abs(theta[k] - place)
                 reach[k] = max(moved, 0.5 * reach[k]) if reach[k] < np.inf else moved
             if k == n_features:
-                margins += theta[k] - place
+                for i in range(len(margins)):
+                    margins[i] += theta[k] - place
             elif theta[k] != place:
                 mean = means[k] if len(means) > 0 else 0.0
                 shift_margins(dense, indptr, indices, values, k, mean, theta[k] - place, margins)

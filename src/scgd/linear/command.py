@@ -52,10 +52,9 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f"cannot fit {args.data}: {error}") from error
     unscale(model, scaler)
     measure = "accuracy" if classifies else "R2"
+    told = f"{scores.mean():.4f} +- {scores.std():.4f}"
     print(f"{X.shape[0]} rows, {X.shape[1]} columns, {loss} loss, alpha {args.alpha:g}")
-    print(
-        f"{measure} in {args.cv}-fold cross-validation: {scores.mean():.4f} +- {scores.std():.4f}"
-    )
+    print(f"{measure} in {args.cv}-fold cross-validation: {told}")
     print(f"{model.n_iter_} passes; largest coefficients per standard deviation, sampling weights:")
     rows = largest(model, scaler, names)
     for name, size, weight in rows:
