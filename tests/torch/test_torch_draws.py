@@ -8,8 +8,8 @@ from scipy.stats import chi2
 
 pytest.importorskip("torch")
 
-from scgd.torch.draws import draw_distinct, draw_poisson, draw_replacement  # noqa: E402
-from scgd.torch.kernels import CERTAIN, make_words, scramble, unit  # noqa: E402
+from scgd.torch.draws import draw_distinct, draw_poisson, draw_replacement
+from scgd.torch.kernels import CERTAIN, make_words, scramble, unit
 
 WEIGHTS = np.array([0.3, 0.05, 0.2, 0.01, 0.14, 0.25, 0.05])
 N_REPEATS = 20_000

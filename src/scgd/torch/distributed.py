@@ -112,9 +112,7 @@ def checksum(optimizer: Any) -> int:
 
 
 # DDP compares these annotations with its own types, so they must not be strings.
-def reduce_sampled(
-    optimizer: Any, bucket: dist.GradBucket
-) -> torch.futures.Future[torch.Tensor]:
+def reduce_sampled(optimizer: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """Reduce the gradients that the next step draws, as a communication hook of DDP.
 
     ``model.register_comm_hook(optimizer, reduce_sampled)``, with an optimizer made without
