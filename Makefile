@@ -2,18 +2,19 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip --quiet --disable-pip-version-check --no-input
+PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
-# numba's disk cache does not notice edits in a callee of another file: one folder per state of the sources.
-export NUMBA_CACHE_DIR := $(CURDIR)/.numba-cache/$(shell cat $$(find src -name '*.py' | LC_ALL=C sort) | cksum | cut -d' ' -f1)
-
-.PHONY: run test test-slow bench lint clean
+.PHONY: run test test-slow test-faults bench lint clean
 
 run: $(VENV)/.core
-	@$(PY) examples/noisy_simulator.py
+	@$(VENV)/bin/scgd run zo-linear
 
 test: $(VENV)/.dev
-	@$(PY) -m pytest -q -m "not slow" -n 2 --dist worksteal
+	@$(PY) -m pytest -q -m "not slow and not faults" -n 2 --dist worksteal
+
+test-faults: $(VENV)/.dev
+	@$(PY) -m pytest -q tests/test_faults.py tests/test_kills.py tests/test_workers.py \
+		tests/test_asynchronous.py tests/test_command.py tests/test_checkpoint.py
 
 test-slow: $(VENV)/.dev
 	@$(PY) -m pytest -q -m slow
@@ -38,4 +39,4 @@ $(VENV)/.dev: $(VENV)/.core pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	@rm -rf $(VENV) .numba-cache
+	@rm -rf $(VENV)

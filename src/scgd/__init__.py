@@ -1,5 +1,6 @@
 """Stochastic gradient descent with coordinate sampling."""
 
+from scgd.checkpoint import Checkpoint, CheckpointError
 from scgd.estimators import (
     ESTIMATORS,
     SPSA,
@@ -9,7 +10,6 @@ from scgd.estimators import (
     GaussianSmoothing,
     SphereSmoothing,
 )
-from scgd.checkpoint import Checkpoint, CheckpointError
 from scgd.minimize import minimize
 from scgd.optimizer import Optimizer
 from scgd.policies import (
@@ -19,11 +19,50 @@ from scgd.policies import (
     GaussSouthwell,
     GradientWeights,
     Musketeer,
+    RecentGains,
     Uniform,
     coordinate_smoothness,
 )
 from scgd.recipes import RECIPES, Recipe
 from scgd.schedules import SCHEDULES, Constant, InverseLog, InverseTime, Linear, SqrtOf
-from scgd.steps import RMS, SGD, STEPS, Adam, Momentum
+from scgd.steps import RMS, SGD, STEPS, Adam, Learned, Momentum, Wiener
+
+__all__ = [
+    "ESTIMATORS",
+    "POLICIES",
+    "RECIPES",
+    "RMS",
+    "SCHEDULES",
+    "SGD",
+    "SPSA",
+    "STEPS",
+    "Adam",
+    "CentralDifference",
+    "Checkpoint",
+    "CheckpointError",
+    "Constant",
+    "FirstOrder",
+    "FixedWeights",
+    "ForwardDifference",
+    "Full",
+    "GaussSouthwell",
+    "GaussianSmoothing",
+    "GradientWeights",
+    "InverseLog",
+    "InverseTime",
+    "Learned",
+    "Linear",
+    "Momentum",
+    "Musketeer",
+    "Optimizer",
+    "RecentGains",
+    "Recipe",
+    "SphereSmoothing",
+    "SqrtOf",
+    "Uniform",
+    "Wiener",
+    "coordinate_smoothness",
+    "minimize",
+]
 
 __version__ = "0.1.0"

@@ -2,14 +2,19 @@
 
 The file holds the arrays of ``Optimizer.state_dict()`` under their paths and everything else as one
 JSON document. It is written beside the target and renamed over it, so the file on disk is always a
-whole checkpoint. Identity is what must match for a resumed run to be the same run: the shape of the
-problem, the configuration, the seed, the sample size and the format version; never the source of
-the user's function.
+whole checkpoint; the one before is kept as ``.NAME.previous`` for disks that break that promise.
+Identity is what must match for a resumed run to be the same run: the shape of the problem, the
+configuration, the seed, the sample size and the format version; never the source of the user's
+function.
 """
 
 from __future__ import annotations
 
+import contextlib
+import glob
+import io
 import json
+import math
 import os
 import time
 import warnings
@@ -18,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from scgd.typing import Array
 
 __all__ = ["Checkpoint", "CheckpointError"]
 
@@ -94,10 +101,20 @@ class Checkpoint:
         self._last = time.monotonic()
 
     def load(self, identity: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the saved state, None when there is no file; refuse another run's."""
+        """Return the saved state, None when there is no file; refuse another run's.
+
+        A file that was torn (by power loss, say) gives way to the one before it, if that is whole.
+        """
+        self._sweep()
         if not self.path.exists():
             return None
-        found, state = read(self.path)
+        try:
+            found, state = read(self.path)
+        except CheckpointError as error:
+            if not previous(self.path).exists():
+                raise
+            found, state = read(previous(self.path))
+            warnings.warn(f"{error}; going on from the one before", RuntimeWarning, stacklevel=2)
         for name, mine in json.loads(json.dumps(identity)).items():
             theirs = found.get(name)
             if mine is not None and theirs != mine:
@@ -107,44 +124,88 @@ class Checkpoint:
                 )
         return state
 
+    def _sweep(self) -> None:
+        """Remove what writers left behind that were killed."""
+        for leftover in self.path.parent.glob(f".{glob.escape(self.path.name)}.*.tmp"):
+            with contextlib.suppress(OSError):
+                leftover.unlink()
+
+
+def previous(path: Path) -> Path:
+    """Return where the checkpoint before the last one is kept."""
+    return path.with_name(f".{path.name}.previous")
+
 
 def write(path: Path, identity: dict[str, Any], state: dict[str, Any]) -> None:
-    """Write a checkpoint beside ``path`` and rename it into place."""
+    """Write a checkpoint beside ``path`` and rename it into place; keep the one before."""
     arrays, rest = flatten(state)
-    document = json.dumps({"format": FORMAT, "identity": identity, "state": rest})
+    head = {"format": FORMAT, "arrays": list(arrays)}
+    document = json.dumps({**head, "identity": identity, "state": rest})
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:
-            np.savez(file, **{"document": np.array(document)}, **arrays)
+            contents: dict[str, Any] = {"document": np.array(document), **arrays}
+            np.savez(file, **contents)
             file.flush()
             os.fsync(file.fileno())
+        keep_previous(path)
         os.replace(temporary, path)
+        sync_folder(path.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def keep_previous(path: Path) -> None:
+    """Give the present file a second name; where the file system has no links, do without."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.link.tmp")
+    with contextlib.suppress(OSError):
+        os.link(path, temporary)
+        os.replace(temporary, previous(path))
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the renaming survive a power loss, where folders can be synced."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the identity and the state of a checkpoint."""
+    """Return the identity and the state of a checkpoint; nothing in the file is executed."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        with zipfile.ZipFile(path) as file:
+            arrays = {info.filename: parse(file.read(info)) for info in file.infolist()}
+        arrays = {name.removesuffix(".npy"): array for name, array in arrays.items()}
         document = json.loads(str(arrays.pop("document")))
         version = document["format"]
+        if version == FORMAT and list(arrays) != document["arrays"]:
+            raise ValueError("arrays are missing")
         if version == FORMAT:
-            return document["identity"], unflatten(arrays, document["state"])
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        EOFError,
-        zipfile.BadZipFile,
-    ) as error:
+            return dict(document["identity"]), unflatten(arrays, document["state"])
+    except Exception as error:  # a malformed file can make the parsers raise anything
         raise CheckpointError(
-            f"{path} is not a readable checkpoint ({error}); delete it to start afresh"
+            f"{path} is not a readable checkpoint ({type(error).__name__}: {error}); delete it to "
+            "start afresh"
         ) from None
     raise CheckpointError(
-        f"checkpoint {path} has format {version}, this version reads {FORMAT}; "
+        f"checkpoint {path} has format {version!r}, this version reads {FORMAT}; "
         "finish it with the version that wrote it, or delete it"
     )
+
+
+def parse(data: bytes) -> Array:
+    """Return the array of a ``.npy`` file, whose size must be what its header says."""
+    file = io.BytesIO(data)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("an array is not of .npy version 1.0")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.hasobject or dtype.names or dtype.kind not in "bfiuU":
+        raise ValueError(f"an array is of type {dtype}")
+    if math.prod(shape) * dtype.itemsize != len(data) - file.tell():
+        raise ValueError(f"an array of shape {shape} has {len(data)} bytes")
+    flat = np.frombuffer(data, dtype, offset=file.tell())
+    return flat.reshape(shape, order="F" if fortran else "C").copy()

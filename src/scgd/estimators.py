@@ -1,19 +1,21 @@
 """Gradient estimators: which points to evaluate, and what the values say about the gradient.
 
-An estimator is a pair of functions, ``probe`` (a design of experiment around theta) and ``gradient``
-(what the values mean); everything in between may happen in this process, in another one or on a
-cluster. All evaluations of a step share one sample xi (common random numbers).
+An estimator is a pair of functions, ``probe`` (a design of experiment around theta) and
+``gradient`` (what the values mean); everything in between may happen in this process, in another
+one or on a cluster. All evaluations of a step share one sample xi (common random numbers).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
+from scgd.compiling import njit
+from scgd.problem import Draw
 from scgd.typing import Array, Floats, Ints
 
 __all__ = [
@@ -50,8 +52,11 @@ class Probes:
         The radius of each coordinate of the support.
     coords, entries, radius
         What distinguishes each point: the coordinate, its value there and the signed move.
-    rows, xi
-        The sample of this step: row numbers when ``sample`` is a number, xi when it is a callable.
+    rows, draw
+        The sample of this step: row numbers when ``sample`` is a number; when it is a callable,
+        what makes ``xi`` where it is needed.
+    rate, probs
+        The learning rate of this step and the probabilities of its draws.
     ids
         Numbers to hand back to ``tell`` with the values, unique within a run.
     kind
@@ -67,12 +72,19 @@ class Probes:
     radius: Floats
     ids: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     rows: Ints | None = None
-    xi: Any = None
+    draw: Draw | None = None
+    rate: float = np.nan
+    probs: Floats | None = None
     kind: Literal["values", "partials"] = "values"
 
     def __len__(self) -> int:
         """Return the number of evaluations."""
         return len(self.coords)
+
+    @cached_property
+    def xi(self) -> Any:
+        """The sample of this step when ``sample`` is a callable."""
+        return None if self.draw is None else self.draw()
 
     @property
     def joint(self) -> bool:
@@ -280,7 +292,9 @@ class DirectionEstimator:
 
 @dataclass(frozen=True)
 class GaussianSmoothing(DirectionEstimator):
-    r"""Gaussian smoothing, :math:`g = \frac{f(\theta + hU, \xi) - f(\theta, \xi)}{h} U` (Example 1).
+    r"""Gaussian smoothing (Example 1 of the paper).
+
+    .. math:: g = \frac{f(\theta + hU, \xi) - f(\theta, \xi)}{h}\, U
 
     Two evaluations inform all coordinates of the support at once, at the price of a variance that
     grows with their number.
@@ -298,7 +312,9 @@ class GaussianSmoothing(DirectionEstimator):
 
 @dataclass(frozen=True)
 class SphereSmoothing(DirectionEstimator):
-    r"""Smoothing over the unit sphere, :math:`g = p\,\frac{f(\theta + hU, \xi) - f(\theta, \xi)}{h} U`.
+    r"""Smoothing over the unit sphere.
+
+    .. math:: g = p\,\frac{f(\theta + hU, \xi) - f(\theta, \xi)}{h}\, U
 
     Parameters
     ----------
@@ -321,17 +337,19 @@ class SphereSmoothing(DirectionEstimator):
 
 @dataclass(frozen=True)
 class SPSA(DirectionEstimator):
-    r"""Simultaneous perturbation (Spall), :math:`g^{(k)} = \frac{f(\theta + hu) - f(\theta - hu)}{2 h u_k}`.
+    r"""Simultaneous perturbation (Spall, 1992).
 
-    :math:`u` has independent random signs on all coordinates, or on the drawn subset when the policy
-    draws one.
+    .. math:: g^{(k)} = \frac{f(\theta + hu, \xi) - f(\theta - hu, \xi)}{2 h u_k}
+
+    :math:`u` has independent random signs on all coordinates, or on the drawn subset when the
+    policy draws one.
     """
 
     two_sided: ClassVar[bool] = True
 
     def direction(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw random signs."""
-        return rng.integers(0, 2, n) * 2.0 - 1.0
+        return np.asarray(rng.integers(0, 2, n) * 2.0 - 1.0, np.float64)
 
     def _spread(self, moved: Floats, change: float, probes: Probes) -> Floats:
         return quotient(np.full(len(moved), change), moved)
@@ -354,7 +372,13 @@ class FirstOrder:
 
     def gradient(self, probes: Probes, values: Array) -> tuple[Floats, float]:
         """Return the partial derivatives; no value of f was seen."""
-        return np.asarray(values[0], np.float64), np.nan
+        grads = np.asarray(values[0], np.float64)
+        if grads.shape != probes.support.shape:
+            raise TypeError(
+                f"jac must return {len(probes.support)} partial derivatives, one per coordinate "
+                f"it is given, got shape {grads.shape}"
+            )
+        return grads, np.nan
 
 
 ESTIMATORS: dict[str, type] = {

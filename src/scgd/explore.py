@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.core.registry import CPUDispatcher
 
+from scgd.compiling import njit
 from scgd.estimators import CentralDifference, ForwardDifference, sides
 from scgd.optimizer import CHUNK, Optimizer, as_scalar
 from scgd.policies import LawPolicy
@@ -34,6 +34,7 @@ def explorer(opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> 
         opt.sampler.block_size == 1
         and not opt.policy.needs_gradient
         and not recipe.average
+        and not recipe.adaptive
         and type(recipe.step) in STEPS.values()
         and isinstance(recipe.estimator, ForwardDifference | CentralDifference)
     )
@@ -43,6 +44,8 @@ def explorer(opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> 
         isinstance(fun, CPUDispatcher)
         and isinstance(opt.policy, LawPolicy)
         and not callable(opt.sampling.sample)
+        and not opt.policy.paced
+        and not recipe.step.paced
     )
     return (CompiledExplorer if compiled else Explorer)(opt, fun, args)
 
@@ -78,21 +81,18 @@ class Explorer:
 
     def run(self, n_steps: int, *, stop_at_phase: bool) -> None:
         """Run so many steps, or to the end of the phase if that comes first and is wanted."""
-        while n_steps > 0 and self.opt.remaining >= 2:
-            place, n, room = self._next_part(n_steps)
-            self._run_part(place, min(n, room))
-            n_steps -= min(n, room)
-            if stop_at_phase and n >= room:
+        opt, sampler, left = self.opt, self.opt.sampler, self._affordable(n_steps)
+        while left > 0:
+            place, room = opt.prepare(), sampler.n_draws - sampler.position
+            n = min(left, CHUNK - place, room)
+            self._run_part(place, n)
+            left -= n
+            if stop_at_phase and n == room:
                 return
 
-    def _next_part(self, n_steps: int) -> tuple[int, int, int]:
-        """Return the place in the chunk, the steps that chunk and budget allow, and the phase."""
-        opt = self.opt
-        place = opt.prepare()
-        n = min(n_steps, CHUNK - place)
-        if opt.max_evals is not None:
-            n = min(n, int(opt.remaining) // 2)
-        return place, n, opt.sampler.n_draws - opt.sampler.position
+    def _affordable(self, n_steps: int) -> int:
+        """Return how many steps the budget pays for, at most ``n_steps``."""
+        return n_steps if self.opt.max_evals is None else min(n_steps, int(self.opt.remaining) // 2)
 
     def _run_part(self, place: int, n: int) -> None:
         """Run ``n`` steps of one phase, in place; leave a consistent state whatever happens."""
@@ -118,13 +118,13 @@ class Explorer:
                         down, up = sides(central, entry, h, self.lower[k], self.upper[k])
                 x[k] = down
                 low = call(view)
+                if low.__class__ is not float:
+                    low = as_scalar(low)
                 x[k] = up
                 high = call(view)
-                change = high - low
-                if change.__class__ is not float:
-                    low, high = as_scalar(low), as_scalar(high)
-                    change = high - low
-                width = up - down
+                if high.__class__ is not float:
+                    high = as_scalar(high)
+                change, width = high - low, up - down
                 grad = change / width if width else change * 0.0
                 if grad - grad == 0.0:
                     entry -= kernel(k, grad, rate, hyper, slots)
@@ -202,11 +202,13 @@ class CompiledExplorer(Explorer):
 
     def run(self, n_steps: int, *, stop_at_phase: bool) -> None:
         """Run so many steps, or to the end of the phase if that comes first and is wanted."""
-        while n_steps > 0 and self.opt.remaining >= 2:
-            place, n, room = self._next_part(n_steps)
-            self._run_chunk(place, min(n, room) if stop_at_phase else n)
-            n_steps -= n
-            if stop_at_phase and n >= room:
+        opt, sampler, left = self.opt, self.opt.sampler, self._affordable(n_steps)
+        while left > 0:
+            place, room = opt.prepare(), sampler.n_draws - sampler.position
+            n = min(left, CHUNK - place, room if stop_at_phase else CHUNK)
+            self._run_chunk(place, n)
+            left -= n
+            if stop_at_phase and n == room:
                 return
 
     def _run_chunk(self, place: int, n: int) -> None:
@@ -216,20 +218,26 @@ class CompiledExplorer(Explorer):
         mixings = np.array([sampler.mixing(sampler.n_phases + 1 + i) for i in range(n_phases)])
         rows = np.empty((n, 0), np.int64) if opt.rows is None else opt.rows[place : place + n]
         steps = opt.rates[place : place + n], opt.radii[place : place + n]
-        seen = np.empty(n)
-        start = sampler.position
-        done, skipped, k, values, entries = self.loop(
-            self.fun, self.args, work, self.codes, sampler.state, sampler.stream, start, mixings,
-            *steps, rows, seen,
-        )  # fmt: skip
-        opt.n_skipped += skipped
-        self._account(seen[:done])
+        seen, cursor = np.empty(n), np.zeros(6)
+        try:
+            self.loop(
+                self.fun, self.args, work, self.codes, sampler.state, sampler.stream,
+                sampler.position, mixings, *steps, rows, seen, cursor,
+            )  # fmt: skip
+        finally:  # the function may have raised: count what was done, put x back
+            done = int(cursor[0])
+            self._account(seen[:done])
+            k = sampler.coords[sampler.position]
+            if done < n:
+                opt.theta[k] = cursor[1]
         if done < n:
-            report_nonfinite(opt, values, entries, k, opt.nfev)
+            low, high, down, up = cursor[2:].tolist()
+            report_nonfinite(opt, (low, high), (down, up), k, opt.nfev)
 
     def _account(self, seen: Floats) -> None:
         """Count the steps phase by phase; the loop has drawn and learnt already."""
         opt, sampler, done = self.opt, self.opt.sampler, 0
+        opt.n_skipped += int(np.isnan(seen).sum())
         while done < len(seen):
             n = min(sampler.n_draws - sampler.position, len(seen) - done)
             opt.observations[sampler.position : sampler.position + n] = seen[done : done + n]
@@ -247,17 +255,18 @@ def make_runner(sampled: bool) -> Any:
     """Return the compiled loop for functions with or without a sample argument."""
 
     def run(  # type: ignore[no-untyped-def]
-        fun, args, work, codes, law, stream, position, mixings, rates, radii, rows, seen
+        fun, args, work, codes, law, stream, position, mixings, rates, radii, rows, seen, cursor
     ):
-        """Run ``len(seen)`` steps; stop early at a value that is not finite."""
+        """Run ``len(seen)`` steps; ``cursor`` tells where and why it stopped before."""
         theta, bounded = work.theta, len(work.lower) > 0
-        n_draws, n_phases, n_skipped = len(work.coords), 0, 0
+        n_draws, n_phases = len(work.coords), 0
         for i in range(len(seen)):
             k = work.coords[position]
             entry, h = theta[k], radii[i] * work.radius_scale[k]
             up, down = entry + h, entry - h if codes.central else entry
             if bounded:
                 down, up = sides(codes.central, entry, h, work.lower[k], work.upper[k])
+            cursor[0], cursor[1] = i, entry
             theta[k] = down
             low = fun(theta, rows[i], *args) if sampled else fun(theta, *args)
             theta[k] = up
@@ -267,8 +276,8 @@ def make_runner(sampled: bool) -> Any:
             grad = change / width if width != 0.0 else change * 0.0
             if not np.isfinite(grad):
                 if not codes.skip:
-                    return i, n_skipped, k, (low, high), (down, up)
-                n_skipped += 1
+                    cursor[2:] = (low, high, down, up)
+                    return
                 grad, seen[i] = 0.0, np.nan
             else:
                 rate = rates[i] * work.rate_scale[k]
@@ -288,7 +297,7 @@ def make_runner(sampled: bool) -> Any:
                 laws.draw(law, stream, work.coords, work.probs)
                 n_phases += 1
                 position = 0
-        return len(seen), n_skipped, np.int64(-1), (0.0, 0.0), (0.0, 0.0)
+        cursor[0] = len(seen)
 
     return njit(error_model="numpy")(run)
 

@@ -6,25 +6,34 @@ evaluated, and looks after budget, time, target, callback, progress and checkpoi
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 
+from scgd.asynchronous import Events, Flights
 from scgd.checkpoint import Checkpoint
 from scgd.estimators import Estimator, FirstOrder
 from scgd.explore import explorer
 from scgd.optimizer import Optimizer, as_scalar
-from scgd.policies import Policy
-from scgd.problem import Sample, count
+from scgd.policies import Musketeer, Policy
+from scgd.problem import Sample
 from scgd.progress import Progress
 from scgd.recipes import Recipe, as_recipe
 from scgd.result import Status
 from scgd.schedules import Schedule
-from scgd.steps import StepRule
+from scgd.states import restore
+from scgd.steps import SGD, StepRule
+from scgd.theory import known, warn_if_violated
 from scgd.workers import Evaluator, evaluator
+from scgd.workers.tasks import Job
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 __all__ = ["minimize"]
 
@@ -60,6 +69,8 @@ def minimize(
     on_nonfinite: str = "raise",
     seed: int | None = None,
     workers: Any = 1,
+    timeout: float | None = None,
+    asynchronous: int | Events | None = None,
     vectorized: bool = False,
     callback: Callable[[OptimizeResult], Any] | None = None,
     progress: bool = False,
@@ -70,9 +81,9 @@ def minimize(
     Parameters
     ----------
     fun
-        ``fun(x, *args)``, or ``fun(x, rows, *args)`` with ``sample=n``, or ``fun(x, xi, *args)`` with
-        ``sample=callable``. ``x`` is a read-only view of a buffer that changes: copy it to keep it.
-        A function compiled by ``numba.njit`` runs in one compiled loop.
+        ``fun(x, *args)``, or ``fun(x, rows, *args)`` with ``sample=n``, or ``fun(x, xi, *args)``
+        with ``sample=callable``. ``x`` is a read-only view of a buffer that changes: copy it to
+        keep it. A function compiled by ``numba.njit`` runs in one compiled loop.
     x0
         Where to start; never changed.
     args
@@ -87,8 +98,8 @@ def minimize(
         evaluations, and hands them to ``fun`` as an integer array. A callable: every step makes
         ``xi = sample(rng)``. Without it the noise, if any, is nobody's to control.
     policy, estimator, step, learning_rate, radius, block_size, importance
-        Replace parts of the recipe, by name or object; see :class:`~scgd.recipes.Recipe`. A learning
-        rate or radius given here is absolute.
+        Replace parts of the recipe, by name or object; see :class:`~scgd.recipes.Recipe`. A
+        learning rate or radius given here is absolute.
     scale
         Typical size of each coordinate, the unit of a recipe's own learning rate and radius; by
         default from the bounds, x0 or a short search.
@@ -106,8 +117,16 @@ def minimize(
     seed
         One seed, one trajectory, for any number of workers.
     workers
-        1, a number of local processes (-1: all cores), a ``concurrent.futures.Executor``, or a
-        map-like callable.
+        1, a number of local processes (-1: all cores), a ``concurrent.futures.Executor``, a
+        ``distributed.Client``, or a map-like callable.
+    timeout
+        Seconds that an evaluation by a worker may take; then it is given to another one (and a
+        process that hangs is replaced), the second time it ends the run with TimeoutError, or
+        counts as NaN with ``on_nonfinite="skip"``.
+    asynchronous
+        Keep so many evaluations under way instead of waiting for the slowest of every step: steps
+        are asked at the point reached so far and used when they arrive. ``result.events`` is the
+        order of arrival; handed in again (with any workers) it gives the same trajectory.
     vectorized
         ``fun`` takes a matrix with one point per row and returns as many values.
     callback
@@ -115,18 +134,19 @@ def minimize(
     progress
         Show a live bar.
     checkpoint
-        A file (or :class:`~scgd.checkpoint.Checkpoint`) that is written now and then and at the end.
-        The same call resumes it bit for bit; with a larger ``max_evals`` it goes on, as a new decay
-        leg where a schedule decays over the budget; a finished run is read back at once.
+        A file (or :class:`~scgd.checkpoint.Checkpoint`) that is written now and then and at the
+        end. The same call resumes it bit for bit; with a larger ``max_evals`` it goes on, as a new
+        decay leg where a schedule decays over the budget; a finished run is read back at once.
 
     Returns
     -------
     OptimizeResult
         ``x``: the recommended point, which is the last iterate (the average of all for recipes that
         say so), not the luckiest observation. ``fun``: mean of the last phase's observations, with
-        standard error ``fun_error``. ``nfev``, ``nit``, ``n_skipped``, ``success``, ``status``,
-        ``message``; ``weights``: the sampling law learned, which tells what coordinates matter;
-        ``history``; ``scale``; ``recipe``: what ran.
+        standard error ``fun_error``. ``nfev``: evaluations accepted; ``nfev_repeated``: values that
+        came a second time because of a fault, and were dropped. ``nit``, ``n_skipped``,
+        ``success``, ``status``, ``message``; ``weights``: the sampling law learned, which tells
+        what coordinates matter; ``history``; ``scale``; ``recipe``: what ran.
 
         ======  =========================================  =======
         status  meaning                                    success
@@ -141,7 +161,9 @@ def minimize(
 
     Examples
     --------
-    >>> result = minimize(lambda x: float(np.sum((x - 1) ** 2)), np.zeros(5), max_evals=2000, seed=0)
+    >>> def fun(x):
+    ...     return float(np.sum((x - 1) ** 2))
+    >>> result = minimize(fun, np.zeros(5), max_evals=2000, seed=0)
     >>> bool(np.all(abs(result.x - 1) < 0.05))
     True
     """
@@ -156,6 +178,12 @@ def minimize(
         block_size=block_size,
         importance=importance,
     )
+    if isinstance(recipe.step, SGD):
+        warn_if_violated(
+            learning_rate if known(learning_rate) else None,
+            passed_mixing(policy),
+            radius if known(radius) else None,
+        )
     if jac is not None and estimator is None:
         recipe = recipe.first_order()
     if isinstance(recipe.estimator, FirstOrder) and jac is None:
@@ -175,19 +203,31 @@ def minimize(
         on_nonfinite=on_nonfinite,
     )
     if isinstance(recipe.estimator, FirstOrder):
-        opt.reserve = MONITOR if max_evals is None else min(MONITOR, opt.max_evals // 10)
+        opt.reserve = MONITOR if opt.max_evals is None else min(MONITOR, opt.max_evals // 10)
     args = args if isinstance(args, tuple) else (args,)
-    evaluate = evaluator(workers, fun, jac, args, vectorized)
-    saved = Saved(checkpoint, opt, seed)
+    flights = None if asynchronous is None else Flights(opt, asynchronous)
+    saved = Saved(checkpoint, opt, seed, flights)
+    job = Job(fun, jac, args, opt.sampling)
+    skip = on_nonfinite == "skip"
+    evaluate = evaluator(workers, job, vectorized=vectorized, timeout=timeout, skip=skip)
     try:
         with Progress(opt, progress) as bar:
-            run(opt, evaluate, limits, saved, callback, bar)
+            run(opt, evaluate, limits, saved, callback, bar, flights)
     finally:
         evaluate.close()
     result = opt.result()
+    result.nfev_repeated = evaluate.n_repeated
+    if flights is not None:
+        result.events = flights.events
     if target is not None and result.status in (Status.BUDGET, Status.TIME):
         result.success = False
     return result
+
+
+def passed_mixing(policy: Any) -> Any:
+    """Return a mixing schedule of a known form that is the user's own and not the default."""
+    mixing = getattr(policy, "mixing", None) if isinstance(policy, Musketeer) else None
+    return mixing if known(mixing) and mixing != Musketeer().mixing else None
 
 
 class Limits:
@@ -201,20 +241,23 @@ class Limits:
         self.target = target
         self.deadline = None if max_time is None else time.monotonic() + max_time
 
-    def reached(self, opt: Optimizer) -> Status | None:
-        """Return why the run must end now, at the end of a step."""
+    def check(self, opt: Optimizer) -> Status:
+        """Return why the run must end now, or that it goes on."""
         if self.target is not None and opt.history.latest <= self.target:
             return Status.TARGET
         if self.deadline is not None and time.monotonic() > self.deadline:
             return Status.TIME
-        return None
+        return Status.RUNNING
 
 
 class Saved:
     """The run's checkpoint, or nothing at all."""
 
-    def __init__(self, checkpoint: Any, opt: Optimizer, seed: int | None) -> None:
+    def __init__(
+        self, checkpoint: Any, opt: Optimizer, seed: int | None, flights: Flights | None
+    ) -> None:
         self.opt = opt
+        self.flights = flights
         self.file = checkpoint
         if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
             self.file = Checkpoint(checkpoint)
@@ -226,6 +269,7 @@ class Saved:
             "batch_size": opt.sampling.batch_size,
             "on_nonfinite": opt.on_nonfinite,
             "seed": None if seed is None else str(opt.entropy),
+            "asynchronous": 0 if flights is None else flights.limit,
         }
         if self.file is not None:
             self.resume()
@@ -236,7 +280,10 @@ class Saved:
         state = self.file.load(self.identity)
         if state is None:
             return
-        self.opt.load_state_dict(state)
+        if self.flights is not None:
+            self.flights.resume(state)
+            return
+        restore(self.opt, state)
         if wanted != self.opt.max_evals:
             self.opt.extend(wanted)
 
@@ -244,7 +291,8 @@ class Saved:
         """Write the checkpoint when it is due."""
         if self.file is not None and (force or self.file.due()):
             identity = {**self.identity, "seed": str(self.opt.entropy)}
-            self.file.save(identity, self.opt.state_dict())
+            run = self.opt if self.flights is None else self.flights
+            self.file.save(identity, run.state_dict())
 
 
 def run(
@@ -254,23 +302,26 @@ def run(
     saved: Saved,
     callback: Callable[[OptimizeResult], Any] | None,
     bar: Progress,
+    flights: Flights | None = None,
 ) -> None:
     """Take steps until something ends the run."""
-    advance = stepper(
-        opt, evaluate, stop_at_phase=callback is not None or limits.target is not None
-    )
-    phases = opt.sampler.n_phases
-    opt.status = limits.reached(opt) or Status.RUNNING
+    if flights is None:
+        by_phase = callback is not None or limits.target is not None
+        advance = stepper(opt, evaluate, stop_at_phase=by_phase)
+    else:
+        advance = flights.pilot(evaluate)
+    reports = opt.n_reports
+    opt.status = limits.check(opt)
     try:
-        while opt.status is Status.RUNNING and not opt.done:
+        while opt.status is Status.RUNNING and not (flights or opt).done:
             advance()
-            if opt.sampler.n_phases != phases:
-                phases = opt.sampler.n_phases
+            if opt.n_reports != reports:
+                reports = opt.n_reports
                 bar.update()
                 if callback is not None:
                     callback(opt.result())
             saved.save()
-            opt.status = limits.reached(opt) or Status.RUNNING
+            opt.status = limits.check(opt)
         monitor(opt, evaluate)
     except StopIteration:
         opt.status = Status.CALLBACK
@@ -292,16 +343,33 @@ def stepper(opt: Optimizer, evaluate: Evaluator, *, stop_at_phase: bool) -> Call
 
     def advance() -> None:
         nonlocal n_steps
-        if loop is None or opt.search is not None:
+        if loop is None or opt.stage is not None:
             probes = opt.ask()
             opt.tell(probes.ids, evaluate.evaluate(probes, opt.theta))
             return
         started = time.perf_counter()
-        loop.run(n_steps, stop_at_phase=stop_at_phase)
+        with deferred_interrupt(n_steps > 1):
+            loop.run(n_steps, stop_at_phase=stop_at_phase)
         fast = time.perf_counter() - started < ROUND
         n_steps = min(2 * n_steps, MAX_ROUND) if fast else max(1, n_steps // 2)
 
     return advance
+
+
+@contextmanager
+def deferred_interrupt(wanted: bool) -> Iterator[None]:
+    """Hold back Ctrl-C for the milliseconds of a round of fast steps; none is cut in two."""
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    previous = signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if caught:
+        raise KeyboardInterrupt
 
 
 def monitor(opt: Optimizer, evaluate: Evaluator) -> None:

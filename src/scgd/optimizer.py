@@ -9,15 +9,18 @@ with the same arithmetic, bit for bit.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 
 from scgd import random
+from scgd.auto.descent import Descent
+from scgd.auto.plan import Plan
+from scgd.auto.stage import Stage
 from scgd.estimators import BASE, Probes
 from scgd.policies import Policy
-from scgd.problem import Problem, Sample, Sampling, count
+from scgd.policies.recent import PROGRESS
+from scgd.problem import Draw, Problem, Sample, Sampling, count
 from scgd.recipes import Recipe, as_recipe
 from scgd.result import History, Status, mean_and_error
 from scgd.sampler import CoordinateSampler
@@ -25,6 +28,9 @@ from scgd.scale import ScaleSearch
 from scgd.schedules import InverseTime, Linear, Schedule, SqrtOf
 from scgd.steps import apply_block, make_slots
 from scgd.typing import Floats, Ints
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 __all__ = ["Optimizer"]
 
@@ -89,23 +95,14 @@ class Optimizer:
         self.theta: Floats = self.problem.x0.copy()
         self.view = self.theta.view()
         self.view.flags.writeable = False
-        self.sampler = CoordinateSampler(
-            self.recipe.policy,
-            self.n_coords,
-            self.stream,
-            self.recipe.block_size,
-            self.recipe.replace,
-        )
-        self._check_importance()
-        self.slots = make_slots(self.recipe.step, self.n_coords)
-        self.hyper = np.array(self.recipe.step.hyper)
+        self.rebuild(self.recipe)
         self.history = History()
         self.t = 0  # steps taken
+        self.ahead = 0  # steps under way
         self.nfev = 0  # evaluations accepted
         self.n_skipped = 0
         self.reserve = 0  # evaluations kept back for the caller
         self.status = Status.RUNNING
-        self.observations: Floats = np.full(self.sampler.n_steps, np.nan)
         self.last_phase: Floats = np.empty(0)
         self.leg_start = 0
         self.chunk_start = -1
@@ -115,8 +112,13 @@ class Optimizer:
         self._pending: Probes | None = None
         self._values: Any = None
         self._answered: Any = None
-        self.search = self._start_search()
+        self.leg_end: int | None = None  # evaluations after which the plan decides what follows
+        self.leg_total: int | None = None  # the step at which a plan's schedules end
+        self.n_scouted = 0  # questions of stages
+        self.n_reports = 0  # phases, or stretches of a stage, since this object was made
+        self.stage: Stage | None = self._start_search()
         self.set_scale(self.problem.scale)
+        self.plan = Plan(self) if self.recipe.adaptive else None
 
     # ---- set-up ---------------------------------------------------------------------------------
 
@@ -137,11 +139,35 @@ class Optimizer:
         self.direction_rng = np.random.Generator(np.random.PCG64(directions))
         self.sample_key = samples.generate_state(2, np.uint64)
 
+    def rebuild(self, recipe: Recipe) -> None:
+        """Make sampler, memory and buffers afresh for a recipe."""
+        self.recipe = recipe
+        self.sampler = CoordinateSampler(
+            recipe.policy, self.n_coords, self.stream, recipe.block_size, recipe.replace
+        )
+        self._check_importance()
+        self.slots = make_slots(recipe.step, self.n_coords)
+        self.hyper = np.array(recipe.step.hyper)
+        self.observations: Floats = np.full(self.sampler.n_steps, np.nan)
+
+    def adopt(self, recipe: Recipe, scale: Floats, horizon: int) -> None:
+        """Go on under another recipe whose schedules end after ``horizon`` evaluations."""
+        self.rebuild(recipe)
+        self.leg_start = self.t
+        self.leg_total = self.t + max(1, (horizon - self.nfev) // self.step_cost)
+        self.set_scale(scale)
+
+    def replace_recipe(self, recipe: Recipe) -> None:
+        """Change schedules in the middle of a leg; policy, step rule and block size stay."""
+        self.recipe = recipe
+        if self.chunk_start >= 0:
+            self._evaluate_schedules()
+
     def _check_importance(self) -> None:
         weights = self.recipe.importance
         if isinstance(weights, tuple) and len(weights) != self.n_coords:
             raise ValueError(
-                f"importance has {len(weights)} weights for {self.n_coords} coordinates; give one each"
+                f"importance has {len(weights)} weights for {self.n_coords} coordinates"
             )
         self.importance_weights = (
             None if weights is None or isinstance(weights, str) else np.array(weights)
@@ -150,9 +176,9 @@ class Optimizer:
     def _start_search(self) -> ScaleSearch | None:
         """Search for the scale when a relative schedule needs one and nothing tells it."""
         relative = self.recipe.relative_rate or self.recipe.relative_radius
-        if self.problem.scale is not None or not relative:
+        if self.problem.scale is not None or not relative or self.recipe.adaptive:
             return None
-        search = ScaleSearch(self.n_coords)
+        search = ScaleSearch(np.ones(self.n_coords))
         affordable = self.max_evals is None or 20 * search.cost <= self.max_evals
         if not affordable or self.recipe.estimator.n_evals(1) == 1:
             return None
@@ -196,7 +222,9 @@ class Optimizer:
         """Whether the budget does not pay for another step."""
         if self._pending is not None:
             return False
-        return self.remaining < (self.search.n_points if self.search else self._next_cost())
+        if self.plan is not None and self.plan.finished:
+            return True
+        return self.remaining < (self.stage.n_points if self.stage else self._next_cost())
 
     def _next_cost(self) -> int:
         scouted = self.scouted is not None
@@ -206,17 +234,28 @@ class Optimizer:
 
     def prepare(self) -> int:
         """Make rates, radii and rows cover step ``t``; return its place in the chunk."""
-        start = self.t - self.t % CHUNK
+        step = self.t + self.ahead
+        start = step - step % CHUNK
         if start != self.chunk_start:
             self.chunk_start = start
             self.rows = self.sampling.rows(CHUNK, self.rows_rng)
             self._evaluate_schedules()
-        return self.t - start
+        if self.sampler.position == 0:
+            self._pace(step - start)
+        return step - start
+
+    def _pace(self, place: int) -> None:
+        """Tell parts that change over the run how much of it is over, once per phase."""
+        if self.policy.paced:
+            self.sampler.state.params[PROGRESS] = self.progress[place]
+        if self.recipe.step.paced:
+            self.slots[-1][self.recipe.step.n_shared - 1] = self.progress[place]
 
     def _evaluate_schedules(self) -> None:
         steps = np.arange(self.chunk_start + 1, self.chunk_start + 1 + CHUNK)
         self.rates = self._values_of(self.recipe.learning_rate, steps, "learning_rate")
         self.radii = self._values_of(self.recipe.radius, steps, "radius")
+        self.progress = 1.0 - self.resolved(Linear())(steps - 1)
         # Where all coordinates share a scale, step sizes are slices of these lists.
         self.common = (
             (self.rates * self.rate_scale[0]).tolist(),
@@ -262,10 +301,12 @@ class Optimizer:
             return SqrtOf(self.resolved(schedule.schedule))
         if not isinstance(schedule, Linear) or schedule.total is not None:
             return schedule
-        if self.max_evals is None:
+        if self.max_evals is None and self.leg_total is None:
             passes = InverseTime(schedule.scale * np.sqrt(10.0), 10.0, 0.5)
             return lambda t: passes(np.asarray(t) * self.sampler.block_size / self.n_coords)
-        total = max(self.leg_start + 1, self.max_evals // self.step_cost)
+        total = self.leg_total
+        if total is None:
+            total = max(self.leg_start + 1, self.max_evals // self.step_cost)
         return replace(schedule, start=self.leg_start, total=total)
 
     def extend(self, max_evals: int | None) -> None:
@@ -273,6 +314,8 @@ class Optimizer:
         self.max_evals = None if max_evals is None else count(max_evals, "max_evals")
         self.leg_start = self.t
         self.status = Status.RUNNING
+        if self.plan is not None:
+            self.plan.extend(self)
         if self.chunk_start >= 0:
             self._evaluate_schedules()
 
@@ -295,14 +338,16 @@ class Optimizer:
     def _next_probes(self) -> Probes:
         place = self.prepare()
         self._generators = self._generator_states()
-        if self.search is not None:
-            probes = self.search.probe(self.view, self.problem, self.direction_rng)
-            return self._with_sample(probes, purpose=1000 + self.search.n_asked)
+        if self.stage is not None:
+            probes = self.stage.probe(self.view, self.problem, self.direction_rng)
+            return self._with_sample(probes, purpose=1000 + self.n_scouted)
         if self.policy.needs_gradient and self.scouted is None:
             probes = self._probe(np.arange(self.n_coords), place)
             return self._with_sample(probes, purpose=1)
-        coords, _ = self.sampler.block(self.scouted)
-        return self._with_sample(self._probe(coords, place), purpose=0)
+        coords, probs = self.sampler.block(self.scouted)
+        probes = self._with_sample(self._probe(coords, place), purpose=0)
+        probes.rate, probes.probs = float(self.rates[place]), probs
+        return probes
 
     def _probe(self, coords: Ints, place: int) -> Probes:
         radii = self.radii[place] * self.radius_scale[coords]
@@ -314,9 +359,10 @@ class Optimizer:
     def _with_sample(self, probes: Probes, purpose: int) -> Probes:
         """Give the probes their sample: the step's own, or one of its own for other purposes."""
         if self.rows is None:
-            probes.xi = self.sampling.xi(self.t, purpose)
+            if self.sampling.controlled:
+                probes.draw = Draw(self.sampling, self.t + self.ahead, purpose)
         elif purpose == 0:
-            probes.rows = self.rows[self.t - self.chunk_start]
+            probes.rows = self.rows[self.t + self.ahead - self.chunk_start]
         else:
             probes.rows = self.sampling.rows(1, self.rows_rng)[0]  # type: ignore[index]
         return probes
@@ -327,6 +373,7 @@ class Optimizer:
         probes = Probes(
             self.view, nothing, np.empty(0), np.array([BASE]), np.array([np.nan]), np.zeros(1)
         )
+        probes.ids = np.array([self.nfev])
         return self._with_sample(probes, purpose=3 + i)
 
     # ---- tell -----------------------------------------------------------------------------------
@@ -355,8 +402,8 @@ class Optimizer:
             values = None
         self._pending = None
         self.nfev += len(probes)
-        if self.search is not None:
-            self._learn_scale(values)
+        if self.stage is not None:
+            self._learn_stage(self.stage, values)
         elif self.policy.needs_gradient and self.scouted is None:
             zero = np.zeros(self.n_coords)
             self.scouted = (
@@ -366,11 +413,14 @@ class Optimizer:
             self._move(probes, values)
 
     def _check_finite(self, probes: Probes, values: Any) -> bool:
+        if probes.kind == "values" and np.isfinite(values).all():
+            return True
         finite = [bool(np.all(np.isfinite(v))) for v in values]
         if all(finite):
             return True
         j = finite.index(False)
-        if self.on_nonfinite == "raise":
+        tolerant = self.stage is not None and self.stage.tolerant and self.plan is not None
+        if self.on_nonfinite == "raise" and not tolerant:
             self._values[j], self._answered[j] = None, False
             raise self.nonfinite_error(values[j], int(probes.ids[j]), probes.point(j))
         self.n_skipped += 1
@@ -379,16 +429,30 @@ class Optimizer:
     def nonfinite_error(self, value: Any, evaluation: int, x: Floats) -> FloatingPointError:
         """Return the error for a NaN or infinite value, with where it happened."""
         return FloatingPointError(
-            f"fun returned {value} at evaluation {evaluation}, x = {np.array2string(x, threshold=8)}; "
+            f"fun returned {value} at evaluation {evaluation}, "
+            f"x = {np.array2string(x, threshold=8)}; "
             "mend fun, or pass on_nonfinite='skip' to skip such steps"
         )
 
-    def _learn_scale(self, values: Floats | None) -> None:
-        assert self.search is not None
-        self.search.learn(values)
-        if self.search.finished:
-            self.set_scale(np.full(self.n_coords, self.search.scale))
-            self.search = None
+    def _learn_stage(self, stage: Stage, values: Floats | None) -> None:
+        stage.learn(values)
+        self.n_scouted += 1
+        if isinstance(stage, Descent):
+            self._report(stage.value)
+        if not stage.finished:
+            return
+        if self.plan is not None:
+            self.plan.advance(self, stage)
+        elif isinstance(stage, ScaleSearch):
+            self.stage = None
+            self.set_scale(np.full(self.n_coords, stage.scale))
+
+    def _report(self, value: float) -> None:
+        """Take the exact value of a deterministic function as what was seen."""
+        self.last_phase = np.array([value, value])
+        if self.nfev - self.history.last >= self.n_coords**0.5:
+            self.history.append(self.nfev, value)
+            self.n_reports += 1
 
     def _move(self, probes: Probes, values: Floats | None) -> None:
         """Move the drawn coordinates and remember what was seen."""
@@ -397,9 +461,9 @@ class Optimizer:
             grads, seen = np.zeros(len(coords)), np.nan
         else:
             grads, seen = self.recipe.estimator.gradient(probes, values)
-            rates = self.rates[self.t - self.chunk_start] * self.rate_scale[coords]
-            probs = sampler.probs[sampler.position : sampler.position + len(coords)]
-            factors = self.importance(coords, probs)
+            assert probes.probs is not None
+            rates = probes.rate * self.rate_scale[coords]
+            factors = self.importance(coords, probes.probs)
             self._account_average(coords)
             apply_block(
                 self.recipe.step.code,
@@ -417,6 +481,9 @@ class Optimizer:
         self.scouted = None
         if sampler.record(grads):
             self.end_phase()
+        if self.leg_end is not None and self.nfev + self._next_cost() > self.leg_end:
+            assert self.plan is not None
+            self.plan.advance(self, None)
 
     def importance(self, coords: Ints, probs: Floats) -> Floats | None:
         """Return the factors on the step sizes of drawn coordinates."""
@@ -439,6 +506,7 @@ class Optimizer:
 
     def end_phase(self) -> None:
         """Close the books of a phase: its observations become an entry of the history."""
+        self.n_reports += 1
         self.last_phase = self.observations.copy()
         seen = self.last_phase.tolist()
         total = sum(seen)
@@ -452,7 +520,7 @@ class Optimizer:
 
     @property
     def x(self) -> Floats:
-        """The recommended point: the last iterate, or the average of all where the recipe says so."""
+        """The recommended point: the last iterate, or the average where the recipe says so."""
         if not self.recipe.average or self.t == 0:
             return self.theta.copy()
         total, since = self.average
@@ -464,26 +532,35 @@ class Optimizer:
         ``x`` is the recommended point, not the luckiest observation; ``fun`` the mean of the last
         phase's observations near it and ``fun_error`` its standard error.
         """
+        from scipy.optimize import OptimizeResult  # half a second that `import scgd` need not take
+
         seen = self.last_phase if self.last_phase.size else self.observations
         fun, error = mean_and_error(seen)
         status = self.status
         if status is Status.RUNNING and self.done:
-            status = Status.BUDGET if self.t else Status.TOO_SMALL
+            status = Status.BUDGET if self.t or self.last_phase.size else Status.TOO_SMALL
         return OptimizeResult(
             x=self.x,
             fun=fun,
             fun_error=error,
             nfev=self.nfev,
-            nit=self.t,
+            nit=self.t + self.n_scouted,
             n_skipped=self.n_skipped,
             success=status in (Status.TARGET, Status.BUDGET, Status.TIME, Status.CALLBACK),
             status=int(status),
-            message=status.message,
-            weights=self.sampler.weights(),
+            message=self._message(status),
+            weights=self._weights(),
             history=self.history.arrays(),
             scale=self.scale.copy(),
             recipe=self.recipe,
         )
+
+    def _weights(self) -> Floats:
+        known = None if self.plan is None else self.plan.weights(self)
+        return self.sampler.weights() if known is None else known
+
+    def _message(self, status: Status) -> str:
+        return status.message if self.plan is None else f"{status.message} {self.plan.message}"
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything in the run as nested dicts of arrays and plain values.
@@ -509,7 +586,11 @@ class Optimizer:
             "scouted": None if self.scouted is None else self.scouted.copy(),
             "sampler": self.sampler.state_dict(),
             "history": self.history.state_dict(),
-            "search": None if self.search is None else self.search.state_dict(),
+            "stage": None if self.stage is None else self.stage.state_dict(),
+            "plan": None if self.plan is None else self.plan.state_dict(),
+            "n_scouted": self.n_scouted,
+            "leg_end": self.leg_end,
+            "leg_total": self.leg_total,
             "sample_key": self.sample_key.copy(),
             "entropy": str(self.entropy),
             **(self._generator_states() if self._pending is None else self._generators),
@@ -526,11 +607,19 @@ class Optimizer:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a run where ``state_dict`` left it."""
         self._pending = None
+        self.max_evals = state["max_evals"]
+        self.reserve = int(state["reserve"])
+        if self.plan is not None:
+            self.plan.load_state_dict(self, state["plan"])
+        elif state["stage"] is None:
+            self.stage = None
+        if self.stage is not None:
+            self.stage.load_state_dict(state["stage"])
+        self.leg_end, self.leg_total = state["leg_end"], state["leg_total"]
         for name in ("theta", "slots", "average", "observations", "sample_key"):
             getattr(self, name)[...] = state[name]
-        for name in ("t", "nfev", "n_skipped", "leg_start", "reserve"):
+        for name in ("t", "nfev", "n_skipped", "leg_start", "n_scouted"):
             setattr(self, name, int(state[name]))
-        self.max_evals = state["max_evals"]
         self.status = Status(int(state["status"]))
         self.last_phase = state["last_phase"].copy()
         self.rows = None if state["rows"] is None else state["rows"].copy()
@@ -542,10 +631,6 @@ class Optimizer:
         if state["choice"] is not None:
             self.stream[...] = state["choice"]
         self.entropy = int(state["entropy"])
-        self.search = None
-        if state["search"] is not None:
-            self.search = ScaleSearch(self.n_coords)
-            self.search.load_state_dict(state["search"])
         self.chunk_start = int(state["chunk_start"])
         self.set_scale(state["scale"].copy())
 

@@ -12,18 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from scgd.typing import Floats, Ints
+from scgd.typing import Array, Floats, Ints
 
-__all__ = ["Problem", "Sampling", "check_start", "count"]
+__all__ = ["Draw", "Problem", "Sampling", "check_start", "count"]
 
 Sample = int | Callable[[np.random.Generator], Any] | None
 
 
 def count(value: Any, name: str) -> int:
     """Return a positive whole number, or say what is wrong with it."""
-    whole = isinstance(value, int | np.integer) or (
-        isinstance(value, float) and value == int(value)
-    )
+    whole = isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer())
     if isinstance(value, bool) or not whole or value < 1:
         raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
     return int(value)
@@ -31,12 +29,12 @@ def count(value: Any, name: str) -> int:
 
 def check_start(x0: Any) -> Floats:
     """Return a fresh float64 copy of x0."""
+    if np.iscomplexobj(x0):
+        raise TypeError("x0 must be real, got complex numbers")
     try:
         theta = np.array(x0, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"x0 must be an array of real numbers, got {type(x0).__name__}") from None
-    if np.iscomplexobj(x0):
-        raise TypeError("x0 must be real, got complex numbers")
     if theta.ndim != 1 or theta.size == 0:
         raise ValueError(f"x0 must be a non-empty 1-d array, got shape {theta.shape}")
     if not np.all(np.isfinite(theta)):
@@ -131,10 +129,10 @@ class Sampling:
 
     sample: Sample
     batch_size: int
-    key: Ints
+    key: Array
 
     @classmethod
-    def check(cls, sample: Any, batch_size: Any, key: Ints) -> Sampling:
+    def check(cls, sample: Any, batch_size: Any, key: Array) -> Sampling:
         """Check the arguments."""
         size = count(batch_size, "batch_size")
         if sample is None or callable(sample):
@@ -158,3 +156,16 @@ class Sampling:
             return None
         bits = np.random.Philox(key=self.key, counter=[0, 0, purpose, step])
         return self.sample(np.random.Generator(bits))
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The sample of a step before it is made: what makes it is a few numbers."""
+
+    sampling: Sampling
+    step: int
+    purpose: int
+
+    def __call__(self) -> Any:
+        """Make the sample."""
+        return self.sampling.xi(self.step, self.purpose)

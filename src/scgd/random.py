@@ -8,8 +8,8 @@ directions) uses NumPy's generators.
 """
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.typing import Array
 
 __all__ = ["below", "stream", "uniform"]

@@ -1,9 +1,9 @@
 """Recipes: a method is a bundle of policy, estimator, step rule, schedules and block size.
 
-``method="musketeer"`` names a row of :data:`RECIPES`; keywords of :func:`scgd.minimize` replace its
-parts; ``result.recipe`` prints what ran. The rows need no tuning: their learning rates and radii are
-relative, in units of the typical ``scale`` of each coordinate, and their step rules divide by the
-size of the gradients, so multiplying f or rescaling x changes nothing.
+``method="musketeer"`` names a row of :data:`RECIPES`; keywords of :func:`scgd.minimize` replace
+its parts; ``result.recipe`` prints what ran. The rows need no tuning: their learning rates and
+radii are relative, in units of the typical ``scale`` of each coordinate, and their step rules
+divide by the size of the gradients, so multiplying f or rescaling x changes nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Importance = str | tuple[float, ...] | None
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that defines a method, as one frozen, printable value.
+    r"""Everything that defines a method, as one frozen, printable value.
 
     Parameters
     ----------
@@ -51,10 +51,13 @@ class Recipe:
         Coordinates per step, and whether a block may hold one twice (then its moves add up).
     importance
         Factor on the step: ``None``; ``"inverse"`` (:math:`1/d_k`, divided by the block size, so
-        that steps average to the gradient); ``"relative"`` (:math:`1/(p\\,d_k)`); or one weight per
+        that steps average to the gradient); ``"relative"`` (:math:`1/(p\,d_k)`); or one weight per
         coordinate (the paper's :math:`W_t`).
     average
         Recommend the average of the iterates instead of the last one.
+    adaptive
+        Measure the function first and choose all parts (:mod:`scgd.auto`); replacing any part turns
+        this off, and the parts written here run.
 
     Examples
     --------
@@ -66,7 +69,7 @@ class Recipe:
     policy: Policy = field(default_factory=Musketeer)
     estimator: Estimator = field(default_factory=CentralDifference)
     step: StepRule = field(default_factory=RMS)
-    learning_rate: Schedule = field(default_factory=lambda: Linear(0.1))
+    learning_rate: Schedule = field(default_factory=lambda: Linear(0.3))
     radius: Schedule = field(default_factory=lambda: Linear(0.1, end=1e-3))
     relative_rate: bool = True
     relative_radius: bool = True
@@ -74,12 +77,13 @@ class Recipe:
     replace: bool = True
     importance: Importance = None
     average: bool = False
+    adaptive: bool = False
 
     def override(self, **parts: Any) -> Recipe:
         """Return a copy with some parts replaced, by object, name or number; ``None`` keeps a part.
 
-        A given ``learning_rate`` or ``radius`` is absolute, and a given learning rate without a step
-        rule means the paper's plain step, :class:`~scgd.steps.SGD`.
+        A given ``learning_rate`` or ``radius`` is absolute, and a given learning rate without a
+        step rule means the paper's plain step, :class:`~scgd.steps.SGD`.
         """
         given = {name: value for name, value in parts.items() if value is not None}
         known = {f.name for f in fields(self)}
@@ -99,17 +103,19 @@ class Recipe:
             given["block_size"] = check_block_size(given["block_size"])
         if "importance" in given:
             given["importance"] = check_importance(given["importance"])
+        if given:
+            given.setdefault("adaptive", False)
         return replace(self, **given)
 
     def first_order(self) -> Recipe:
         """Return the recipe with exact partial derivatives instead of differences."""
-        return replace(self, estimator=FirstOrder())
+        return replace(self, estimator=FirstOrder(), adaptive=False)
 
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe("auto"),
+        Recipe("auto", adaptive=True),
         Recipe("musketeer"),
         Recipe("uniform", policy=Uniform()),
         Recipe("full", policy=Full()),

@@ -51,7 +51,9 @@ class Constant:
 
 @dataclass(frozen=True)
 class InverseTime:
-    r"""Decay like a power of time, :math:`\gamma_t = \text{scale} / (t + \text{offset})^{\text{power}}`.
+    r"""Decay like a power of time.
+
+    .. math:: \gamma_t = \text{scale} / (t + \text{offset})^{\text{power}}
 
     Parameters
     ----------
@@ -147,7 +149,7 @@ class SqrtOf:
 
     def __call__(self, t: Array) -> Floats:
         """Return the value for every index in ``t``."""
-        return np.sqrt(self.schedule(t))
+        return np.asarray(np.sqrt(self.schedule(t)))
 
 
 SCHEDULES: dict[str, type] = {

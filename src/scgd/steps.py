@@ -10,15 +10,15 @@ still for a coordinate that is not drawn, so moments are averages over a coordin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
-from typing import Any, ClassVar, Protocol
+from math import exp, sqrt
+from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.typing import Floats
 
-__all__ = ["RMS", "SGD", "STEPS", "Adam", "Momentum", "StepRule"]
+__all__ = ["RMS", "SGD", "STEPS", "Adam", "Learned", "Momentum", "StepRule", "Wiener"]
 
 
 def sgd_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
@@ -30,7 +30,8 @@ def momentum_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) ->
     """Move along a velocity that forgets."""
     velocity: float = hyper[0] * slots[0][k] + grad
     slots[0][k] = velocity
-    return rate * (grad + hyper[0] * velocity if hyper[1] > 0.0 else velocity)
+    along: float = grad + hyper[0] * velocity if hyper[1] > 0.0 else velocity
+    return rate * along
 
 
 def rms_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
@@ -44,7 +45,8 @@ def rms_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> floa
     square += weight * (grad * grad - square)
     squares[k] = square
     visits[k] = n
-    return rate * grad / (sqrt(square) + hyper[1]) if square > 0.0 else 0.0
+    moved: float = rate * grad / (sqrt(square) + hyper[1]) if square > 0.0 else 0.0
+    return moved
 
 
 def adam_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
@@ -60,27 +62,73 @@ def adam_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> flo
     slots[3][k] = 1.0 - power2
     if square == 0.0:
         return 0.0
-    return rate * (mean / (1.0 - power1)) / (sqrt(square / (1.0 - power2)) + hyper[2])
+    moved: float = rate * (mean / (1.0 - power1)) / (sqrt(square / (1.0 - power2)) + hyper[2])
+    return moved
 
 
-class StepRule(Protocol):
+def learned_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
+    """Lengthen the step while gradients agree with their mean, shorten it when they do not."""
+    means, squares, visits, logs, shared = slots[0], slots[1], slots[2], slots[3], slots[4]
+    n, mean, square = visits[k] + 1.0, means[k], squares[k]
+    largest = square if square > grad * grad else grad * grad
+    if n > 1.0 and largest > 0.0:
+        agreement = grad * mean / largest
+        logs[k] = min(max(logs[k] + hyper[1] * agreement, hyper[3]), hyper[4])
+        shared[0] = min(max(shared[0] + hyper[2] * agreement, hyper[3]), hyper[4])
+    weight = max(1.0 / n, hyper[0])
+    square += weight * (grad * grad - square)
+    means[k] = mean + weight * (grad - mean)
+    squares[k] = square
+    visits[k] = n
+    shared[2] += 1.0
+    shared[1] += max(1.0 / shared[2], 0.002) * (sqrt(square) - shared[1])
+    if square == 0.0:
+        return 0.0
+    # The divisor turns from the geometric mean of own and typical size to the own size alone.
+    own = 0.5 + 0.5 * shared[3]
+    moved: float = rate * exp(shared[0] + logs[k]) * grad
+    return moved / (sqrt(square) ** own * shared[1] ** (1.0 - own))
+
+
+def wiener_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
+    """Move along the mean gradient, shrunk by the share of it that noise explains."""
+    means, squares, visits = slots[0], slots[1], slots[2]
+    n = visits[k] + 1.0
+    mean, square = means[k], squares[k]
+    mean += max(1.0 / n, hyper[0]) * (grad - mean)
+    square += max(1.0 / n, hyper[1]) * (grad * grad - square)
+    means[k], squares[k], visits[k] = mean, square, n
+    if square == 0.0 or mean == 0.0:
+        return 0.0
+    shrunk = 1.0
+    if n >= 20.0:
+        shrunk = max(0.0, 1.0 - hyper[2] * square / (mean * mean * min(n, 2.0 / hyper[0] - 1.0)))
+    moved: float = rate * shrunk * mean / sqrt(square)
+    return moved
+
+
+class StepRule:
     """A description of an update rule; its memory is the ``slots`` array."""
 
     code: ClassVar[int]
     n_slots: ClassVar[int]
+    kernel: ClassVar[Any]
+    n_shared: ClassVar[int] = 0
+    """Numbers that all coordinates share, at the head of the last slot."""
+    paced: ClassVar[bool] = False
+    """Whether the last shared number is the part of the budget that is used."""
 
     @property
     def hyper(self) -> tuple[float, ...]:
         """The numbers its kernel reads."""
-
-    @staticmethod
-    def kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
-        """Return what is subtracted from coordinate ``k``."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class SGD:
-    r"""Plain stochastic gradient, :math:`\theta^{(k)} \leftarrow \theta^{(k)} - \gamma_t g^{(k)}` (Eq. 3).
+class SGD(StepRule):
+    r"""Plain stochastic gradient (Eq. 3).
+
+    .. math:: \theta^{(k)} \leftarrow \theta^{(k)} - \gamma_t g^{(k)}
 
     Examples
     --------
@@ -90,8 +138,7 @@ class SGD:
 
     code: ClassVar[int] = 0
     n_slots: ClassVar[int] = 0
-    normalized: ClassVar[bool] = False
-    kernel = staticmethod(sgd_kernel)
+    kernel: ClassVar[Any] = staticmethod(sgd_kernel)
 
     @property
     def hyper(self) -> tuple[float, ...]:
@@ -100,8 +147,10 @@ class SGD:
 
 
 @dataclass(frozen=True)
-class Momentum:
-    r"""Heavy ball on the visited coordinate: :math:`v \leftarrow \beta v + g`, move by :math:`\gamma v`.
+class Momentum(StepRule):
+    r"""Heavy ball on the visited coordinate.
+
+    .. math:: v \leftarrow \beta v + g, \qquad \theta \leftarrow \theta - \gamma v
 
     Examples
     --------
@@ -113,8 +162,7 @@ class Momentum:
     nesterov: bool = False
     code: ClassVar[int] = 1
     n_slots: ClassVar[int] = 1
-    normalized: ClassVar[bool] = False
-    kernel = staticmethod(momentum_kernel)
+    kernel: ClassVar[Any] = staticmethod(momentum_kernel)
 
     def __post_init__(self) -> None:
         check_decay("beta", self.beta)
@@ -126,24 +174,25 @@ class Momentum:
 
 
 @dataclass(frozen=True)
-class RMS:
-    r"""Move by :math:`\gamma\, g / \sqrt{\overline{g^2}}`, the mean taken over the coordinate's visits.
+class RMS(StepRule):
+    r"""Divide by the root mean square of the gradients seen at this coordinate.
+
+    .. math:: \theta \leftarrow \theta - \gamma\, g / \sqrt{\overline{g^2}}
 
     The learning rate is then a length in units of x, whatever the scale of f. The mean is a plain
     average until ``1 / (1 - beta)`` visits and forgets exponentially from there on.
 
     Examples
     --------
-    >>> RMS.kernel(0, -3.0, 0.1, RMS().hyper, np.zeros((2, 1)))
-    np.float64(-0.1)
+    >>> RMS.kernel(0, -4.0, 0.5, RMS().hyper, ([0.0], [0.0]))
+    -0.5
     """
 
     beta: float = 0.9
     epsilon: float = 0.0
     code: ClassVar[int] = 2
     n_slots: ClassVar[int] = 2
-    normalized: ClassVar[bool] = True
-    kernel = staticmethod(rms_kernel)
+    kernel: ClassVar[Any] = staticmethod(rms_kernel)
 
     def __post_init__(self) -> None:
         check_decay("beta", self.beta)
@@ -155,13 +204,13 @@ class RMS:
 
 
 @dataclass(frozen=True)
-class Adam:
+class Adam(StepRule):
     r"""Adam on the visited coordinate, bias-corrected by its own number of visits.
 
     Examples
     --------
-    >>> round(Adam.kernel(0, -3.0, 0.1, (0.9, 0.999, 0.0), np.zeros((4, 1))), 12)
-    -0.1
+    >>> round(Adam.kernel(0, -4.0, 0.5, Adam().hyper, ([0.0], [0.0], [0.0], [0.0])), 12)
+    -0.5
     """
 
     beta1: float = 0.9
@@ -169,8 +218,7 @@ class Adam:
     epsilon: float = 0.0
     code: ClassVar[int] = 3
     n_slots: ClassVar[int] = 4
-    normalized: ClassVar[bool] = True
-    kernel = staticmethod(adam_kernel)
+    kernel: ClassVar[Any] = staticmethod(adam_kernel)
 
     def __post_init__(self) -> None:
         check_decay("beta1", self.beta1)
@@ -182,7 +230,105 @@ class Adam:
         return (self.beta1, self.beta2, self.epsilon)
 
 
-STEPS: dict[str, type] = {"sgd": SGD, "momentum": Momentum, "rms": RMS, "adam": Adam}
+@dataclass(frozen=True)
+class Learned(StepRule):
+    r"""Learn the step length of every coordinate from the agreement of its gradients.
+
+    A hypergradient: where a gradient points the way of the mean of earlier ones, the step was too
+    short; where they disagree it was too long or drowned in noise,
+
+    .. math:: \log a_k \leftarrow \log a_k + \kappa\,\frac{g\,\overline{g}}{\max(\overline{g^2}, g^2)},
+        \qquad \theta^{(k)} \leftarrow \theta^{(k)} - \gamma_t\, a_k\, g / \sqrt{\overline{g^2}} .
+
+    A second factor, common to all coordinates, learns slowly from all of them. At the start of a run
+    half of the division is by the typical size of all gradients, so that steep coordinates move
+    farther.
+
+    Parameters
+    ----------
+    beta
+        How slowly the averages forget, per visit.
+    gain, shared_gain
+        :math:`\kappa` of a coordinate's own factor and of the common one.
+    shortest, longest
+        Limits of the factors' logarithms.
+
+    Examples
+    --------
+    >>> slots = make_slots(Learned(), 1)
+    >>> [round(float(Learned.kernel(0, 1.0, 0.1, Learned().hyper, slots)), 4) for _ in range(3)]
+    [0.1, 0.1225, 0.1501]
+    """
+
+    beta: float = 0.9
+    gain: float = 0.2
+    shared_gain: float = 0.003
+    shortest: float = -5.0
+    longest: float = 3.0
+    code: ClassVar[int] = 4
+    n_slots: ClassVar[int] = 5
+    n_shared: ClassVar[int] = 4
+    paced: ClassVar[bool] = True
+    kernel: ClassVar[Any] = staticmethod(learned_kernel)
+
+    def __post_init__(self) -> None:
+        check_decay("beta", self.beta)
+
+    @property
+    def hyper(self) -> tuple[float, ...]:
+        """The numbers its kernel reads."""
+        return (1.0 - self.beta, self.gain, self.shared_gain, self.shortest, self.longest)
+
+
+@dataclass(frozen=True)
+class Wiener(StepRule):
+    r"""Move along the mean gradient, shrunk like a Wiener filter by what noise explains of it.
+
+    .. math:: \theta \leftarrow \theta - \gamma\, \max\Bigl(0,
+        1 - \frac{s\,\overline{g^2}}{n\, \overline{g}^2}\Bigr)
+        \frac{\overline{g}}{\sqrt{\overline{g^2}}}
+
+    with n the effective number of gradients in the mean. Coordinates whose mean is no larger than
+    chance stand still, which is what joint directions need when few coordinates matter.
+
+    Parameters
+    ----------
+    beta, beta2
+        How slowly the means of g and of its square forget.
+    shrinkage
+        The factor s; 0 moves along the plain mean.
+
+    Examples
+    --------
+    >>> round(float(Wiener.kernel(0, -4.0, 0.5, Wiener().hyper, make_slots(Wiener(), 1))), 12)
+    -0.5
+    """
+
+    beta: float = 0.98
+    beta2: float = 0.99
+    shrinkage: float = 1.0
+    code: ClassVar[int] = 5
+    n_slots: ClassVar[int] = 3
+    kernel: ClassVar[Any] = staticmethod(wiener_kernel)
+
+    def __post_init__(self) -> None:
+        check_decay("beta", self.beta)
+        check_decay("beta2", self.beta2)
+
+    @property
+    def hyper(self) -> tuple[float, ...]:
+        """The numbers its kernel reads."""
+        return (1.0 - self.beta, 1.0 - self.beta2, self.shrinkage)
+
+
+STEPS: dict[str, type] = {
+    "sgd": SGD,
+    "momentum": Momentum,
+    "rms": RMS,
+    "adam": Adam,
+    "learned": Learned,
+    "wiener": Wiener,
+}
 
 
 def check_decay(name: str, value: float) -> None:
@@ -193,13 +339,15 @@ def check_decay(name: str, value: float) -> None:
 
 def make_slots(rule: StepRule, n_coords: int) -> Floats:
     """Return the zeroed memory of a rule."""
-    return np.zeros((rule.n_slots, n_coords))
+    return np.zeros((rule.n_slots, max(n_coords, rule.n_shared)))
 
 
 compiled_sgd = njit(cache=True, inline="always")(sgd_kernel)
 compiled_momentum = njit(cache=True)(momentum_kernel)
 compiled_rms = njit(cache=True)(rms_kernel)
 compiled_adam = njit(cache=True)(adam_kernel)
+compiled_learned = njit(cache=True, error_model="numpy")(learned_kernel)
+compiled_wiener = njit(cache=True, error_model="numpy")(wiener_kernel)
 
 
 @njit(cache=True)
@@ -211,7 +359,11 @@ def move(code, k, grad, rate, hyper, slots):  # type: ignore[no-untyped-def]
         return compiled_momentum(k, grad, rate, hyper, slots)
     if code == 2:
         return compiled_rms(k, grad, rate, hyper, slots)
-    return compiled_adam(k, grad, rate, hyper, slots)
+    if code == 3:
+        return compiled_adam(k, grad, rate, hyper, slots)
+    if code == 4:
+        return compiled_learned(k, grad, rate, hyper, slots)
+    return compiled_wiener(k, grad, rate, hyper, slots)
 
 
 @njit(cache=True)

@@ -5,6 +5,7 @@ from scgd.policies.fixed import FixedWeights, coordinate_smoothness
 from scgd.policies.full import Full
 from scgd.policies.greedy import GaussSouthwell, GradientWeights
 from scgd.policies.musketeer import Musketeer
+from scgd.policies.recentgains import RecentGains
 from scgd.policies.uniform import Uniform
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "LawPolicy",
     "Musketeer",
     "Policy",
+    "RecentGains",
     "Uniform",
     "coordinate_smoothness",
 ]
@@ -23,6 +25,7 @@ __all__ = [
 POLICIES: dict[str, type] = {
     "uniform": Uniform,
     "musketeer": Musketeer,
+    "recent-gains": RecentGains,
     "fixed-weights": FixedWeights,
     "gauss-southwell": GaussSouthwell,
     "gradient-weights": GradientWeights,

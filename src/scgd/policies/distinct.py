@@ -7,8 +7,8 @@ probabilities are :math:`\pi_k = 1` or proportional to :math:`d^{(k)}`, and sum 
 """
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.policies.sumtree import refresh_above
 from scgd.random import below, uniform
 

@@ -50,7 +50,7 @@ class FixedWeights(LawPolicy):
         """Return a fresh law for this policy."""
         if len(self.values) != n_coords:
             raise ValueError(
-                f"FixedWeights has {len(self.values)} values for {n_coords} coordinates; give one each"
+                f"FixedWeights has {len(self.values)} values for {n_coords} coordinates"
             )
         return fixed_law(np.asarray(self.values, np.float64))
 

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from scgd.schedules import Schedule
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["Full"]
@@ -32,7 +31,12 @@ class Full:
 
     needs_gradient: ClassVar[bool] = False
     dense: ClassVar[bool] = True
-    mixing: ClassVar[float | Schedule | None] = None
+    paced: ClassVar[bool] = False
+
+    @property
+    def mixing(self) -> None:
+        """Nothing to mix."""
+        return None
 
     def phase_length(self, n_coords: int) -> int:
         """Return the number of draws between two updates."""

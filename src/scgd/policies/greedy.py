@@ -13,7 +13,6 @@ import numpy as np
 
 from scgd.policies.full import FullState
 from scgd.policies.law import draw, draw_distinct, fixed_law
-from scgd.schedules import Schedule
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["GaussSouthwell", "GradientWeights"]
@@ -24,7 +23,12 @@ class GreedyPolicy:
 
     needs_gradient: ClassVar[bool] = True
     dense: ClassVar[bool] = False
-    mixing: ClassVar[float | Schedule | None] = None
+    paced: ClassVar[bool] = False
+
+    @property
+    def mixing(self) -> None:
+        """Nothing to mix."""
+        return None
 
     def weights_for(self, gradient: Floats, block: int = 1) -> Floats:
         """Return the sampling weights given a gradient."""

@@ -13,9 +13,10 @@ from math import exp
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.policies.distinct import draw_equal, draw_systematic
+from scgd.policies.recent import empty_memory, remember, sweep
 from scgd.policies.softmax import (
     N_SLOTS,
     draw_softmax,
@@ -36,6 +37,7 @@ __all__ = [
     "draw_distinct",
     "fixed_law",
     "make_law",
+    "recent_law",
     "uniform_law",
     "update",
     "weights",
@@ -49,8 +51,8 @@ L1, SOFTMAX = range(2)
 PHASE, RUN, VISITS = range(3)
 
 # How a law is kept: never changed (uniform without a tree, or fixed), l1 weights in the tree,
-# softmax bounds in the tree, or a tree refilled at every update.
-UNIFORM, FIXED, TOUCHED, BOUNDED, REFILLED = range(5)
+# softmax bounds in the tree, a tree refilled at every update, or recent gradients in the tree.
+UNIFORM, FIXED, TOUCHED, BOUNDED, REFILLED, RECENT = range(6)
 # Slots of codes, params and counts.
 KIND, GAIN, NORMALIZATION, MEMORY, RESCALE, N_COORDS = range(6)
 SHARPNESS, MIXING = range(2)
@@ -198,6 +200,32 @@ def fixed_law(weights: Floats) -> Law:
     return frozen_law(FIXED, len(weights), tree, levels)
 
 
+def recent_law(n_coords: int, forget: float) -> Law:
+    """Return the law of :class:`~scgd.policies.RecentGains`: one sweep, then recent gradients.
+
+    Examples
+    --------
+    >>> law, coords, probs = recent_law(3, 0.1), np.arange(3), np.full(3, 1 / 3)
+    >>> update(law, coords, probs, np.array([1.0, -1.0, 2.0]), 0.2)
+    >>> out = np.empty(3)
+    >>> weights(law, out)
+    >>> out.round(3)
+    array([0.267, 0.267, 0.467])
+    """
+    tree, levels = empty_tree(n_coords)
+    sums, extra, heavy = empty_memory(n_coords)
+    return Law(
+        codes=np.array([RECENT, 0, 0, 0, 0, n_coords], dtype=np.int64),
+        params=np.array([0.0, 1.0, forget]),
+        counts=np.zeros(2, dtype=np.int64),
+        sums=sums,
+        extra=extra,
+        tree=tree,
+        levels=levels,
+        heavy=heavy,
+    )
+
+
 def frozen_law(kind: int, n_coords: int, tree: Floats, levels: Ints) -> Law:
     """Return a law without memory."""
     return Law(
@@ -229,6 +257,8 @@ def draw(law, stream, coords, probs):  # type: ignore[no-untyped-def]
         mixing = law.params[MIXING]
         draw_softmax(tree, levels, law.sums, law.extra, mixing, stream, coords, probs)
         return
+    if law.codes[KIND] == RECENT and sweep(law.heavy, stream, coords, probs):
+        return
     a, b = mixture(law)
     if a == 0.0:
         for t in range(len(coords)):
@@ -250,7 +280,7 @@ def draw_distinct(law, stream, coords, probs):  # type: ignore[no-untyped-def]
         raise ValueError('distinct draws from softmax weights need make_law(..., refresh="all")')
     if law.codes[KIND] == UNIFORM:
         draw_equal(law.codes[N_COORDS], stream, coords, probs)
-    else:
+    elif law.codes[KIND] != RECENT or not sweep(law.heavy, stream, coords, probs):
         a, b = mixture(law)
         draw_systematic(law.tree, law.levels, law.codes[N_COORDS], a, b, stream, coords, probs)
 
@@ -277,6 +307,9 @@ def update(law, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
     law.params[MIXING] = min(max(mixing, 0.0), 1.0)
     if kind == TOUCHED:
         touch(law, coords, probs, grads)
+    elif kind == RECENT:
+        remember(law.params, law.sums, law.extra, law.tree, coords, grads)
+        refresh_above(law.tree, law.levels, coords)
     elif kind == BOUNDED:
         rewards = np.empty(len(coords))
         for t in range(len(coords)):

@@ -25,8 +25,8 @@ class Musketeer(LawPolicy):
     r"""Draw coordinates in proportion to the gains they have brought (Algorithm 1).
 
     During a phase of *T* draws the weights :math:`d_n` are fixed and the gains
-    :math:`\tilde G_T = \frac1T \sum_t D_n^{-1} D(\zeta_{t+1})\, \psi(g_t)` are collected (Eqs. 5, 6)
-    with :math:`\psi(g) = g`, :math:`|g|` or :math:`g^2`. At its end the total gain
+    :math:`\tilde G_T = \frac1T \sum_t D_n^{-1} D(\zeta_{t+1})\, \psi(g_t)` are collected (Eqs. 5,
+    6) with :math:`\psi(g) = g`, :math:`|g|` or :math:`g^2`. At its end the total gain
     :math:`G_{n+1} = G_n + (\tilde G_T - G_n)/(n+1)` gives the new weights
 
     .. math:: d_{n+1} = (1 - \lambda_n)\, \varphi(G_{n+1}) + \lambda_n / p ,

@@ -18,8 +18,8 @@ factor), when too many coordinates are heavy, or when a fall of :math:`Z` would 
 from math import exp
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.policies.sumtree import locate, refresh, refresh_above, sow
 from scgd.random import uniform
 from scgd.typing import Ints

@@ -9,8 +9,8 @@ their cache misses overlap.
 """
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.random import uniform
 from scgd.typing import Floats, Ints
 

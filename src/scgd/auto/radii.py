@@ -1,0 +1,135 @@
+"""One radius per coordinate: where f rises by a few standard deviations of the noise."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from scgd.auto.stage import Stage, moved, singles
+from scgd.estimators import Probes
+from scgd.problem import Problem
+from scgd.typing import Floats
+
+__all__ = ["Radii"]
+
+ENOUGH, TOO_MUCH = 4.0, 16.0
+JOINT_PAIRS = 4
+MOST_DOUBLINGS = 3
+
+
+class Radii(Stage):
+    r"""Find for every coordinate the radius at which f rises by about 4 to 16 :math:`\sigma`.
+
+    All unresolved coordinates are asked together, two evaluations each, at radii that double (or
+    shrink) from one question to the next; coordinates that never rise keep the common radius. Then
+    the joint radius of all resolved ones together is doubled while f grows like a square.
+
+    Parameters
+    ----------
+    unit
+        The common radius of each coordinate.
+    n_levels
+        Questions per coordinate, at most.
+    n_repeats
+        Evaluations at x itself.
+    """
+
+    memory: ClassVar[tuple[str, ...]] = (
+        "turn", "repeats", "radii", "resolved", "grown", "n_asked", "joint", "rises",
+    )  # fmt: skip
+    tolerant = True
+
+    def __init__(self, unit: Floats, n_levels: int, n_repeats: int) -> None:
+        self.unit, self.n_levels, self.n_repeats = unit, n_levels, n_repeats
+        self.turn = "repeats"
+        self.repeats: list[float] = []
+        self.radii: Floats = unit.copy()
+        self.resolved = np.zeros(unit.size, np.bool_)
+        self.grown = np.zeros(unit.size)
+        self.n_asked = 0
+        self.joint = 1.0
+        self.rises: list[float] = []
+
+    @property
+    def n_points(self) -> int:  # type: ignore[override]
+        """Evaluations of the next question."""
+        if self.turn == "repeats":
+            return self.n_repeats
+        return 2 * int(np.count_nonzero(~self.resolved)) if self.turn == "single" else 2
+
+    def probe(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Probes:
+        """Return repeats, two sides of every unresolved coordinate, or a joint pair."""
+        if self.turn == "repeats":
+            return singles(theta, np.full(self.n_points, -1), np.full(self.n_points, np.nan))
+        if self.turn == "single":
+            open_ = np.flatnonzero(~self.resolved)
+            entries = np.concatenate(
+                [theta[open_] - self.radii[open_], theta[open_] + self.radii[open_]]
+            )
+            coords = np.tile(open_, 2)
+            if problem.lower.size:
+                entries = np.clip(entries, problem.lower[coords], problem.upper[coords])
+            return singles(theta, coords, entries)
+        signs = rng.integers(0, 2, theta.size) * 2.0 - 1.0
+        moves = self.joint * np.where(self.resolved, self.radii, 0.0) * signs
+        return moved(theta, np.stack([moves, -moves]), problem)
+
+    def learn(self, values: Floats | None) -> None:
+        """Take what was asked."""
+        if self.turn == "repeats":
+            self.repeats = [] if values is None else values.tolist()
+            self.turn = "single"
+            self.finished = len(self.repeats) < 2
+            if self.n_levels == 0:
+                self.resolved[:] = True
+                self.turn = "joint"
+        elif self.turn == "single":
+            self._resolve(values)
+        else:
+            rise = np.inf if values is None else float(values.mean()) - float(np.mean(self.repeats))
+            self._grow(rise)
+
+    def _resolve(self, values: Floats | None) -> None:
+        """Accept radii whose rise is right, widen or narrow the others."""
+        self.n_asked += 1
+        open_ = np.flatnonzero(~self.resolved)
+        sigma, base = float(np.std(self.repeats, ddof=1)), float(np.mean(self.repeats))
+        n = len(open_)
+        if values is None:
+            self.radii[open_] *= 0.25
+            self.grown[open_] = -1
+        else:
+            rises = 0.5 * (values[:n] + values[n:]) - base
+            large, right = rises > TOO_MUCH * sigma, rises > ENOUGH * sigma
+            grew, shrank = self.grown[open_] > 0, self.grown[open_] < 0
+            done = (right & ~large) | (large & grew) | (~right & shrank)
+            narrower = np.sqrt(8 * sigma / np.maximum(rises, 8 * sigma))
+            wider = np.where(rises < sigma, 4.0, 2.0)
+            factor = np.where(done, 1.0, np.where(large, np.maximum(narrower, 0.1), wider))
+            self.radii[open_] *= factor
+            self.grown[open_] = np.where(large, -1.0, 1.0)
+            self.resolved[open_[done]] = True
+        if self.n_asked == self.n_levels or self.resolved.all():
+            self._end_single()
+
+    def _end_single(self) -> None:
+        self.radii[~self.resolved] = self.unit[~self.resolved]
+        n = int(np.count_nonzero(self.resolved))
+        self.joint = 1 / np.sqrt(max(n, 1))
+        self.n_asked, self.turn = 0, "joint"
+        self.finished = n == 0
+
+    def _grow(self, rise: float) -> None:
+        """Double the joint radius while the rise grows about fourfold."""
+        self.rises.append(rise)
+        if len(self.rises) % JOINT_PAIRS:
+            return
+        means = np.mean(np.reshape(self.rises, (-1, JOINT_PAIRS)), axis=1)
+        if len(means) > 1 and not 3 * means[-2] <= means[-1] <= 6 * means[-2]:
+            self.joint /= 2
+            self.finished = True
+        elif len(means) == MOST_DOUBLINGS + 1:
+            self.finished = True
+        else:
+            self.joint *= 2

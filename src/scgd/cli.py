@@ -1,0 +1,84 @@
+"""The ``scgd`` command: one registry of commands, each a module of its own.
+
+A command's module has ``add_parser(subparsers)``, which describes its arguments and must stay cheap
+to import, and ``run(args)``, which does the work and returns an exit code: 0 when all went well, 1
+when something failed (said in one line on standard error), 2 when the command line is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from scgd import __version__
+from scgd.errors import CommandError, UsageError, nearest
+
+__all__ = ["COMMANDS", "build_parser", "main"]
+
+COMMANDS = (
+    "scgd.experiments.commands.show",
+    "scgd.experiments.commands.run",
+    "scgd.experiments.commands.report",
+    "scgd.experiments.commands.data",
+    "scgd.compare.command",
+    "scgd.linear.command",
+    "scgd.command",
+)
+"""The modules of the commands, in the order of ``scgd --help``."""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line.
+
+    Examples
+    --------
+    >>> build_parser().parse_args(["list"]).command
+    'list'
+    """
+    parser = Parser(prog="scgd", description="SGD with coordinate sampling, from the shell.")
+    parser.add_argument("--version", action="version", version=f"scgd {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name in COMMANDS:
+        module = import_module(name)
+        known = set(subparsers.choices)
+        module.add_parser(subparsers)
+        for command in set(subparsers.choices) - known:
+            subparsers.choices[command].set_defaults(run=module.run)
+    return parser
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that suggests the nearest command for one that does not exist."""
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is not None and value not in action.choices:
+            hint = nearest(str(value), action.choices)
+            raise argparse.ArgumentError(action, f"{value!r} is not known{hint}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    try:
+        args = build_parser().parse_args(argv)
+        return int(args.run(args))
+    except UsageError as error:
+        return complain(error, 2)
+    except CommandError as error:
+        return complain(error, 1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except KeyboardInterrupt:
+        return complain("stopped; the same command goes on from here", 1)
+
+
+def complain(message: object, code: int) -> int:
+    """Say what went wrong and return the exit code."""
+    print(f"scgd: {message}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""Run methods on problems at budgets over seeds, and keep every result.
+
+Results are rows of a CSV file; a run that is in the file is not made again, so an arena can be
+stopped, continued and enlarged. A method that is too slow for its budget is stopped after
+``max_seconds`` and its row says how many evaluations it made.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from scgd.compare.outside import OUTSIDE
+from scgd.compare.peers import METHODS, Method, Oracle, Spent, spsa_adam
+from scgd.compare.problems import PROBLEMS, Task
+from scgd.typing import Floats
+
+__all__ = ["Row", "load", "problem", "run_arena", "summary", "tune"]
+
+TUNING_SEEDS = (1, 2, 3)
+RATES = (0.001, 0.003, 0.01, 0.03, 0.1)
+RADII = (0.01, 0.1, 1.0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run."""
+
+    problem: str
+    method: str
+    budget: int
+    seed: int
+    gap: float
+    start: float
+    evals: int
+    seconds: float
+    note: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, int, int]:
+        """What makes it the same run."""
+        return self.problem, self.method, self.budget, self.seed
+
+
+class TimedOracle(Oracle):
+    """An oracle that ends a run when its time is over."""
+
+    def __init__(self, task: Task, budget: int, seed: int, max_seconds: float) -> None:
+        super().__init__(task, budget, seed)
+        self.last = task.x0
+        self.deadline = time.monotonic() + max_seconds
+
+    def at(self, x: Floats, rows: object) -> float:
+        """Evaluate, unless budget or time is spent."""
+        if self.count % 16 == 0 and time.monotonic() > self.deadline:
+            raise Spent
+        return super().at(x, rows)  # type: ignore[arg-type]
+
+
+def problem(name: str) -> Task:
+    """Return a problem of this library or of others by name."""
+    known = {**PROBLEMS, **OUTSIDE}
+    if name not in known:
+        raise ValueError(f"problem must be one of {sorted(known)}, got {name!r}")
+    return known[name]()
+
+
+def tune(name: str, budget: int) -> tuple[float, float]:
+    """Return the rate and radius of SPSA with Adam that are best on the tuning seeds."""
+    task = problem(name)
+    radii = RADII if task.sample is None else (0.1,)
+
+    def quality(setting: tuple[float, float]) -> float:
+        runs = (spsa_adam(Oracle(task, budget, s), s, *setting) for s in TUNING_SEEDS)
+        gap = float(np.median([task.gap(x) for x in runs]))
+        return gap if np.isfinite(gap) else np.inf
+
+    return min(itertools.product(RATES, radii), key=quality)
+
+
+def method(name: str, problem_name: str, budget: int) -> tuple[Method, str]:
+    """Return a method by name and a note on how it was set."""
+    if name == "spsa-adam-tuned":
+        rate, radius = tune(problem_name, budget)
+        return (
+            lambda oracle, seed: spsa_adam(oracle, seed, rate, radius),
+            f"rate {rate:g}, radius {radius:g}, chosen on seeds 1-3",
+        )
+    if name not in METHODS:
+        known = sorted([*METHODS, "spsa-adam-tuned"])
+        raise ValueError(f"method must be one of {known}, got {name!r}")
+    return METHODS[name], ""
+
+
+def run_one(
+    task: Task, name: str, chosen: Method, budget: int, seed: int, max_seconds: float, note: str
+) -> Row:
+    """Make one run and judge the point it recommends."""
+    oracle = TimedOracle(task, budget, seed, max_seconds)
+    started = time.perf_counter()
+    try:
+        x = chosen(oracle, seed)
+    except Spent:
+        x, note = task.x0, f"{note}; stopped by the clock".lstrip("; ")
+    seconds = time.perf_counter() - started
+    gap = float(task.gap(np.asarray(x, np.float64)))
+    gap = gap if np.isfinite(gap) else float("inf")
+    start = float(task.gap(task.x0))
+    return Row(task.name, name, budget, seed, gap, start, oracle.count, round(seconds, 4), note)
+
+
+def run_arena(
+    problems: Iterable[str],
+    methods: Iterable[str],
+    budgets: Iterable[int],
+    seeds: Iterable[int],
+    path: Path,
+    max_seconds: float = 60.0,
+    report: Callable[[Row], None] = lambda row: None,
+) -> list[Row]:
+    """Make the runs that the file does not hold yet; return all of its rows."""
+    rows = load(path)
+    done = {row.key for row in rows}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
+        if fresh:
+            writer.writeheader()
+        for name, label, budget in itertools.product(problems, methods, list(budgets)):
+            task = problem(name)
+            missing = [s for s in seeds if (task.name, label, budget, s) not in done]
+            if not missing:
+                continue
+            chosen, note = method(label, name, budget)
+            for seed in missing:
+                row = run_one(task, label, chosen, budget, seed, max_seconds, note)
+                rows.append(row)
+                writer.writerow(asdict(row))
+                file.flush()
+                report(row)
+    return rows
+
+
+def load(path: Path) -> list[Row]:
+    """Read the rows of a results file; none if there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [
+            Row(
+                row["problem"], row["method"], int(row["budget"]), int(row["seed"]),
+                float(row["gap"]), float(row["start"]), int(row["evals"]),
+                float(row["seconds"]), row["note"],
+            )
+            for row in csv.DictReader(file)
+        ]  # fmt: skip
+
+
+def summary(rows: Iterable[Row]) -> dict[tuple[str, int], dict[str, tuple[float, float, int]]]:
+    """Return median gap, worst gap and number of seeds per (problem, budget) and method."""
+    cells: dict[tuple[str, int], dict[str, list[float]]] = {}
+    for row in rows:
+        cells.setdefault((row.problem, row.budget), {}).setdefault(row.method, []).append(row.gap)
+    return {
+        cell: {
+            name: (float(np.median(gaps)), max(gaps), len(gaps)) for name, gaps in methods.items()
+        }
+        for cell, methods in cells.items()
+    }

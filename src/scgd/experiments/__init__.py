@@ -1,0 +1,1 @@
+"""The paper's experiments: figures as rows of data, a runner, a table and a report."""

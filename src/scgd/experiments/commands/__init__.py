@@ -1,0 +1,1 @@
+"""The commands of the experiments: list, run, report, data."""

@@ -1,0 +1,254 @@
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const state = { statistic: "mean", x: "pass", y: "log", xscale: "linear", settings: null,
+                published: "on", hidden: new Set() };
+const names = { pass: "passes over the coordinates", queries: "function queries", seconds: "seconds of computing" };
+const cards = [...document.querySelectorAll(".card[data-panel]")];
+const drawn = new Set();
+
+function theme() {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  return { ink: colour("--ink"), soft: colour("--soft"), line: colour("--line"), card: colour("--card") };
+}
+
+function faded(colour, alpha) {
+  const n = parseInt(colour.slice(1), 16);
+  return `rgba(${n >> 16}, ${(n >> 8) & 255}, ${n & 255}, ${alpha})`;
+}
+
+function panelOf(card) { return data.panels[card.dataset.panel]; }
+
+function settingsOf(panel) {
+  const known = Object.keys(panel.curves);
+  return known.includes(state.settings) ? state.settings : known[0];
+}
+
+function measureOf(card, panel) {
+  const known = Object.keys(panel.curves[settingsOf(panel)]);
+  return known.includes(card.dataset.measure) ? card.dataset.measure : known[0];
+}
+
+function curveTraces(method, curve, axis) {
+  const look = data.methods[method], x = curve[axis];
+  const middle = state.statistic === "mean" ? curve.mean : curve.median;
+  const low = state.statistic === "mean" ? curve.below : curve.q25;
+  const high = state.statistic === "mean" ? curve.above : curve.q75;
+  const traces = [];
+  if (curve.runs > 1) {
+    traces.push({ x: x.concat([...x].reverse()), y: high.concat([...low].reverse()), fill: "toself",
+      fillcolor: faded(look.colour, 0.14), line: { width: 0 }, mode: "lines", hoverinfo: "skip",
+      showlegend: false, name: method });
+  }
+  traces.push({ x, y: middle, mode: x.length < 3 ? "lines+markers" : "lines", name: look.label, showlegend: false,
+    line: { color: look.colour, width: 2.2, dash: look.dash },
+    hovertemplate: `${look.label}: %{y:.3~g}<extra></extra>` });
+  return traces;
+}
+
+function publishedTraces(method, known, axis, queriesPerPass) {
+  const look = data.methods[method], factor = axis === "queries" ? queriesPerPass : 1, traces = [];
+  const pick = (m) => (state.statistic === "mean" || m.median === undefined ? m.mean : m.median);
+  if (known.curve && axis !== "seconds") {
+    traces.push({ x: known.curve.pass.map((k) => k * factor), y: pick(known.curve), mode: "lines",
+      name: look.label, showlegend: false, opacity: 0.75,
+      line: { color: look.colour, width: 1.3, dash: "dot" },
+      hovertemplate: `${look.label}, published: %{y:.3~g}<extra></extra>` });
+  }
+  if (known.final && axis !== "seconds") {
+    traces.push({ x: [known.final.pass * factor], y: [pick(known.final)], mode: "markers",
+      name: look.label, showlegend: false, cliponaxis: false,
+      marker: { color: look.colour, size: 9, symbol: "diamond", line: { color: theme().card, width: 1.5 } },
+      hovertemplate: `${look.label}, published final: %{y:.3~g}<extra></extra>` });
+  }
+  return traces;
+}
+
+function wideRange(traces) {
+  const values = traces.flatMap((t) => t.y).filter((v) => v > 0);
+  const decades = Math.log10(Math.max(...values) / Math.min(...values));
+  return decades > 2 && decades < 9;
+}
+
+function layoutFor(panel, measure, axis, traces) {
+  const colours = theme(), linear = panel.linear.includes(measure) || state.y === "linear";
+  const line = { gridcolor: colours.line, zerolinecolor: colours.line, linecolor: colours.line, automargin: true };
+  return {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "x unified",
+    font: { color: colours.soft, size: 12, family: "inherit" }, margin: { l: 62, r: 12, t: 8, b: 44 },
+    hoverlabel: { bgcolor: colours.card, bordercolor: colours.line, font: { color: colours.ink } },
+    xaxis: { ...line, type: state.xscale, title: { text: panel.xlabel && axis === "pass" ? panel.xlabel : names[axis] } },
+    yaxis: { ...line, type: linear ? "linear" : "log", exponentformat: "power",
+             dtick: !linear && wideRange(traces) ? 1 : undefined,
+             title: { text: data.measures[measure] || measure } },
+  };
+}
+
+const config = (name) => ({ responsive: true, displaylogo: false, displayModeBar: false,
+  toImageButtonOptions: { filename: name } });
+
+function draw(card) {
+  const panel = panelOf(card), settings = settingsOf(panel), measure = measureOf(card, panel);
+  const curves = panel.curves[settings][measure], axis = state.x;
+  let traces = [];
+  if (panel.kind === "path") return drawPath(card, panel, settings);
+  for (const [method, curve] of Object.entries(curves)) {
+    if (!state.hidden.has(method)) traces = traces.concat(curveTraces(method, curve, axis));
+  }
+  const known = (panel.published || {})[measure] || {};
+  if (settings === "published" && state.published === "on") {
+    for (const [method, figures] of Object.entries(known)) {
+      if (!state.hidden.has(method) && curves[method]) {
+        const c = curves[method], last = c.pass.length - 1, ratio = c.pass[last] ? c.queries[last] / c.pass[last] : 1;
+        traces = traces.concat(publishedTraces(method, figures, axis, ratio));
+      }
+    }
+  }
+  const chart = card.querySelector(".chart");
+  Plotly.react(chart, traces, layoutFor(panel, measure, axis, traces), config(card.dataset.panel));
+  for (const box of card.querySelectorAll("[data-settings-only]")) {
+    box.hidden = box.dataset.settingsOnly !== settings;
+  }
+  drawn.add(card);
+}
+
+function drawPath(card, panel, settings) {
+  const chart = card.querySelector(".chart"), colours = theme(), traces = [panel.contour];
+  const line = { gridcolor: colours.line, zerolinecolor: colours.line, automargin: true };
+  traces[0] = { ...panel.contour, type: "contour", showscale: false, contours: { coloring: "lines" },
+    colorscale: [[0, colours.line], [1, colours.line]], hoverinfo: "skip", ncontours: 18, line: { width: 1 } };
+  const curves = panel.curves[settings];
+  const upto = card.dataset.step ? Number(card.dataset.step) : Infinity;
+  for (const [method, curve] of Object.entries(curves.x)) {
+    if (state.hidden.has(method)) continue;
+    const look = data.methods[method], n = Math.min(upto, curve.mean.length);
+    traces.push({ x: curve.mean.slice(0, n), y: curves.y[method].mean.slice(0, n), mode: "lines+markers", name: look.label,
+      showlegend: false, marker: { size: 4 }, line: { color: look.colour, width: 1.6, dash: look.dash } });
+  }
+  Plotly.react(chart, traces, {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colours.soft, family: "inherit" },
+    margin: { l: 36, r: 12, t: 8, b: 30 },
+    xaxis: { ...line, range: panel.range[0] }, yaxis: { ...line, range: panel.range[1], scaleanchor: "x" },
+  }, config(card.dataset.panel));
+  drawn.add(card);
+}
+
+function play(card) {
+  const panel = panelOf(card), curves = panel.curves[settingsOf(panel)].x;
+  const n = Math.max(...Object.values(curves).map((c) => c.mean.length));
+  const stride = Math.max(1, Math.ceil(n / 150));
+  let step = 1;
+  clearInterval(card.timer);
+  card.timer = setInterval(() => {
+    card.dataset.step = step;
+    draw(card);
+    step += stride;
+    if (step > n + stride) { clearInterval(card.timer); delete card.dataset.step; draw(card); }
+  }, 40);
+}
+
+function drawLaw(card) {
+  const panel = panelOf(card), laws = panel.laws[settingsOf(panel)] || {}, colours = theme();
+  const line = { gridcolor: colours.line, zerolinecolor: colours.line, automargin: true };
+  const place = card.querySelector(".law");
+  const shared = { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 62, r: 12, t: 22, b: 44 },
+    font: { color: colours.soft, size: 12, family: "inherit" } };
+  if (panel.picture) {
+    const methods = Object.keys(laws), n = methods.length, layout = { ...shared, annotations: [] };
+    const traces = methods.map((method, i) => {
+      const side = panel.picture, rows = [];
+      for (let r = 0; r < side; r++) rows.push(laws[method].weight.slice(r * side, (r + 1) * side));
+      const span = [i / n + 0.01, (i + 1) / n - 0.01], id = i ? i + 1 : "";
+      layout[`xaxis${id}`] = { domain: span, visible: false, scaleanchor: `y${id}`, constrain: "domain" };
+      layout[`yaxis${id}`] = { visible: false, autorange: "reversed", anchor: `x${id}` };
+      layout.annotations.push({ text: data.methods[method].label, x: (span[0] + span[1]) / 2, y: 1.04, xref: "paper",
+        yref: "paper", showarrow: false, font: { size: 11 } });
+      return { type: "heatmap", z: rows, xaxis: `x${id}`, yaxis: `y${id}`, showscale: false, colorscale: "Viridis" };
+    });
+    Plotly.react(place, traces, layout, config("sampling-law"));
+    return;
+  }
+  const traces = Object.entries(laws).filter(([m]) => !state.hidden.has(m)).map(([method, law]) => ({
+    x: law.weight.map((_, k) => k + 1), y: law.weight, mode: "lines", name: data.methods[method].label,
+    showlegend: false, line: { color: data.methods[method].colour, dash: data.methods[method].dash, width: 1.8 },
+    hovertemplate: `${data.methods[method].label}: %{y:.3~g} times as often as uniform<extra></extra>` }));
+  Plotly.react(place, traces, { ...shared, hovermode: "x unified",
+    hoverlabel: { bgcolor: colours.card, bordercolor: colours.line, font: { color: colours.ink } },
+    xaxis: { ...line, title: { text: panel.lawlabel } },
+    yaxis: { ...line, type: "log", title: { text: "p × weight" }, exponentformat: "power" },
+  }, config("sampling-law"));
+}
+
+function refresh() {
+  for (const card of drawn) {
+    draw(card);
+    if (card.querySelector("details.laws[open]")) drawLaw(card);
+  }
+  for (const card of cards) {
+    const settings = settingsOf(panelOf(card));
+    for (const box of card.querySelectorAll("[data-settings-only]")) box.hidden = box.dataset.settingsOnly !== settings;
+  }
+}
+
+function press(button) {
+  for (const other of button.parentElement.children) other.setAttribute("aria-pressed", String(other === button));
+}
+
+function save(text, name, type) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function csv(card) {
+  const panel = panelOf(card), rows = ["panel,settings,measure,method,pass,queries,seconds,mean,std,median,q25,q75,runs"];
+  for (const [settings, measures] of Object.entries(panel.curves)) {
+    for (const [measure, methods] of Object.entries(measures)) {
+      for (const [method, c] of Object.entries(methods)) {
+        c.pass.forEach((_, i) => rows.push([card.dataset.panel, settings, measure, method, c.pass[i], c.queries[i],
+          c.seconds[i], c.mean[i], c.std[i], c.median[i], c.q25[i], c.q75[i], c.runs].join(",")));
+      }
+    }
+  }
+  return rows.join("\n") + "\n";
+}
+
+function exportCard(card, format) {
+  const name = card.dataset.panel.replace("/", "-");
+  if (format === "csv") return save(csv(card), `${name}.csv`, "text/csv");
+  return Plotly.downloadImage(card.querySelector(".chart"), { format, filename: name, width: 900, height: 560 });
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  const card = button.closest(".card[data-panel]");
+  if (button.dataset.set) { press(button); state[button.dataset.set] = button.value; refresh(); }
+  else if (button.dataset.measure) { press(button); card.dataset.measure = button.dataset.measure; draw(card); }
+  else if (button.dataset.export) exportCard(card, button.dataset.export);
+  else if (button.dataset.play !== undefined) play(card);
+  else if (button.dataset.method) {
+    const method = button.dataset.method, show = state.hidden.has(method);
+    if (show) state.hidden.delete(method); else state.hidden.add(method);
+    for (const chip of document.querySelectorAll(`[data-method="${method}"]`)) chip.setAttribute("aria-pressed", String(show));
+    refresh();
+  } else if (button.dataset.theme !== undefined) setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+});
+
+for (const box of document.querySelectorAll("details.laws")) {
+  box.addEventListener("toggle", () => { if (box.open) drawLaw(box.closest(".card")); });
+}
+
+function setTheme(name) { document.documentElement.dataset.theme = name; refresh(); }
+const dark = matchMedia("(prefers-color-scheme: dark)");
+document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
+dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
+
+const watcher = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (entry.isIntersecting) { watcher.unobserve(entry.target); draw(entry.target); }
+  }
+}, { rootMargin: "600px" });
+for (const card of cards) watcher.observe(card);

@@ -1,0 +1,86 @@
+"""Published curves as data: which file, which key, what has to be subtracted.
+
+A folder of the authors' stored results (one ``.npz`` per panel) is named by ``SCGD_PUBLISHED`` or
+``--published``; without one only the final figures that come with the package are shown.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from scgd.errors import CommandError
+from scgd.typing import Array
+
+__all__ = ["published_curves"]
+
+
+class Source(NamedTuple):
+    """Where a panel's published curves are: file, prefix of keys, and the optimum to take off."""
+
+    file: str
+    prefix: str = ""
+    optimum: float = 0.0
+
+
+OPTIMA = {
+    ("zo-linear", "ridge-alpha5"): 5.087463679608813e-4,
+    ("zo-linear", "logistic-alpha5"): 0.0675870875959767,
+    ("fo-linear", "ridge-alpha5"): 6.728421198147701e-5,
+    ("fo-linear", "logistic-alpha5"): 0.07125311991955535,
+}
+"""f* of the panels whose stored values are losses rather than gaps."""
+
+
+def source_of(experiment: str, panel: str) -> Source | None:
+    """Return where the published curves of a panel are stored, if anywhere."""
+    if experiment in ("zo-linear", "fo-linear"):
+        model, alpha = panel.split("-")
+        optimum = OPTIMA.get((experiment, panel), 0.0)
+        return Source(f"{experiment[:2]}_{model}_{alpha}.npz", "", optimum)
+    if experiment in ("zo-grid", "zo-importance"):
+        model, n, p = panel.split("-")
+        return Source(f"zo_{model}_{n}.npz", f"{p}/")
+    if experiment in ("zo-networks", "fo-networks"):
+        return Source(f"{experiment[:2]}_{panel.replace('-', '_')}.npz", "network")
+    return None
+
+
+def published_curves(
+    experiment: str, panel: str, folder: str | Path
+) -> dict[tuple[str, str], tuple[Array, Array]]:
+    """Return per measure and method the passes and the runs (a matrix) that are stored."""
+    source = source_of(experiment, panel)
+    path = None if source is None else Path(folder) / source.file
+    if source is None or path is None or not path.exists():
+        return {}
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {key: np.atleast_2d(stored[key]) for key in stored.files}
+    except (OSError, ValueError) as error:
+        raise CommandError(f"cannot read the published curves in {path}: {error}") from None
+    if source.prefix == "network":
+        return network_curves(experiment, arrays)
+    out = {}
+    for key, values in arrays.items():
+        if key.startswith(source.prefix):
+            method = key.removeprefix(source.prefix)
+            out["gap", method] = (np.arange(values.shape[1]), values - source.optimum)
+    return out
+
+
+def network_curves(
+    experiment: str, arrays: dict[str, Array]
+) -> dict[tuple[str, str], tuple[Array, Array]]:
+    """Return network curves: stored per epoch (zeroth order) or per normalised epoch (first)."""
+    out = {}
+    for key, values in arrays.items():
+        measure, method = key.split("/")
+        n = values.shape[1]
+        passes = np.arange(1, n + 1)
+        if experiment == "fo-networks":
+            passes = np.arange(1, 5) if measure == "accuracy" else np.arange(n) * 4 / n
+        out[measure, method] = (passes, values)
+    return out

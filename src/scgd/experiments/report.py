@@ -1,0 +1,196 @@
+"""The report: one self-contained page with every panel's curves, figures and learned laws."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scgd import __version__
+from scgd.errors import CommandError
+from scgd.experiments import summary
+from scgd.experiments.pieces import (
+    chip,
+    differences,
+    esc,
+    fmt,
+    known_panel,
+    panel_card,
+    pictures,
+    ranking,
+    toolbar,
+)
+from scgd.experiments.registry import EXPERIMENTS
+from scgd.experiments.rows import MEASURES, Experiment, method_look
+from scgd.experiments.table import read
+
+__all__ = ["build", "terminal_summary"]
+
+LINEAR_MEASURES = ("accuracy", "x", "y")
+"""Measures that are drawn on a linear axis."""
+PIXELS = 28
+"""The side of the images whose pixels a network's law is summed over."""
+
+
+def build(folder: Path, published: str | None = None) -> Path:
+    """Write ``report.html`` from the tables of a folder and return its path."""
+    if not folder.is_dir():
+        raise CommandError(f"there is no folder {folder}")
+    rows = [row for row in EXPERIMENTS.values() if (folder / f"{row.id}.csv").exists()]
+    if not rows:
+        raise CommandError(f"{folder} holds no table of results; fill it with: scgd run ID")
+    sections, panels = [], {}
+    for experiment in rows:
+        section, payload = experiment_section(experiment, folder, published)
+        sections.append(section)
+        panels.update(payload)
+    page = assemble(rows, sections, panels, folder)
+    path = folder / "report.html"
+    try:
+        partial = path.with_suffix(".tmp")
+        partial.write_text(page, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror}") from None
+    return path
+
+
+def experiment_section(
+    experiment: Experiment, folder: Path, published: str | None
+) -> tuple[str, dict[str, Any]]:
+    """Return an experiment's part of the page and what its charts are drawn from."""
+    table = read(folder / f"{experiment.id}.csv")
+    learned = summary.laws(folder / f"{experiment.id}.weights.csv")
+    cards, payload = [], {}
+    for name, rows in table.groupby("panel", sort=False, observed=True):
+        shape = known_panel(experiment, str(name))
+        curves = summary.curves(rows)
+        entry = {
+            "kind": experiment.kind,
+            "curves": curves,
+            "published": summary.overlay(
+                experiment.id, str(name), float(rows["pass"].max()), published
+            ),
+            "laws": learned.get(name, {}),
+            "linear": LINEAR_MEASURES,
+            "xlabel": shape.xlabel if shape else "",
+            "lawlabel": "coordinates, largest column first",
+            "picture": PIXELS if "network" in experiment.kind else 0,
+        }
+        if experiment.kind == "path" and shape is not None:
+            entry |= shape.problem.scene()
+        payload[f"{experiment.id}/{name}"] = entry
+        cards.append(panel_card(experiment, str(name), shape, entry))
+    methods = list(dict.fromkeys(table["method"]))
+    chips = "".join(chip(name, place) for place, name in enumerate(methods))
+    return (
+        f'<section id="{experiment.id}"><h2>{esc(experiment.title)}</h2>'
+        f'<p class="note">{esc(experiment.paper)} · <code>scgd run {experiment.id}</code></p>'
+        f"{pictures(experiment, folder)}"
+        f'<div class="chips" role="group" aria-label="methods">{chips}</div>'
+        f'<div class="panels">{"".join(cards)}</div>'
+        f"{ranking(payload)}{differences(experiment)}</section>"
+    ), payload
+
+
+def environment() -> dict[str, str]:
+    """Return what the figures depend on besides the code."""
+    packages = {}
+    for name in ("numpy", "scipy", "numba", "scikit-learn", "torch"):
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {
+        "scgd": __version__,
+        "Python": platform.python_version(),
+        **packages,
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else
+                     os.cpu_count()),
+        "written": time.strftime("%Y-%m-%d %H:%M"),
+    }  # fmt: skip
+
+
+def assemble(
+    rows: Sequence[Experiment], sections: Iterable[str], panels: dict[str, Any], folder: Path
+) -> str:
+    """Put the page together: data, style, script and plotly, once each."""
+    from plotly.offline import get_plotlyjs
+
+    settings = list(dict.fromkeys(s for entry in panels.values() for s in entry["curves"]))
+    methods = dict.fromkeys(m for e in panels.values() for c in e["curves"].values()
+                            for curves in c.values() for m in curves)  # fmt: skip
+    looks = {name: method_look(name, place) for place, name in enumerate(methods)}
+    payload = {"panels": panels, "methods": looks, "measures": MEASURES}
+    data = json.dumps(plain(payload), separators=(",", ":")).replace("</", "<\\/")
+    page = files("scgd.experiments").joinpath("page")
+    contents = "".join(f'<a href="#{r.id}">{esc(r.title)}</a>' for r in rows)
+    facts = "".join(
+        f"<tr><td>{esc(k)}</td><td>{esc(v)}</td></tr>" for k, v in environment().items()
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<link rel="icon" href="data:,"><title>SGD with coordinate sampling</title>'
+        f"<style>{page.joinpath('page.css').read_text()}</style></head><body>"
+        "<header><h1>SGD with coordinate sampling: the paper's experiments</h1>"
+        '<p class="lead">Leluc and Portier (JMLR 2022), run again. Curves are the mean with one '
+        "standard deviation, as in the paper, or the median with quartiles; diamonds mark "
+        f'published final figures.</p><nav class="contents">{contents}</nav></header>'
+        f"{toolbar(settings)}<main>{''.join(sections)}</main>"
+        '<footer><details><summary>Environment</summary><div class="scroll"><table>'
+        f"{facts}</table></div></details></footer>"
+        f'<script type="application/json" id="data">{data}</script>'
+        f"<script>{get_plotlyjs()}</script><script>{page.joinpath('page.js').read_text()}</script>"
+        "</body></html>"
+    )
+
+
+def plain(value: Any) -> Any:
+    """Return nested data as JSON can hold it: short numbers, None for what is not finite."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray | list | tuple):
+        return [plain(v) for v in (value.tolist() if isinstance(value, np.ndarray) else value)]
+    if isinstance(value, float | np.floating):
+        return float(f"{value:.5g}") if np.isfinite(value) else None
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def terminal_summary(experiment: Experiment, folder: Path, settings: str, limit: int = 8) -> str:
+    """Return the final figures as plain text, panel by panel."""
+    lines = []
+    entries = [e for e in summary.summarize(experiment, folder)
+               if e["settings"] == settings and e["measure"] not in ("x", "y")]  # fmt: skip
+    for entry in entries[:limit]:
+        lines.append(
+            f"\n{experiment.id} · {entry['panel']} · {settings} · final {entry['measure']}"
+        )
+        lines.append(
+            f"  {'':2} {'method':<30}{'mean':>10}{'std':>10}{'median':>10}{'published':>11}"
+        )
+        for row in entry["finals"]:
+            published = fmt(row["published"].get("mean"))
+            lines.append(
+                f"  {row['rank']:>2} {row['method']:<30}{fmt(row['mean']):>10}{fmt(row['std']):>10}"
+                f"{fmt(row['median']):>10}{published:>11}"
+            )
+    if len(entries) > limit:
+        lines.append(f"\n... and {len(entries) - limit} more panels in the report")
+    return "\n".join(lines)
+
+
+def say(text: str) -> None:
+    """Print to standard output, also where it cannot show every letter."""
+    sys.stdout.write(text.encode(sys.stdout.encoding or "utf-8", "replace").decode(
+        sys.stdout.encoding or "utf-8") + "\n")  # fmt: skip

@@ -1,0 +1,152 @@
+"""What the tables say: curves with their spread, final figures and ranks, published ones beside."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scgd.errors import CommandError
+from scgd.experiments.rows import Experiment
+from scgd.experiments.table import WEIGHT_COLUMNS, read
+
+__all__ = ["curves", "finals", "laws", "overlay", "published_finals", "summarize"]
+
+LARGER_IS_BETTER = ("accuracy",)
+MAX_POINTS = 240
+"""Points per curve in a report, at most."""
+
+
+def curves(table: Any) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return per settings, measure and method the curve over the runs, with its spread."""
+    out: dict[str, dict[str, dict[str, Any]]] = {}
+    keys = ["settings", "measure", "method"]
+    for (settings, measure, method), rows in table.groupby(keys, sort=False, observed=True):
+        out.setdefault(settings, {}).setdefault(measure, {})[method] = statistics(rows)
+    return out
+
+
+def statistics(rows: Any) -> dict[str, Any]:
+    """Return mean, spread, median and quartiles along the passes of one method."""
+    wide = rows.pivot_table(index="pass", columns="run", values="value", dropna=False)
+    axes = rows.groupby("pass")[["queries", "seconds"]].median()
+    keep = np.unique(np.linspace(0, len(wide) - 1, min(len(wide), MAX_POINTS)).round().astype(int))
+    values, axes = wide.to_numpy()[keep], axes.iloc[keep]
+    with np.errstate(all="ignore"):
+        mean, std = values.mean(axis=1), values.std(axis=1)
+        q25, median, q75 = np.quantile(values, [0.25, 0.5, 0.75], axis=1)
+        # A band on a log axis cannot reach below the lowest run.
+        below = np.maximum(mean - std, values.min(axis=1))
+    return {
+        "runs": values.shape[1],
+        "pass": wide.index.to_numpy()[keep],
+        "queries": axes["queries"].to_numpy(),
+        "seconds": axes["seconds"].to_numpy(),
+        "mean": mean,
+        "std": std,
+        "below": below,
+        "above": mean + std,
+        "median": median,
+        "q25": q25,
+        "q75": q75,
+    }
+
+
+def finals(panel_curves: dict[str, dict[str, Any]], measure: str) -> list[dict[str, Any]]:
+    """Return the final figures of the methods, best first, with their rank by the median."""
+    rows = []
+    for method, curve in panel_curves[measure].items():
+        last = {name: float(curve[name][-1]) for name in ("mean", "std", "median", "q25", "q75")}
+        seconds = float(curve["seconds"][-1])
+        rows.append({"method": method, "runs": curve["runs"], "seconds": seconds, **last})
+    sign = -1 if measure in LARGER_IS_BETTER else 1
+    rows.sort(key=lambda row: (np.isnan(row["median"]), sign * row["median"]))
+    for rank, row in enumerate(rows, start=1):
+        row["rank"] = rank
+    return rows
+
+
+def laws(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return per panel, settings and method the mean learned law, times p, largest size first."""
+    if not path.exists():
+        return {}
+    table = read(path, WEIGHT_COLUMNS)
+    out: dict[str, dict[str, dict[str, Any]]] = {}
+    keys = ["panel", "settings", "method"]
+    for (panel, settings, method), rows in table.groupby(keys, sort=False, observed=True):
+        mean = rows.groupby("coordinate")[["size", "weight"]].mean()
+        order = np.argsort(-mean["size"].to_numpy(), kind="stable")
+        scaled = mean["weight"].to_numpy()[order] * len(mean)
+        out.setdefault(panel, {}).setdefault(settings, {})[method] = {"weight": scaled}
+    return out
+
+
+@lru_cache(maxsize=1)
+def published_table() -> Any:
+    """Return the published final figures that come with the package."""
+    import pandas as pd
+
+    with files("scgd.experiments").joinpath("published.csv").open() as file:
+        return pd.read_csv(file, comment="#")
+
+
+def published_finals(
+    experiment: str, panel: str, last_pass: float
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return per measure and method the published figure of a panel at this last pass."""
+    table = published_table()
+    out: dict[str, dict[str, dict[str, Any]]] = {}
+    wanted = (table["experiment"] == experiment) & (table["panel"] == panel)
+    rows = table[wanted & (table["pass"] == last_pass)]
+    for row in rows.to_dict("records"):
+        figures = {n: row[n] for n in ("pass", "mean", "std", "median", "q25", "q75")}
+        known = {n: v for n, v in figures.items() if not np.isnan(v)}
+        out.setdefault(row["measure"], {})[row["method"]] = {"final": known}
+    return out
+
+
+def overlay(
+    experiment: str, panel: str, last_pass: float, folder: str | None
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return published finals and, where a folder has them, whole published curves."""
+    from scgd.experiments.published import published_curves
+
+    out = published_finals(experiment, panel, last_pass)
+    place = folder or os.environ.get("SCGD_PUBLISHED")
+    if place is None:
+        return out
+    for (measure, method), (passes, values) in published_curves(experiment, panel, place).items():
+        values = values[:, passes <= last_pass]
+        curve = {"pass": passes[passes <= last_pass], "mean": values.mean(axis=0)}
+        if len(values) > 1:
+            curve["median"] = np.median(values, axis=0)
+        out.setdefault(measure, {}).setdefault(method, {})["curve"] = curve
+    return out
+
+
+def summarize(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:
+    """Return the finals of each panel and setting in the table, with published ones beside."""
+    path = folder / f"{experiment.id}.csv"
+    if not path.exists():
+        raise CommandError(
+            f"there is no {path}; run it with: scgd run {experiment.id} --out {folder}"
+        )
+    out = []
+    table = read(path)
+    for panel, rows in table.groupby("panel", sort=False, observed=True):
+        for settings, measures in curves(rows).items():
+            for measure in measures:
+                last_pass = float(rows["pass"].max())
+                known = published_finals(experiment.id, panel, last_pass).get(measure, {})
+                figures = finals(measures, measure)
+                for row in figures:
+                    row["published"] = known.get(row["method"], {}).get("final", {})
+                    if settings != "published":
+                        row["published"] = {}
+                out.append({"panel": panel, "settings": settings, "measure": measure,
+                            "finals": figures})  # fmt: skip
+    return out

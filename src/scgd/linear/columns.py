@@ -1,0 +1,261 @@
+"""Steps that read whole columns: the margins of all samples are kept, a move updates them.
+
+A step costs one column, dense or sparse, whatever the number of features: the way to go for full
+batches, for more features than samples, and for sparse data. Margins kept by increments drift, so
+they are computed afresh now and then.
+"""
+
+from __future__ import annotations
+
+from math import log1p, sqrt
+
+import numpy as np
+
+from scgd.compiling import njit
+from scgd.linear.data import REASSOCIATE, sparse_entry
+from scgd.linear.losses import CROSS_ENTROPY, LOGISTIC, SQUARED, bend, slope
+from scgd.linear.rows import (
+    BLOCK,
+    DIVISOR,
+    EPSILON,
+    FIRST,
+    FORWARD,
+    L1,
+    L2,
+    LOSS,
+    MODE,
+    N_FEATURES,
+    RULE,
+    SCALED,
+    sample_part,
+    soft_threshold,
+)  # fmt: skip
+from scgd.policies import law as laws
+from scgd.random import below
+from scgd.steps import move
+
+__all__ = ["compute_margins", "explore_columns", "partial_sum", "run_columns"]
+
+POSITION, N_PHASES, AGE = range(3)
+FRESH = 30
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def compute_margins(problem, theta, means, margins):
+    """Set the margins of all samples, by columns; ``means`` are subtracted where given."""
+    dense, indptr, indices, values = problem.columns
+    margins[:] = theta[problem.n_features] if len(theta) > problem.n_features else 0.0
+    for k in range(problem.n_features):
+        if theta[k] != 0.0:
+            mean = means[k] if len(means) > 0 else 0.0
+            shift_margins(dense, indptr, indices, values, k, mean, theta[k], margins)
+
+
+@njit(cache=True, error_model="numpy")
+def shift_margins(dense, indptr, indices, values, k, mean, delta, margins):
+    """Add ``delta`` times column ``k`` to the margins."""
+    if len(dense) > 0:
+        for i in range(len(margins)):
+            margins[i] += delta * (dense[k, i] - mean)
+    else:
+        for j in range(indptr[k], indptr[k + 1]):
+            margins[indices[j]] += delta * values[j]
+
+
+@njit(cache=True, fastmath=REASSOCIATE, error_model="numpy")
+def residual_dot(dense, k, mean, margins, targets):
+    """Return the sum of residuals times column ``k``."""
+    total = 0.0
+    for i in range(len(margins)):
+        total += (margins[i] - targets[i]) * (dense[k, i] - mean)
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def partial_sum(
+    dense, indptr, indices, values, targets, weights, mode, loss, epsilon, k, mean, h, margins
+):
+    """Return the sum over all samples of their parts of the derivative along column ``k``."""
+    if len(dense) > 0 and loss == SQUARED and mode == FIRST and len(weights) == 0:
+        return residual_dot(dense, k, mean, margins, targets)
+    total = 0.0
+    if len(dense) > 0:
+        for i in range(len(margins)):
+            x = dense[k, i] - mean
+            part = sample_part(mode, loss, epsilon, margins[i], targets[i], x, h)
+            total += part * weights[i] if len(weights) > 0 else part
+    else:
+        for j in range(indptr[k], indptr[k + 1]):
+            i, x = indices[j], values[j]
+            part = sample_part(mode, loss, epsilon, margins[i], targets[i], x, h)
+            total += part * weights[i] if len(weights) > 0 else part
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def curved_sums(
+    dense, indptr, indices, values, targets, weights, loss, epsilon, k, mean, reach, margins
+):
+    """Return the sums of first derivatives and of curvatures along column ``k``."""
+    first = second = 0.0
+    whole = len(dense) > 0 or k >= len(indptr) - 1
+    start, stop = (0, len(margins)) if whole else (indptr[k], indptr[k + 1])
+    for j in range(start, stop):
+        i, x = (j, 1.0) if whole else (np.int64(indices[j]), np.float64(values[j]))
+        if k < len(dense):
+            x = dense[k, i] - mean
+        weight = weights[i] if len(weights) > 0 else 1.0
+        first += weight * slope(loss, margins[i], targets[i], epsilon) * x
+        if x != 0.0:
+            curve = bend(loss, margins[i], targets[i], epsilon, reach * abs(x))
+            second += weight * curve * x * x
+    return first, second
+
+
+@njit(cache=True, error_model="numpy")
+def safe_curvature(loss, slope, curve, reach):
+    """Return a curvature whose parabola lies above the loss as far as its own minimum.
+
+    The third derivative of a logistic loss is at most ``reach`` (the largest entry of the column)
+    times its second, so the curvature at distance t is at most ``curve * exp(reach * t)``; that
+    bound on the loss is least at ``t = log(1 + a) / reach`` with ``a = reach * slope / curve``.
+    Other losses have at most ``curve`` within ``reach`` (a trust radius), and must stay there.
+    """
+    if loss == LOGISTIC or loss == CROSS_ENTROPY:
+        a = reach * slope / curve if curve > 0.0 else 0.0
+        return curve * a / log1p(a) if a > 1e-8 else curve
+    return max(curve, slope / reach) if reach > 0.0 else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def intercept_sum(targets, weights, mode, loss, epsilon, h, margins):
+    """Return the sum over all samples of their parts of the derivative along the intercept."""
+    total = 0.0
+    for i in range(len(margins)):
+        part = sample_part(mode, loss, epsilon, margins[i], targets[i], 1.0, h)
+        total += part * weights[i] if len(weights) > 0 else part
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def sampled_sum(
+    dense, indptr, indices, values, targets, weights, mode, loss, epsilon, k, mean, h, margins, rows
+):
+    """Return the sum over sampled rows of their parts of the derivative along column ``k``."""
+    total = 0.0
+    for j in range(len(rows)):
+        i, x = rows[j], 1.0
+        if k < len(dense):
+            x = dense[k, i] - mean
+        elif k < len(indptr) - 1:
+            start, stop = indptr[k], indptr[k + 1]
+            x = sparse_entry(indices[start:stop], values[start:stop], i)
+        part = sample_part(mode, loss, epsilon, margins[i], targets[i], x, h)
+        total += part * weights[i] if len(weights) > 0 else part
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def explore_columns(
+    dense, indptr, indices, values, targets, weights, codes, params,
+    theta, coords, probs, grads, samples, margins, scale, hyper, slots, means, reach,
+    first, last, rates, radii,
+):  # fmt: skip
+    """Run steps ``first`` to ``last`` of the current phase."""
+    n_features, loss, mode, rule = codes[N_FEATURES], codes[LOSS], codes[MODE], codes[RULE]
+    block, epsilon, l2, l1 = codes[BLOCK], params[EPSILON], params[L2], params[L1]
+    batch, curves = samples.shape[1], np.empty(block)
+    for s in range(first, last):
+        h, rate, curve = radii[s - first], rates[s - first], 0.0
+        for d in range(s * block, (s + 1) * block):
+            k = coords[d]
+            mean = means[k] if len(means) > 0 and k < n_features else 0.0
+            if batch > 0:
+                total = sampled_sum(
+                    dense, indptr, indices, values, targets, weights,
+                    mode, loss, epsilon, k, mean, h, margins, samples[s],
+                ) / batch  # fmt: skip
+            elif len(reach) > 0:
+                total, curve = curved_sums(
+                    dense, indptr, indices, values, targets, weights,
+                    loss, epsilon, k, mean, reach[k], margins,
+                )  # fmt: skip
+                total, curve = total / len(margins), curve / len(margins)
+            elif k == n_features:
+                total = intercept_sum(targets, weights, mode, loss, epsilon, h, margins)
+                total /= len(margins)
+            else:
+                total = partial_sum(
+                    dense, indptr, indices, values, targets, weights,
+                    mode, loss, epsilon, k, mean, h, margins,
+                ) / len(margins)  # fmt: skip
+            if k < n_features:
+                total += l2 * (theta[k] + (0.5 * h if mode == FORWARD else 0.0))
+            if len(reach) > 0:
+                cut = l1 if k < n_features else 0.0
+                curve += l2 if k < n_features else 0.0
+                curves[d - s * block] = safe_curvature(loss, abs(total) + cut, curve, reach[k])
+            grads[d] = total
+        for d in range(s * block, (s + 1) * block):
+            k, step, place = coords[d], rate, theta[coords[d]]
+            unit = scale[k] if len(scale) > 0 else 1.0
+            if len(reach) > 0:
+                curve = curves[d - s * block]
+                unit = max(unit, 1.0 / curve if curve > 0.0 else 0.0)
+            step *= unit
+            if params[DIVISOR] > 0.0:
+                step /= params[DIVISOR] * probs[d]
+            theta[k] = place - move(rule, k, grads[d], step, hyper, slots)
+            if l1 > 0.0 and k < n_features:
+                theta[k] = soft_threshold(theta[k], step * l1)
+                grads[d] = (place - theta[k]) / step if step > 0.0 else 0.0
+            if codes[SCALED] == 1:
+                grads[d] *= sqrt(unit)
+            if len(reach) > 0 and loss != LOGISTIC and loss != CROSS_ENTROPY:
+                moved = 2.0 * abs(theta[k] - place)
+                reach[k] = max(moved, 0.5 * reach[k]) if reach[k] < np.inf else moved
+            if k == n_features:
+                margins += theta[k] - place
+            elif theta[k] != place:
+                mean = means[k] if len(means) > 0 else 0.0
+                shift_margins(dense, indptr, indices, values, k, mean, theta[k] - place, margins)
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def run_columns(problem, walk, law, rates, radii, mixings, stride, snapshots):
+    """Run ``len(rates)`` steps, copying theta into ``snapshots`` after every ``stride`` of them."""
+    dense, indptr, indices, values = problem.columns
+    targets, weights, codes, params = problem.targets, problem.weights, walk.codes, walk.params
+    theta, coords, probs, grads, rows = walk.theta, walk.coords, walk.probs, walk.grads, walk.rows
+    margins, scale, hyper, slots, place = (
+        walk.margins, walk.scale, walk.hyper, walk.slots, walk.place
+    )  # fmt: skip
+    means, reach, fresh = walk.means, walk.reach, FRESH * len(theta)
+    done, taken, ended = 0, 0, 0
+    while done < len(rates):
+        here = place[POSITION]
+        if here == 0:
+            laws.draw(law, walk.coord_stream, coords, probs)
+            for s in range(rows.shape[0]):
+                for j in range(rows.shape[1]):
+                    rows[s, j] = below(walk.row_stream, len(targets))
+        if place[AGE] % fresh == 0:
+            compute_margins(problem, theta, means, margins)
+        n = min(len(rows) - here, len(rates) - done, fresh - place[AGE] % fresh)
+        if taken < len(snapshots):
+            n = min(n, (taken + 1) * stride - done)
+        explore_columns(
+            dense, indptr, indices, values, targets, weights, codes, params,
+            theta, coords, probs, grads, rows, margins, scale, hyper, slots, means, reach,
+            here, here + n, rates[done : done + n], radii[done : done + n],
+        )  # fmt: skip
+        done += n
+        place[AGE] += n
+        if taken < len(snapshots) and done == (taken + 1) * stride:
+            snapshots[taken] = theta
+            taken += 1
+        place[POSITION] = (here + n) % len(rows)
+        if place[POSITION] == 0:
+            laws.update(law, coords, probs, grads, mixings[ended])
+            place[N_PHASES] += 1
+            ended += 1

@@ -1,0 +1,101 @@
+"""Steps along one random direction of all coordinates: Gaussian and sphere smoothing, SPSA."""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+from scgd.compiling import njit
+from scgd.linear.data import dot
+from scgd.linear.losses import difference
+from scgd.linear.rows import EPSILON, FACTOR, L2, LOSS, MODE, N_FEATURES, RULE
+from scgd.random import below, uniform
+from scgd.steps import move
+
+__all__ = ["run_directions", "step_along"]
+
+GAUSSIAN, SPHERE, SIGNS = 3, 4, 5
+
+
+@njit(cache=True, error_model="numpy")
+def fill_normal(stream, out):
+    """Fill ``out`` with standard Gaussian draws (Marsaglia's polar method)."""
+    i = 0
+    while i < len(out):
+        u, v = 2.0 * uniform(stream) - 1.0, 2.0 * uniform(stream) - 1.0
+        s = u * u + v * v
+        if 0.0 < s < 1.0:
+            factor = sqrt(-2.0 * log(s) / s)
+            out[i] = u * factor
+            if i + 1 < len(out):
+                out[i + 1] = v * factor
+            i += 2
+
+
+@njit(cache=True, error_model="numpy")
+def fill_direction(mode, stream, out):
+    """Fill ``out`` with a Gaussian vector, a point of the unit sphere or random signs."""
+    if mode == SIGNS:
+        for j in range(len(out)):
+            out[j] = 1.0 if uniform(stream) < 0.5 else -1.0
+        return
+    fill_normal(stream, out)
+    if mode == SPHERE:
+        size = 0.0
+        for j in range(len(out)):
+            size += out[j] * out[j]
+        size = sqrt(size)
+        for j in range(len(out)):
+            out[j] /= size
+
+
+@njit(cache=True, error_model="numpy")
+def quotient_along(
+    dense, indptr, indices, values, targets, weights, codes, params, theta, u, rows, h
+):
+    """Return the difference quotient of the penalised mini-batch loss along ``u``."""
+    n_features, loss, epsilon = codes[N_FEATURES], codes[LOSS], params[EPSILON]
+    two_sided, total = codes[MODE] == SIGNS, 0.0
+    for j in range(len(rows)):
+        i = rows[j]
+        z = dot(dense, indptr, indices, values, i, theta)
+        x = dot(dense, indptr, indices, values, i, u)
+        if len(theta) > n_features:
+            z += theta[n_features]
+            x += u[n_features]
+        if two_sided:
+            part = difference(loss, z - h * x, 2.0 * h * x, targets[i], epsilon) / (2.0 * h)
+        else:
+            part = difference(loss, z, h * x, targets[i], epsilon) / h
+        total += part * weights[i] if len(weights) > 0 else part
+    along = size = 0.0
+    for k in range(n_features):
+        along += theta[k] * u[k]
+        size += u[k] * u[k]
+    return total / len(rows) + params[L2] * (along if two_sided else along + 0.5 * h * size)
+
+
+@njit(cache=True, error_model="numpy")
+def step_along(problem, walk, u, rows, rate, h):
+    """Move all coordinates along ``u``."""
+    dense, indptr, indices, values = problem.rows
+    theta, hyper, slots, rule = walk.theta, walk.hyper, walk.slots, walk.codes[RULE]
+    along = walk.params[FACTOR] * quotient_along(
+        dense, indptr, indices, values, problem.targets, problem.weights, walk.codes, walk.params,
+        theta, u, rows, h,
+    )  # fmt: skip
+    for k in range(len(theta)):
+        theta[k] -= move(rule, k, along * u[k], rate, hyper, slots)
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def run_directions(problem, walk, rates, radii, stride, snapshots):
+    """Run ``len(rates)`` steps, copying theta into ``snapshots`` after every ``stride`` of them."""
+    taken, rows, u = 0, walk.rows[0], walk.margins
+    for t in range(len(rates)):
+        for j in range(len(rows)):
+            rows[j] = below(walk.row_stream, len(problem.targets))
+        fill_direction(walk.codes[MODE], walk.direction_stream, u)
+        step_along(problem, walk, u, rows, rates[t], radii[t])
+        if taken < len(snapshots) and t + 1 == (taken + 1) * stride:
+            snapshots[taken] = walk.theta
+            taken += 1

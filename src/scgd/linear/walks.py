@@ -1,0 +1,252 @@
+"""One run of a method on a linear problem: set up from a recipe, advanced by compiled loops.
+
+Coordinate steps drawn from a compiled law run fused, many phases per call; what a law cannot draw
+in the loop (all coordinates in order, blocks of distinct coordinates, greedy choices) runs phase by
+phase through the same kernel and the policy's own functions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from scgd.estimators import (
+    SPSA,
+    CentralDifference,
+    FirstOrder,
+    ForwardDifference,
+    GaussianSmoothing,
+    SphereSmoothing,
+)
+from scgd.linear.columns import compute_margins, explore_columns, run_columns
+from scgd.linear.data import Problem, frozen
+from scgd.linear.directions import GAUSSIAN, SIGNS, SPHERE, run_directions
+from scgd.linear.engine import N_PHASES, POSITION, Walk, draw_rows, run_rows
+from scgd.linear.rows import CENTRAL, FIRST, FORWARD, explore_rows
+from scgd.policies import LawPolicy
+from scgd.random import stream
+from scgd.recipes import Recipe
+from scgd.schedules import Linear, Schedule, SqrtOf, as_schedule
+from scgd.steps import make_slots
+from scgd.typing import Floats, Ints
+
+__all__ = ["Run", "Timetable"]
+
+MODES = {
+    ForwardDifference: FORWARD,
+    CentralDifference: CENTRAL,
+    FirstOrder: FIRST,
+    GaussianSmoothing: GAUSSIAN,
+    SphereSmoothing: SPHERE,
+    SPSA: SIGNS,
+}
+DIRECTIONS = (GAUSSIAN, SPHERE, SIGNS)
+NOTHING = np.empty(0)
+
+
+class Timetable:
+    """Step sizes, radii and mixtures of a recipe as arrays, shared by all runs of it.
+
+    Schedules ``per="pass"`` count completed passes, ``step * block_size // n_coords``; a step along
+    a direction counts as one coordinate.
+    """
+
+    def __init__(self, recipe: Recipe, n_coords: int, n_steps: int, block: int) -> None:
+        self.n_coords, self.n_steps, self.block = n_coords, n_steps, block
+        self.learning_rate = resolved(recipe.learning_rate, n_steps)
+        self.radius = resolved(recipe.radius, n_steps)
+        mixing = recipe.policy.mixing
+        self.mixing = None if mixing is None or mixing == 0 else as_schedule(mixing, "mixing")
+
+    def values(self, schedule: Schedule, first: int, n: int, name: str) -> Floats:
+        """Return a schedule at the ``n`` steps after ``first``."""
+        indices = np.arange(first + 1, first + n + 1)
+        if getattr(innermost(schedule), "per", "step") == "pass":
+            passes = indices * self.block // self.n_coords
+            table = np.asarray(schedule(np.arange(passes[0], passes[-1] + 1)), np.float64)
+            values = np.broadcast_to(table, passes[-1] + 1 - passes[0])[passes - passes[0]]
+        else:
+            values = np.broadcast_to(np.asarray(schedule(indices), np.float64), n)
+        if not np.all(np.isfinite(values)) or np.any(values < 0):
+            bad = values[~(np.isfinite(values) & (values >= 0))][0]
+            raise ValueError(f"{name} must be finite and not negative, got {bad} from {schedule!r}")
+        return frozen(np.ascontiguousarray(values))
+
+    def chunk(self, first: int, n: int) -> tuple[Floats, Floats]:
+        """Return the step sizes and radii of the ``n`` steps after ``first``."""
+        return (
+            self.values(self.learning_rate, first, n, "learning_rate"),
+            self.values(self.radius, first, n, "radius"),
+        )
+
+    def mixings(self, first: int, n: int) -> Floats:
+        """Return the mixtures of the ``n`` phases after ``first``."""
+        if self.mixing is None:
+            return frozen(np.zeros(n))
+        values = np.broadcast_to(self.mixing(np.arange(first + 1, first + n + 1)), n)
+        return frozen(np.ascontiguousarray(values, np.float64))
+
+
+def resolved(schedule: Schedule, n_steps: int) -> Schedule:
+    """Fill in the length of the run where a schedule decays over it."""
+    if isinstance(schedule, Linear) and schedule.total is None:
+        return replace(schedule, total=n_steps)
+    if isinstance(schedule, SqrtOf):
+        return replace(schedule, schedule=resolved(schedule.schedule, n_steps))
+    return schedule
+
+
+def innermost(schedule: Schedule) -> Schedule:
+    """Return the schedule that knows what it counts."""
+    return innermost(schedule.schedule) if isinstance(schedule, SqrtOf) else schedule
+
+
+class Run:
+    """One run: its walk, its law and how to advance them.
+
+    Parameters
+    ----------
+    problem, recipe
+        What is minimised, and how. A problem with columns is walked by columns.
+    batch, shared
+        Samples per step (or per coordinate of a step, where they do not share); 0 for all.
+    start
+        The first iterate.
+    seed
+        Of all random streams of this run.
+    scale, scaled
+        Factors on the step sizes, one per coordinate, or empty; whether gains are measured in their
+        units.
+    means, reach
+        What to subtract from the columns, and how far steps may trust the curvature
+        (:func:`~scgd.linear.smoothness.first_reach`); or empty.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        recipe: Recipe,
+        batch: int,
+        shared: bool,
+        start: Floats,
+        seed: int | np.random.SeedSequence,
+        scale: Floats = NOTHING,
+        scaled: bool = False,
+        means: Floats = NOTHING,
+        reach: Floats = NOTHING,
+    ) -> None:
+        n_coords, policy = len(start), recipe.policy
+        self.problem, self.recipe, self.policy = problem, recipe, policy
+        self.mode = MODES[type(recipe.estimator)]
+        self.block = block_of(recipe, n_coords)
+        self.by_columns = len(problem.columns.indptr) > 1 or len(problem.columns.dense) > 0
+        self.state: Any = policy.init(n_coords, recipe.replace)
+        self.fused = isinstance(policy, LawPolicy) and (recipe.replace or self.block == 1)
+        n_phase = -(-policy.phase_length(n_coords) // self.block)
+        n_phase = 1 if self.mode in DIRECTIONS else n_phase
+        n_rows = batch if shared or self.mode in DIRECTIONS else batch * self.block
+        size = n_phase * self.block
+        room = len(problem.targets) if self.by_columns else n_rows
+        root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        streams = [stream(child) for child in root.spawn(3)]
+        self.walk = Walk(
+            codes=self._codes(shared, scaled),
+            params=self._params(n_coords),
+            theta=start.copy(),
+            coords=np.zeros(size, np.int64),
+            probs=np.ones(size),
+            grads=np.zeros(size),
+            rows=np.zeros((n_phase, n_rows), np.int64),
+            margins=np.zeros(n_coords if self.mode in DIRECTIONS else room),
+            scale=frozen(scale),
+            hyper=frozen(np.array(recipe.step.hyper, np.float64)),
+            slots=make_slots(recipe.step, n_coords),
+            means=frozen(means),
+            reach=reach.copy(),
+            place=np.zeros(3, np.int64),
+            coord_stream=streams[0],
+            row_stream=streams[1],
+            direction_stream=streams[2],
+        )
+
+    def _codes(self, shared: bool, scaled: bool) -> Ints:
+        problem, step = self.problem, self.recipe.step.code
+        return np.array(
+            [problem.n_features, problem.loss, self.mode, step, self.block, shared, scaled]
+        )
+
+    def _params(self, n_coords: int) -> Floats:
+        problem, estimator, kind = self.problem, self.recipe.estimator, self.recipe.importance
+        divisor = {"inverse": self.block, "relative": n_coords}.get(str(kind), 0)
+        factor = estimator.factor(n_coords) if isinstance(estimator, SphereSmoothing) else 1.0
+        return np.array([problem.epsilon, problem.l2, problem.l1, divisor, factor], np.float64)
+
+    @property
+    def weights(self) -> Floats:
+        """The sampling weights in force."""
+        return np.asarray(self.policy.weights(self.state))
+
+    def advance(self, table: Timetable, first: int, n: int, stride: int, snapshots: Floats) -> None:
+        """Take ``n`` steps after step ``first``; store theta after every ``stride`` of them."""
+        rates, radii = table.chunk(first, n)
+        if self.mode in DIRECTIONS:
+            run_directions(self.problem, self.walk, rates, radii, stride, snapshots)
+            return
+        n_phases = n // len(self.walk.rows) + 2
+        mixings = table.mixings(int(self.walk.place[N_PHASES]), n_phases)
+        if self.fused:
+            loop = run_columns if self.by_columns else run_rows
+            loop(self.problem, self.walk, self.state, rates, radii, mixings, stride, snapshots)
+        else:
+            self.advance_by_phases(rates, radii, mixings, stride, snapshots)
+
+    def advance_by_phases(
+        self, rates: Floats, radii: Floats, mixings: Floats, stride: int, snapshots: Floats
+    ) -> None:
+        """Take steps as the fused loop does, with the policy's own functions."""
+        walk, done, taken, ended = self.walk, 0, 0, 0
+        while done < len(rates):
+            here = int(walk.place[POSITION])
+            if here == 0:
+                self._draw()
+            n = min(len(walk.rows) - here, len(rates) - done)
+            if taken < len(snapshots):
+                n = min(n, (taken + 1) * stride - done)
+            self.explore(here, here + n, rates[done : done + n], radii[done : done + n])
+            done += n
+            if taken < len(snapshots) and done == (taken + 1) * stride:
+                snapshots[taken] = walk.theta
+                taken += 1
+            walk.place[POSITION] = (here + n) % len(walk.rows)
+            if walk.place[POSITION] == 0:
+                self.policy.update(
+                    self.state, walk.coords, walk.probs, walk.grads, float(mixings[ended])
+                )
+                walk.place[N_PHASES] += 1
+                ended += 1
+
+    def explore(self, first: int, last: int, rates: Floats, radii: Floats) -> None:
+        """Run some steps of the current phase; by columns, with margins computed afresh."""
+        problem, walk = self.problem, self.walk
+        if self.by_columns:
+            compute_margins(problem, walk.theta, walk.means, walk.margins)
+            data, arrays, kernel = problem.columns, walk[:13], explore_columns
+        else:
+            data, arrays, kernel = problem.rows, walk[:11], explore_rows
+        kernel(*data, problem.targets, problem.weights, *arrays, first, last, rates, radii)
+
+    def _draw(self) -> None:
+        walk = self.walk
+        self.policy.draw(
+            self.state, walk.coord_stream, walk.coords, walk.probs, self.block, self.recipe.replace
+        )
+        draw_rows(walk.row_stream, len(self.problem.targets), walk.rows)
+
+
+def block_of(recipe: Recipe, n_coords: int) -> int:
+    """Return how many coordinates a step informs; one along a direction."""
+    if MODES[type(recipe.estimator)] in DIRECTIONS:
+        return 1
+    return n_coords if recipe.policy.dense else recipe.block_size

@@ -1,0 +1,182 @@
+"""The ledger: every evaluation is accepted once, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scgd.estimators import Probes
+from scgd.typing import Floats
+from scgd.workers.engines import STARTED, Arrival, Engine, LostTask
+from scgd.workers.local import Evaluator
+from scgd.workers.tasks import Step, Task, tasks_of
+
+__all__ = ["RemoteEvaluator"]
+
+LOSSES, DELAYS = 20, 2
+"""How often an evaluation may be lost with its worker, and take too long, before it is given up."""
+START = 60.0
+"""Seconds after which a task that has not started counts as late even so."""
+
+
+@dataclass
+class Entry:
+    """An evaluation that is under way."""
+
+    step: Step
+    task: Task
+    sent: float = 0.0
+    losses: int = 0
+    delays: int = 0
+
+
+class RemoteEvaluator(Evaluator):
+    """Evaluate probes through an engine.
+
+    Evaluations are known by their number in the run. A value whose number is not open (it came
+    before, from a worker that was thought dead or slow) is dropped and counted in ``n_repeated``.
+
+    Parameters
+    ----------
+    engine
+        Who does the work.
+    timeout
+        Seconds that an evaluation may take before it is given to another worker; the second time it
+        ends the run, or with ``skip`` becomes NaN. No more evaluations than workers are then sent
+        at a time, so that none waits in a queue.
+    """
+
+    def __init__(self, engine: Engine, timeout: float | None = None, *, skip: bool = False) -> None:
+        super().__init__(engine.job.fun, engine.job.jac, engine.job.args)
+        self.engine = engine
+        self.engine.announces = timeout is not None and engine.announces
+        self.timeout = timeout
+        self.skip = skip
+        self.n_repeated = 0
+        self.open: dict[int, Entry] = {}
+        self.waiting: deque[int] = deque()
+        self.given_up: list[int] = []
+        self.warned = False
+
+    def close(self) -> None:
+        """Release what was started."""
+        self.engine.close()
+
+    def evaluate(self, probes: Probes, theta: Floats) -> list[Any]:
+        """Return the values of all probes."""
+        if not self.warned:
+            self._warn_idle(len(probes))
+        self.submit(probes)
+        values: dict[int, Any] = {}
+        while len(values) < len(probes):
+            values.update(self.arrived())
+        return [values[number] for number in probes.ids.tolist()]
+
+    def submit(self, probes: Probes) -> None:
+        """Send the evaluations on their way."""
+        step, tasks = tasks_of(probes)
+        self.open.update({task.id: Entry(step, task) for task in tasks})
+        self.waiting.extend(task.id for task in tasks)
+
+    def arrived(self) -> list[tuple[int, Any]]:
+        """Wait for values that were not seen before; return them with their numbers."""
+        accepted: list[tuple[int, Any]] = []
+        while not accepted:
+            self._send()
+            arrivals = self.engine.wait(self._patience())
+            accepted = [(a.id, a.value) for a in arrivals if self._accept(a)]
+            self._leave_overdue()
+            accepted += [(number, np.nan) for number in self.given_up]
+            self.given_up.clear()
+        return accepted
+
+    def _send(self) -> None:
+        """Hand to the engine what it has room for, step by step."""
+        room = len(self.waiting)
+        if self.timeout is not None and room:
+            room = max(1, self.engine.n_workers or room) - (len(self.open) - len(self.waiting))
+            self.engine.get_ready()
+        now = time.monotonic() + (START if self.engine.announces else 0.0)
+        while room > 0 and self.waiting:
+            step = self.open[self.waiting[0]].step
+            tasks = []
+            while room > 0 and self.waiting and self.open[self.waiting[0]].step is step:
+                entry = self.open[self.waiting.popleft()]
+                entry.sent = now
+                tasks.append(entry.task)
+                room -= 1
+            self.engine.send(step, tasks)
+
+    def _accept(self, arrival: Arrival) -> bool:
+        """Tell whether this is the value of an open evaluation; send a lost one again."""
+        entry = self.open.get(arrival.id)
+        started = isinstance(arrival.value, str) and arrival.value == STARTED
+        if entry is None:
+            self.n_repeated += arrival.error is None and not started
+            return False
+        if started:
+            entry.sent = time.monotonic()
+            return False
+        if isinstance(arrival.error, LostTask):
+            entry.losses += 1
+            if entry.losses > LOSSES:
+                raise RuntimeError(
+                    f"evaluation {arrival.id} was lost with its worker {entry.losses} times; "
+                    "run with workers=1 to see what kills them (memory?)"
+                )
+            self.waiting.append(arrival.id)
+            return False
+        if arrival.error is not None:
+            arrival.error.add_note(f"raised by evaluation {arrival.id}")
+            raise arrival.error
+        del self.open[arrival.id]
+        return True
+
+    def _under_way(self) -> list[tuple[int, Entry]]:
+        waiting = set(self.waiting)
+        return [(number, entry) for number, entry in self.open.items() if number not in waiting]
+
+    def _patience(self) -> float | None:
+        """Return the seconds until the first evaluation under way is overdue."""
+        if self.timeout is None:
+            return None
+        first = min(entry.sent for _, entry in self._under_way())
+        return max(0.0, first + self.timeout - time.monotonic())
+
+    def _leave_overdue(self) -> None:
+        """Give overdue evaluations to other workers, or give them up."""
+        if self.timeout is None:
+            return
+        before = time.monotonic() - self.timeout
+        late = [(number, entry) for number, entry in self._under_way() if entry.sent < before]
+        if not late:
+            return
+        self.engine.leave([number for number, _ in late])
+        for number, entry in late:
+            entry.delays += 1
+            if entry.delays < DELAYS:
+                self.waiting.append(number)
+            elif self.skip:
+                del self.open[number]
+                self.given_up.append(number)
+            else:
+                raise TimeoutError(
+                    f"evaluation {number} took longer than timeout={self.timeout:g} s "
+                    f"{DELAYS} times; raise timeout, or pass on_nonfinite='skip' to skip such steps"
+                )
+
+    def _warn_idle(self, n_tasks: int) -> None:
+        self.warned = True
+        n_workers = self.engine.n_workers or 0
+        if n_workers > n_tasks:
+            warnings.warn(
+                f"{n_workers} workers for the {n_tasks} evaluations of a step: some stay idle; "
+                "raise block_size or use fewer workers",
+                RuntimeWarning,
+                stacklevel=2,
+            )

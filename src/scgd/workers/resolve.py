@@ -1,0 +1,66 @@
+"""From the ``workers`` argument to an evaluator."""
+
+from __future__ import annotations
+
+import multiprocessing.pool
+import os
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+
+from scgd.workers.cluster import ClusterEngine, is_client
+from scgd.workers.engines import Engine, ExecutorEngine, MapEngine, ProcessEngine
+from scgd.workers.local import Evaluator
+from scgd.workers.remote import RemoteEvaluator
+from scgd.workers.tasks import Job
+
+__all__ = ["evaluator"]
+
+
+def evaluator(
+    workers: Any,
+    job: Job,
+    *,
+    vectorized: bool = False,
+    timeout: float | None = None,
+    skip: bool = False,
+) -> Evaluator:
+    """Turn the ``workers`` argument into an evaluator."""
+    if timeout is not None and not 0 < timeout < float("inf"):
+        raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
+    if vectorized and workers != 1:
+        raise ValueError("vectorized=True evaluates in this process; use workers=1")
+    engine = None if vectorized else choose(workers, job)
+    if timeout is not None and (engine is None or not engine.interruptible):
+        raise ValueError(
+            "timeout needs workers that can be left behind; pass workers=2 or more, an Executor or "
+            "a distributed.Client"
+        )
+    if engine is None:
+        return Evaluator(job.fun, job.jac, job.args, vectorized)
+    return RemoteEvaluator(engine, timeout, skip=skip)
+
+
+def choose(workers: Any, job: Job) -> Engine | None:
+    """Return the engine that ``workers`` stands for; None for this process."""
+    if isinstance(workers, int | np.integer) and not isinstance(workers, bool):
+        n_workers = (os.cpu_count() or 1) if workers == -1 else int(workers)
+        if n_workers < 1:
+            raise ValueError(f"workers must be a number >= 1 or -1 for all cores, got {workers}")
+        return None if n_workers == 1 else ProcessEngine(job, n_workers)
+    if isinstance(getattr(workers, "__self__", workers), multiprocessing.pool.Pool):
+        raise TypeError(
+            "multiprocessing.Pool hangs for ever when a worker dies; pass workers=n or a "
+            "concurrent.futures.ProcessPoolExecutor instead"
+        )
+    if is_client(workers):
+        return ClusterEngine(job, workers)
+    if isinstance(workers, Executor):
+        return ExecutorEngine(job, workers)
+    if callable(workers):
+        return MapEngine(job, workers)
+    raise TypeError(
+        "workers must be a number, an Executor, a distributed.Client or a map-like callable, "
+        f"got {type(workers).__name__}"
+    )

@@ -1,0 +1,56 @@
+"""Schedules are functions of an index; these are their values."""
+
+import numpy as np
+import pytest
+
+import scgd
+from scgd.schedules import as_schedule
+
+T = np.arange(1, 6)
+
+
+@pytest.mark.parametrize(
+    "schedule, values",
+    [
+        (scgd.Constant(0.5), [0.5] * 5),
+        (scgd.InverseTime(2.0, 1.0), [1, 2 / 3, 1 / 2, 2 / 5, 1 / 3]),
+        (scgd.InverseTime(1.0, 0.0, 0.5), 1 / np.sqrt(T)),
+        (scgd.InverseLog(3.0), 1 / np.log(T + 3)),
+        (scgd.InverseLog(0.0), np.minimum(1, 1 / np.maximum(np.log(T), 1e-300))),
+        (scgd.Linear(10.0, total=5), [8, 6, 4, 2, 0]),
+        (scgd.Linear(10.0, end=0.5, total=5), [8, 6, 5, 5, 5]),
+        (scgd.SqrtOf(scgd.Constant(4.0)), [2.0] * 5),
+    ],
+)
+def test_values(schedule, values):
+    np.testing.assert_allclose(schedule(T), values)
+
+
+def test_any_callable_works():
+    rate = as_schedule(lambda t: 1 / t, "learning_rate")
+    result = scgd.minimize(
+        lambda x: float(x @ x), np.ones(3), learning_rate=rate, radius=0.1, max_evals=500, seed=0
+    )
+    assert result.fun < 0.1
+
+
+def test_passes_count_completed_passes():
+    """per='pass': gamma / (i // p + k0) for step i = 1, 2, ... as in the published experiments."""
+    rate = scgd.InverseTime(1.0, 10.0, per="pass")
+    opt = scgd.Optimizer(
+        np.ones(4), scgd.RECIPES["uniform"].override(learning_rate=rate, radius=0.1)
+    )
+    opt.prepare()
+    np.testing.assert_allclose(opt.rates[:9], 1 / (np.arange(1, 10) // 4 + 10))
+    assert opt.rates[2] == 1 / 10 and opt.rates[3] == 1 / 11
+
+
+def test_linear_decay_spans_the_budget():
+    opt = scgd.Optimizer(np.ones(4), "uniform", max_evals=2 * 512)
+    opt.prepare()
+    np.testing.assert_allclose(opt.rates, 0.3 * (1 - np.arange(1, 513) / 512), atol=1e-15)
+
+
+def test_a_schedule_that_misbehaves_is_named():
+    with pytest.raises(ValueError, match=r"learning_rate must be finite and not negative, got -1"):
+        scgd.minimize(lambda x: 0.0, np.ones(3), learning_rate=lambda t: -1.0 + 0 * t, radius=0.1)
