@@ -1,6 +1,6 @@
 """Time and weigh the torch optimizers: ``python benchmarks/bench_torch.py [--quick]``.
 
-Minima over round-robin repeats of short chunks, all variants of a table in one process on one
+Minima over round-robin repeats of single calls, all variants of a table in one process on one
 thread, so that the ratios mean something. Peak memory is measured in a process each. The rivals:
 torch's fused SGD, ``torch.multinomial`` alone, two bare forward passes, MeZO as published, and a
 full all-reduce.
@@ -23,7 +23,7 @@ from scgd.torch import SCGD, ForwardLoss, ZeroOrderSCGD
 Table = dict[str, Callable[[], object]]
 
 
-def time_in_turn(table: Table, n_repeats: int, n_calls: int) -> dict[str, float]:
+def time_in_turn(table: Table, n_repeats: int) -> dict[str, float]:
     """Return the smallest time per call of each variant in microseconds."""
     best = dict.fromkeys(table, float("inf"))
     for run in table.values():
@@ -31,9 +31,8 @@ def time_in_turn(table: Table, n_repeats: int, n_calls: int) -> dict[str, float]
     for _ in range(n_repeats):
         for name, run in table.items():
             start = time.perf_counter()
-            for _ in range(n_calls):
-                run()
-            best[name] = min(best[name], (time.perf_counter() - start) / n_calls * 1e6)
+            run()
+            best[name] = min(best[name], (time.perf_counter() - start) * 1e6)
     return best
 
 
@@ -51,7 +50,7 @@ def perceptron(*widths: int) -> nn.Sequential:
     return nn.Sequential(*layers[:-1])
 
 
-def first_order_step(p_name: str, shapes: list[tuple[int, ...]], repeats: int, calls: int) -> None:
+def first_order_step(p_name: str, shapes: list[tuple[int, ...]], repeats: int) -> None:
     """Compare optimizer steps with m = p / 10."""
     params = [nn.Parameter(torch.randn(s) * 0.02) for s in shapes]
     for p in params:
@@ -62,7 +61,7 @@ def first_order_step(p_name: str, shapes: list[tuple[int, ...]], repeats: int, c
         "Poisson, l1": SCGD(params, 1e-3).step,
         "Poisson, uniform": SCGD(params, 1e-3, policy="uniform").step,
     }
-    show(f"first-order step, {p_name}", time_in_turn(table, repeats, calls), "torch fused SGD")
+    show(f"first-order step, {p_name}", time_in_turn(table, repeats), "torch fused SGD")
     if not small:
         return
     weights = torch.rand(sum(p.numel() for p in params))
@@ -74,7 +73,7 @@ def first_order_step(p_name: str, shapes: list[tuple[int, ...]], repeats: int, c
         "published, whole step": SCGD.published(params, 1e-3).step,
         "Poisson, Adam, whole step": SCGD(params, 1e-3, rule="adam").step,
     }
-    best = time_in_turn(table, repeats, 2)
+    best = time_in_turn(table, repeats)
     show(f"other samplings, {p_name}", best, "torch.multinomial alone")
 
 
@@ -95,7 +94,7 @@ def training_iteration(repeats: int) -> None:
             optimizer.step()
 
         table[name] = iterate
-    show("training iteration, 784-64-64-10, batch 32", time_in_turn(table, repeats, 20), "SGD")
+    show("training iteration, 784-64-64-10, batch 32", time_in_turn(table, repeats), "SGD")
 
 
 def zeroth_order_step(repeats: int) -> None:
@@ -119,7 +118,7 @@ def zeroth_order_step(repeats: int) -> None:
             "generic closure": lambda s=generic.step, f=forward: s(f),
             "ForwardLoss": lambda s=fast.step, m=twin: s(ForwardLoss(m, F.cross_entropy, x, y)),
         }
-        best = time_in_turn(table, repeats, 30)
+        best = time_in_turn(table, repeats)
         show(f"zeroth-order step, {widths}, batch 32", best, "two bare forwards")
         print(f"  generic / ForwardLoss        {best['generic closure'] / best['ForwardLoss']:.2f}")
 
@@ -270,13 +269,13 @@ def main() -> None:
     options = parser.parse_args()
     quick, parts = options.quick, [options.only] if options.only else PARTS
     torch.set_num_threads(1)
-    repeats = 10 if quick else 100
+    repeats = 200 if quick else 2000
     if "step" in parts:
         net = [(64, 784), (64,), (64, 64), (64,), (10, 64), (10,)]
-        first_order_step("784-64-64-10, p = 55,050", net, repeats, 20)
+        first_order_step("784-64-64-10, p = 55,050", net, repeats)
         if not quick:
             layers = [shape for _ in range(10) for shape in ((1000, 1000), (1000,))]
-            first_order_step("20 tensors, p = 10,010,000", layers, 20, 1)
+            first_order_step("20 tensors, p = 10,010,000", layers, 40)
     if "iteration" in parts:
         training_iteration(repeats)
     if "zeroth" in parts:
