@@ -1,6 +1,7 @@
-"""Train on MNIST with the published settings: ``SCGD_DATA=... python benchmarks/bench_torch_training.py``.
+"""Train on MNIST with the published settings: ``python benchmarks/bench_torch_training.py``.
 
-Test accuracies, median and range over seeds, next to the published mean and spread (read from
+Needs a folder with ``mnist/`` in it, named by the environment variable ``SCGD_DATA``. Prints test
+accuracies, median and range over seeds, next to the published mean and spread (read from
 ``SCGD_PUBLISHED`` if given). The published networks normalise over the batch (``LogSoftmax`` along
 axis 0, in training and in testing); each run is repeated with the right axis, and plain SGD is also
 given the same number of passes over the data. Seeds 1, 2, 3 see the authors' order of the data.
@@ -8,6 +9,7 @@ given the same number of passes over the data. Seeds 1, 2, 3 see the authors' or
 
 import argparse
 import gzip
+import itertools
 import os
 import time
 from pathlib import Path
@@ -46,7 +48,7 @@ def mnist(folder: Path) -> tuple[torch.Tensor, ...]:
 def network(widths: tuple[int, ...], axis: int) -> nn.Sequential:
     """Return the authors' perceptron with sigmoid activations."""
     layers: list[nn.Module] = []
-    for n_in, n_out in zip(widths, widths[1:], strict=False):
+    for n_in, n_out in itertools.pairwise(widths):
         layers += [nn.Linear(n_in, n_out), nn.Sigmoid()]
     return nn.Sequential(*layers[:-1], nn.LogSoftmax(axis))
 

@@ -1,5 +1,7 @@
 """Zeroth-order steps: the same arithmetic as the core, exact restoring, honest refusals."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ DIRECTIONS = ["gaussian", "sphere", "spsa", "mezo", "sparse-mezo"]
 def perceptron(dtype=torch.float64, widths=(6, 5, 4, 3), activation=nn.Tanh):
     torch.manual_seed(0)
     layers = []
-    for n_in, n_out in zip(widths, widths[1:], strict=False):
+    for n_in, n_out in itertools.pairwise(widths):
         layers += [nn.Linear(n_in, n_out), activation()]
     return nn.Sequential(*layers[:-1]).to(dtype)
 
@@ -321,7 +323,7 @@ def test_fast_and_generic_paths_agree(activation, estimator):
 
 
 def tails():
-    x, y = batch()
+    y = batch()[1]
     target = torch.randn(9, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     yield "cross-entropy", None, nn.CrossEntropyLoss(), y, 0
     yield "nll over classes", nn.LogSoftmax(1), F.nll_loss, y, 0

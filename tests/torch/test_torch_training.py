@@ -1,0 +1,60 @@
+"""Training quality on MNIST: the published curves are met with the published settings."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        "SCGD_DATA" not in os.environ or "SCGD_PUBLISHED" not in os.environ,
+        reason="needs MNIST in SCGD_DATA and the published curves in SCGD_PUBLISHED",
+    ),
+]
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "bench_torch_training.py"
+SEEDS = (1, 2, 3)
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("bench_torch_training", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.torch.set_num_threads(1)
+    return module
+
+
+@pytest.fixture(scope="module")
+def data(script):
+    return script.mnist(Path(os.environ["SCGD_DATA"]) / "mnist")
+
+
+def assert_within_spread(accuracies, theirs):
+    """The mean of three seeds lies within two and a half published standard deviations."""
+    mean, spread = theirs.mean(), theirs.std(ddof=1)
+    assert abs(np.mean(accuracies) - mean) < 2.5 * spread, (accuracies, mean, spread)
+
+
+def test_sgd_repeats_the_published_rows(script, data):
+    theirs = script.published("fo_mnist", "sgd")
+    for seed in SEEDS:
+        ours = script.train(data, "sgd", seed, 4, axis=0)
+        np.testing.assert_allclose(ours, theirs[seed - 1], atol=5e-4)
+
+
+def test_first_order_meets_the_published_accuracies(script, data):
+    theirs = script.published("fo_mnist", "eta10")
+    runs = np.array([script.train(data, "fo eta=10", seed, 40, axis=0) for seed in SEEDS])
+    for column, epoch in enumerate((10, 20, 30, 40)):
+        assert_within_spread(runs[:, epoch - 1], theirs[:, column])
+
+
+def test_zeroth_order_meets_the_published_accuracies(script, data):
+    theirs = script.published("zo_mnist", "musketeer-absolute")
+    runs = np.array([script.train(data, "zo-absolute", seed, 100, axis=0) for seed in SEEDS])
+    for epoch in (30, 50, 75, 100):
+        assert_within_spread(runs[:, epoch - 1], theirs[:, epoch - 1])
