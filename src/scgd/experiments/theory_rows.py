@@ -136,8 +136,9 @@ EXPERIMENTS = (
         {"paper": PANELS},
         notes=(
             "Quadratics with curvatures k^−decay and Gaussian noise in the gradient; differences "
-            "with h = √γ. In the panel on weights the noise falls like 1/k, so that gains differ. One pass is p coordinate steps. The bound of Theorem 4 uses the "
-            "constants of the sup norm (the remark after it).",
+            "with h = √γ. In the panel on weights the noise falls like 1/k, so that gains differ. "
+            "One pass is p coordinate steps. The bound of Theorem 4 uses the constants of the sup "
+            "norm (the remark after it).",
         ),
     ),
 )
