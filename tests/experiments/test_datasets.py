@@ -74,7 +74,7 @@ def test_cifar_rows(tmp_path):
     assert images.train_labels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     (place / CIFAR[2]).write_bytes(b"x" * 3072)
     load.cache_clear()
-    with pytest.raises(CommandError, match="data_batch_3.bin is not a whole CIFAR-10 batch"):
+    with pytest.raises(CommandError, match=r"data_batch_3.bin is not a whole CIFAR-10 batch"):
         load("cifar10", str(tmp_path))
 
 

@@ -40,6 +40,12 @@ def cost(job: Job) -> float:
 
 
 @lru_cache(maxsize=4)
+def column_sizes(row: LinearProblem) -> Array:
+    """Return the standard deviations of the columns."""
+    return np.asarray(problem_data(row)[0].X.std(axis=0))
+
+
+@lru_cache(maxsize=4)
 def problem_data(row: LinearProblem) -> tuple[BlockData, float, float]:
     """Return the data of a problem, the weight of its penalty and its minimum."""
     law, decay = ("published", row.decay) if row.published else ("paper", 2 * row.decay)
@@ -61,8 +67,7 @@ def problem_data(row: LinearProblem) -> tuple[BlockData, float, float]:
 
 def execute(job: Job) -> Iterator[Run]:
     """Return the runs of a method on a panel."""
-    data, _, f_star = problem_data(job.panel.problem)
-    sizes = data.X.std(axis=0)
+    f_star, sizes = problem_data(job.panel.problem)[2], column_sizes(job.panel.problem)
     learns = isinstance(job.method.policy, Musketeer)
     for run, history, weights in solved(job):
         values = history["loss"] - f_star

@@ -73,7 +73,8 @@ def curvatures_of(problem: TheoryProblem) -> Floats:
 def noise_of(problem: TheoryProblem) -> Floats:
     """Return the noise vectors, the same for every run."""
     rng = np.random.default_rng(0)
-    noise = problem.noise * rng.standard_normal((N_NOISE, problem.n_coords))
+    sizes = problem.noise * np.arange(1, problem.n_coords + 1) ** -problem.noise_decay
+    noise = sizes * rng.standard_normal((N_NOISE, problem.n_coords))
     return np.ascontiguousarray(noise - noise.mean(axis=0))
 
 

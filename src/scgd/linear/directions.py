@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import log, sqrt
 
 from scgd.compiling import njit
-from scgd.linear.data import dot
+from scgd.linear.data import REASSOCIATE, dot
 from scgd.linear.losses import difference
 from scgd.linear.rows import EPSILON, FACTOR, L2, LOSS, MODE, N_FEATURES, RULE
 from scgd.random import below, uniform
-from scgd.steps import move
+from scgd.steps import compiled_sgd, move
 
 __all__ = ["run_directions", "step_along"]
 
@@ -40,12 +40,19 @@ def fill_direction(mode, stream, out):
         return
     fill_normal(stream, out)
     if mode == SPHERE:
-        size = 0.0
+        scale = 1.0 / sqrt(products(out, out, len(out))[1])
         for j in range(len(out)):
-            size += out[j] * out[j]
-        size = sqrt(size)
-        for j in range(len(out)):
-            out[j] /= size
+            out[j] *= scale
+
+
+@njit(cache=True, error_model="numpy", fastmath=REASSOCIATE)
+def products(theta, u, n):
+    """Return the products of ``u`` with ``theta`` and with itself, over the first ``n`` entries."""
+    along = size = 0.0
+    for k in range(n):
+        along += theta[k] * u[k]
+        size += u[k] * u[k]
+    return along, size
 
 
 @njit(cache=True, error_model="numpy")
@@ -67,10 +74,7 @@ def quotient_along(
         else:
             part = difference(loss, z, h * x, targets[i], epsilon) / h
         total += part * weights[i] if len(weights) > 0 else part
-    along = size = 0.0
-    for k in range(n_features):
-        along += theta[k] * u[k]
-        size += u[k] * u[k]
+    along, size = products(theta, u, n_features)
     return total / len(rows) + params[L2] * (along if two_sided else along + 0.5 * h * size)
 
 
@@ -83,6 +87,10 @@ def step_along(problem, walk, u, rows, rate, h):
         dense, indptr, indices, values, problem.targets, problem.weights, walk.codes, walk.params,
         theta, u, rows, h,
     )  # fmt: skip
+    if rule == 0:  # the plain step as a loop of its own, which then vectorises
+        for k in range(len(theta)):
+            theta[k] -= compiled_sgd(k, along * u[k], rate, hyper, slots)
+        return
     for k in range(len(theta)):
         theta[k] -= move(rule, k, along * u[k], rate, hyper, slots)
 
