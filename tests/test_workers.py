@@ -78,7 +78,7 @@ def test_threads_and_map_give_what_this_process_gives():
 
 @pytest.mark.filterwarnings("ignore:.*some stay idle:RuntimeWarning")
 def test_processes_give_what_this_process_gives():
-    check_same(2)
+    check_same(2, ("xi", "joint"))
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
         check_same(executor, ("xi",))
 
@@ -116,6 +116,14 @@ def test_bad_timeout(timeout):
         minimize(quadratic, **KEYWORDS, workers=2, timeout=timeout)
 
 
+FAULTS = [
+    "die",
+    "hang",
+    pytest.param("stop", marks=pytest.mark.faults),
+    pytest.param("crawl", marks=pytest.mark.faults),
+]
+
+
 class Once:
     """Does something bad the first time it is called anywhere, then behaves."""
 
@@ -136,7 +144,7 @@ class Once:
         return quadratic(x)
 
 
-@pytest.mark.parametrize("what", ["die", "hang", "stop", "crawl"])
+@pytest.mark.parametrize("what", FAULTS)
 def test_faults_of_processes(what, tmp_path):
     here = minimize(quadratic, **KEYWORDS)
     timeout = None if what == "die" else 3.0
@@ -144,7 +152,7 @@ def test_faults_of_processes(what, tmp_path):
     assert np.array_equal(there.x, here.x) and there.nfev == here.nfev
 
 
-@pytest.mark.parametrize("what", ["die", "hang", "stop", "crawl"])
+@pytest.mark.parametrize("what", FAULTS)
 def test_faults_of_dask_workers(what, client, tmp_path, monkeypatch):
     monkeypatch.setattr(remote, "START", 5.0)
     client.wait_for_workers(2, timeout=60)
@@ -198,6 +206,7 @@ def test_failing_evaluation_leaves_a_usable_checkpoint(how, error, engine, reque
     assert np.array_equal(there.x, here.x) and there.nfev == here.nfev
 
 
+@pytest.mark.faults
 def test_evaluation_that_always_hangs():
     keywords = {**KEYWORDS, "max_evals": 16, "policy": "full", "block_size": None}
     keywords["x0"] = np.zeros(4)
