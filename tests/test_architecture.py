@@ -16,7 +16,7 @@ ORDER = [
     {"random", "schedules"},
     {"policies"},
     {"problem", "sampler", "estimators", "steps"},
-    {"recipes", "result", "scale", "theory", "auto"},
+    {"recipes", "result", "scale", "auto", "theory"},
     {"optimizer"},
     {"explore", "workers", "checkpoint", "progress", "states"},
     {"asynchronous"},

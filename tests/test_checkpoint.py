@@ -159,7 +159,13 @@ def test_garbage_and_other_formats_are_refused(tmp_path):
 def test_an_unseeded_run_resumes_with_its_own_seed(tmp_path):
     path = tmp_path / "run.npz"
     with pytest.raises(Stop):
-        scgd.minimize(Crashing(quadratic, 100), np.zeros(P), max_evals=400, checkpoint=path)
+        scgd.minimize(
+            Crashing(quadratic, 100),
+            np.zeros(P),
+            method="musketeer",
+            max_evals=400,
+            checkpoint=path,
+        )
     rest = Crashing(quadratic, 400)
-    scgd.minimize(rest, np.zeros(P), max_evals=400, checkpoint=path)
+    scgd.minimize(rest, np.zeros(P), method="musketeer", max_evals=400, checkpoint=path)
     assert rest.left >= 98

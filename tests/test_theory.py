@@ -137,7 +137,7 @@ def test_minimize_is_silent_otherwise(keywords):
 
 
 def test_bad_input_is_named():
-    with pytest.raises(ValueError, match="estimator must be .* got 'magic'"):
+    with pytest.raises(ValueError, match=r"estimator must be .* got 'magic'"):
         theory.bias_constant(1.0, 3, "magic")
-    with pytest.raises(ValueError, match="norm must be .* got 'l7'"):
+    with pytest.raises(ValueError, match=r"norm must be .* got 'l7'"):
         theory.bias_constant(1.0, 3, norm="l7")

@@ -7,7 +7,7 @@ __all__ = ["CommandError", "UsageError", "nearest"]
 
 
 class CommandError(Exception):
-    """Something failed that the user can mend: a folder, a file, a missing package (exit code 1)."""
+    """Something failed that the user can mend: a folder, a file, a package (exit code 1)."""
 
 
 class UsageError(Exception):

@@ -314,6 +314,8 @@ class Optimizer:
         self.max_evals = None if max_evals is None else count(max_evals, "max_evals")
         self.leg_start = self.t
         self.status = Status.RUNNING
+        if self.plan is not None:
+            self.plan.extend(self)
         if self.chunk_start >= 0:
             self._evaluate_schedules()
 
@@ -542,16 +544,20 @@ class Optimizer:
             fun=fun,
             fun_error=error,
             nfev=self.nfev,
-            nit=self.t,
+            nit=self.t + self.n_scouted,
             n_skipped=self.n_skipped,
             success=status in (Status.TARGET, Status.BUDGET, Status.TIME, Status.CALLBACK),
             status=int(status),
             message=self._message(status),
-            weights=self.sampler.weights(),
+            weights=self._weights(),
             history=self.history.arrays(),
             scale=self.scale.copy(),
             recipe=self.recipe,
         )
+
+    def _weights(self) -> Floats:
+        known = None if self.plan is None else self.plan.weights(self)
+        return self.sampler.weights() if known is None else known
 
     def _message(self, status: Status) -> str:
         return status.message if self.plan is None else f"{status.message} {self.plan.message}"

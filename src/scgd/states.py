@@ -12,7 +12,8 @@ import numpy as np
 
 from scgd.checkpoint import CheckpointError
 from scgd.optimizer import CHUNK, Optimizer
-from scgd.policies.law import Law
+from scgd.policies import recent
+from scgd.policies.law import KIND, RECENT, Law
 from scgd.policies.softmax import HEAVY, SIZE
 from scgd.policies.sumtree import refresh
 from scgd.result import Status
@@ -105,11 +106,18 @@ def check_sampler(state: dict[str, Any], opt: Optimizer) -> None:
     require(np.all((probs > 0) & (probs <= 1)), "probs are not probabilities")
     require(np.any(state["stream"] != 0), "stream is zero")
     if isinstance(sampler.state, Law):
-        check_law(state["law"], sampler.state, opt.n_coords)
+        check_law(state["law"], sampler.policy.init(opt.n_coords, sampler.replace), opt.n_coords)
 
 
 def check_law(found: dict[str, Any], mine: Any, n_coords: int) -> None:
-    """Check that no draw from this law can leave the range of coordinates."""
+    """Check against a fresh law that no draw from this one can leave the range of coordinates."""
+    require(np.array_equal(found["codes"], mine.codes), "the law is of another kind")
+    require(np.array_equal(found["levels"], mine.levels), "the tree has another shape")
+    if found["codes"][KIND] == RECENT:
+        check_sweep(found["heavy"], n_coords)
+    else:
+        require(found["params"][0] == mine.params[0], "the law has another sharpness")
+        check_heavy(found["heavy"], n_coords)
     require(0 <= found["params"][1] <= 1, "the mixing is not a share")
     require(np.all(found["counts"] >= 0), "the law counts below zero")
     for name in ("sums", "extra", "tree"):
@@ -120,8 +128,18 @@ def check_law(found: dict[str, Any], mine: Any, n_coords: int) -> None:
     again = tree.copy()
     refresh(again, mine.levels)
     require(np.allclose(again, tree, rtol=1e-9, atol=0.0), "the tree does not add up")
-    heavy = found["heavy"]
+
+
+def check_heavy(heavy: Any, n_coords: int) -> None:
+    """Check the heavy coordinates of an exact softmax law."""
     if len(heavy):
         require(0 <= heavy[SIZE] <= len(heavy) - HEAVY, "the heavy set has no room")
         members = heavy[HEAVY : HEAVY + heavy[SIZE]]
         require(np.all((members >= 0) & (members < n_coords)), "heavy members are out of range")
+
+
+def check_sweep(order: Any, n_coords: int) -> None:
+    """Check the order in which a law of recent gradients takes its first pass."""
+    require(order[recent.NEXT] >= 0 and order[recent.SHUFFLED] in (0, 1), "the sweep's place")
+    everyone = np.sort(order[recent.ORDER :])
+    require(np.array_equal(everyone, np.arange(n_coords)), "the sweep's order")

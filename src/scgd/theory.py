@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Tail(NamedTuple):
-    """How a schedule behaves for large t: like :math:`t^{-a} (\\log t)^{-b}`."""
+    r"""How a schedule behaves for large t: like :math:`t^{-a} (\log t)^{-b}`."""
 
     power: float
     log_power: float = 0.0
@@ -257,7 +257,9 @@ def gap_recursion(
 
 
 def gap_rate(alpha: float, speed: float) -> float:
-    r"""Return the power r of the rate :math:`O(t^{-r})` of Theorem 4, :math:`\text{speed}=\mu\beta\gamma`.
+    r"""Return the power r of the rate :math:`O(t^{-r})` of Theorem 4.
+
+    ``speed`` is :math:`\mu\beta\gamma`.
 
     Examples
     --------

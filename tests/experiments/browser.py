@@ -20,8 +20,9 @@ class Browser:
         to_us, from_child = os.pipe()
         flags = [
             "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-            "--disable-component-update", "--disable-sync", "--no-first-run", "--disable-dev-shm-usage",
-            f"--user-data-dir={profile}", "--remote-debugging-pipe", "--hide-scrollbars", "about:blank",
+            "--disable-component-update", "--disable-sync", "--no-first-run",
+            "--disable-dev-shm-usage", f"--user-data-dir={profile}", "--remote-debugging-pipe",
+            "--hide-scrollbars", "about:blank",
         ]  # fmt: skip
         self.process = subprocess.Popen(
             ["bash", "-c", f'exec "$0" "$@" 3<&{to_child} 4>&{from_child}', str(CHROMIUM), *flags],
@@ -80,7 +81,8 @@ class Browser:
     def open(self, path: Path) -> None:
         self.call("Page.navigate", url=path.resolve().as_uri())
         self.evaluate(
-            "new Promise(r => document.readyState === 'complete' ? r() : addEventListener('load', r))"
+            "new Promise(r => document.readyState === 'complete' ? r()"
+            " : addEventListener('load', r))"
         )
         self.settle()
 

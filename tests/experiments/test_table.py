@@ -86,7 +86,7 @@ def test_two_writers_are_refused(tmp_path):
 
 def test_unwritable_place_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(CommandError, match="cannot write .*file"):
+    with pytest.raises(CommandError, match=r"cannot write .*file"):
         Table(tmp_path / "file" / "x.csv", ENDS)
 
 

@@ -27,9 +27,7 @@ POLICIES = [
 
 def parameters(dtype=torch.float64, seed=0):
     generator = torch.Generator().manual_seed(seed)
-    return [
-        torch.nn.Parameter(torch.randn(s, generator=generator).to(dtype)) for s in SHAPES
-    ]
+    return [torch.nn.Parameter(torch.randn(s, generator=generator).to(dtype)) for s in SHAPES]
 
 
 def flat(tensors):

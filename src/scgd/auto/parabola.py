@@ -153,7 +153,9 @@ class Parabolas(Stage):
         bend = 2 * (second - first) / (left + right)
         self.slope[k], self.bend[k] = slope, bend
         if bend > 1e-13 * (abs(self.value) + abs(high)) / right**2:
-            reach = FARTHEST * self.length[k] if not self.swept else max(100 * right, self.length[k])
+            reach = (
+                FARTHEST * self.length[k] if not self.swept else max(100 * right, self.length[k])
+            )
             self.trial = here + float(np.clip(-slope / bend, -reach, reach))
             self.n_points = 1
         else:

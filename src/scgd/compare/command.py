@@ -62,7 +62,9 @@ def run(args: argparse.Namespace) -> int:
     chosen.update({name: given for name in chosen if (given := getattr(args, name)) is not None})
 
     def show(row: Row) -> None:
-        text = f"{row.problem:16} {row.method:16} {row.budget:8d} seed {row.seed}: gap {row.gap:.3g}"
+        text = (
+            f"{row.problem:16} {row.method:16} {row.budget:8d} seed {row.seed}: gap {row.gap:.3g}"
+        )
         print(f"{text}  {row.seconds:.2f} s  {row.note}", flush=True)
 
     try:

@@ -22,7 +22,9 @@ __all__ = ["OUTSIDE", "artificial", "coco", "model_fit", "rollout"]
 
 
 @cache
-def artificial(name: str = "sphere", active: int = 10, useless: int = 90, noise: float = 0.1) -> Task:
+def artificial(
+    name: str = "sphere", active: int = 10, useless: int = 90, noise: float = 0.1
+) -> Task:
     """Return Nevergrad's ArtificialFunction, most of whose variables change nothing."""
     from nevergrad.functions import ArtificialFunction
 

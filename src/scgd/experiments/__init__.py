@@ -1,1 +1,1 @@
-"""The paper's experiments: problems, methods and figures as rows, a runner, a table and a report."""
+"""The paper's experiments: figures as rows of data, a runner, a table and a report."""

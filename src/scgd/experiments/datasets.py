@@ -19,7 +19,7 @@ import numpy as np
 from scgd.errors import CommandError
 from scgd.typing import Array
 
-__all__ = ["DATASETS", "Images", "MissingData", "fetch", "load", "locate", "require"]
+__all__ = ["DATASETS", "Images", "MissingData", "fetch", "load", "locate", "require", "scaled"]
 
 IDX = (
     "train-images-idx3-ubyte",
@@ -103,7 +103,7 @@ class MissingData(CommandError):
 
 
 class Images(NamedTuple):
-    """Training and test images, one flat row of floats each, with their labels."""
+    """Training and test images, one flat row of bytes each, with their labels."""
 
     train: Array
     train_labels: Array
@@ -178,11 +178,7 @@ def unpack(archive: Path, row: Dataset) -> None:
 
 @lru_cache(maxsize=2)
 def load(name: str, folder: str | None = None) -> Images:
-    """Return a data set with its pixels scaled to mean 0 and spread 1, roughly, as published.
-
-    Pixels are divided by 255, then the data set's ``mean`` is taken off and the rest divided by its
-    ``std``.
-    """
+    """Return a data set as it is stored; :func:`scaled` turns its pixels into floats."""
     row, place = DATASETS[name], require(name, folder)
     if row.files is CIFAR:
         parts = [cifar_rows(place / file) for file in row.files]
@@ -195,15 +191,29 @@ def load(name: str, folder: str | None = None) -> Images:
     if len(train) != len(train_labels) or len(test) != len(test_labels):
         raise CommandError(f"{place}: as many labels as images are needed; get {name} again")
     return Images(
-        scaled(train, row), train_labels.astype(np.int64), scaled(test, row),
+        train.reshape(len(train), -1),
+        train_labels.astype(np.int64),
+        test.reshape(len(test), -1),
         test_labels.astype(np.int64),
-    )  # fmt: skip
+    )
 
 
-def scaled(pixels: Array, row: Dataset) -> Array:
-    """Return pixels as flat float32 rows."""
-    flat = pixels.reshape(len(pixels), -1).astype(np.float32) / np.float32(255)
-    return (flat - np.float32(row.mean)) / np.float32(row.std)
+def scaled(pixels: Array, name: str) -> Array:
+    """Return pixels as float32 with the published offset and scale.
+
+    Divided by 255, less the data set's ``mean``, divided by its ``std``.
+
+    Examples
+    --------
+    >>> scaled(np.array([0, 255], np.uint8), "fashion-mnist")
+    array([-1.,  1.], dtype=float32)
+    """
+    row = DATASETS[name]
+    out = pixels.astype(np.float32)
+    out /= np.float32(255)
+    out -= np.float32(row.mean)
+    out /= np.float32(row.std)
+    return out
 
 
 def read_bytes(path: Path) -> bytes:
@@ -221,10 +231,10 @@ def idx_array(place: Path, file: str) -> Array:
     data = read_bytes(place / file)
     n_dims = data[3] if len(data) > 4 and data[:3] == b"\0\0\x08" else 0
     shape = tuple(int.from_bytes(data[4 + 4 * i : 8 + 4 * i], "big") for i in range(n_dims))
-    pixels = np.frombuffer(data, np.uint8, offset=min(len(data), 4 + 4 * n_dims))
-    if not n_dims or pixels.size != np.prod(shape):
+    start = 4 + 4 * n_dims
+    if not n_dims or len(data) <= start or len(data) - start != np.prod(shape):
         raise CommandError(f"{place / file} is not a whole IDX file; remove it and get it again")
-    return pixels.reshape(shape)
+    return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
 
 
 def cifar_rows(path: Path) -> Array:

@@ -44,7 +44,13 @@ def problem_data(row: LinearProblem) -> tuple[BlockData, float, float]:
     """Return the data of a problem, the weight of its penalty and its minimum."""
     law, decay = ("published", row.decay) if row.published else ("paper", 2 * row.decay)
     data = block_data(
-        row.model, row.n_samples, row.n_coords, decay, row.block_size, law, truth=row.truth  # type: ignore[arg-type]
+        row.model,
+        row.n_samples,
+        row.n_coords,
+        decay,
+        row.block_size,
+        law,
+        truth=row.truth,  # type: ignore[arg-type]
     )
     l2 = row.penalty / row.n_samples
     if row.penalty == 1.0:

@@ -21,8 +21,8 @@ class PathProblem:
     curvatures: tuple[float, float]
     noise: float = 0.5
     start: tuple[float, float] = (-4.0, 3.0)
-    scale: float = 1.0
-    offset: float = 6.0
+    scale: float = 2.0
+    offset: float = 5.0
     quick_passes: int = 20
 
     def value(self, x: Any, y: Any) -> Any:
@@ -72,7 +72,7 @@ EXPERIMENTS = (
         {"paper": PANELS},
         notes=(
             "The text gives no step sizes, noise or phase length: here the learning rate is "
-            "1/(passes + 6), the noise 0.5, the phase 4 draws, gains absolute with l1. The path is "
+            "2/(passes + 5), the noise 0.5, the phase 4 draws, gains absolute with l1. The path is "
             "that of run 0.",
         ),
     ),

@@ -1,4 +1,4 @@
-"""What the tables say: curves with their spread, final figures, ranks, and published figures beside."""
+"""What the tables say: curves with their spread, final figures and ranks, published ones beside."""
 
 from __future__ import annotations
 
@@ -94,11 +94,14 @@ def published_table() -> Any:
         return pd.read_csv(file, comment="#")
 
 
-def published_finals(experiment: str, panel: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return per measure and method the published final figure of a panel."""
+def published_finals(
+    experiment: str, panel: str, last_pass: float
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return per measure and method the published figure of a panel at this last pass."""
     table = published_table()
     out: dict[str, dict[str, dict[str, Any]]] = {}
-    rows = table[(table["experiment"] == experiment) & (table["panel"] == panel)]
+    wanted = (table["experiment"] == experiment) & (table["panel"] == panel)
+    rows = table[wanted & (table["pass"] == last_pass)]
     for row in rows.to_dict("records"):
         figures = {n: row[n] for n in ("pass", "mean", "std", "median", "q25", "q75")}
         known = {n: v for n, v in figures.items() if not np.isnan(v)}
@@ -107,17 +110,18 @@ def published_finals(experiment: str, panel: str) -> dict[str, dict[str, dict[st
 
 
 def overlay(
-    experiment: str, panel: str, folder: str | None
+    experiment: str, panel: str, last_pass: float, folder: str | None
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """Return published finals and, where a folder has them, whole published curves."""
     from scgd.experiments.published import published_curves
 
-    out = published_finals(experiment, panel)
+    out = published_finals(experiment, panel, last_pass)
     place = folder or os.environ.get("SCGD_PUBLISHED")
     if place is None:
         return out
     for (measure, method), (passes, values) in published_curves(experiment, panel, place).items():
-        curve = {"pass": passes, "mean": values.mean(axis=0)}
+        values = values[:, passes <= last_pass]
+        curve = {"pass": passes[passes <= last_pass], "mean": values.mean(axis=0)}
         if len(values) > 1:
             curve["median"] = np.median(values, axis=0)
         out.setdefault(measure, {}).setdefault(method, {})["curve"] = curve
@@ -125,7 +129,7 @@ def overlay(
 
 
 def summarize(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:
-    """Return one entry per panel and setting in the table: its finals, with published ones beside."""
+    """Return the finals of each panel and setting in the table, with published ones beside."""
     path = folder / f"{experiment.id}.csv"
     if not path.exists():
         raise CommandError(
@@ -136,7 +140,8 @@ def summarize(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:
     for panel, rows in table.groupby("panel", sort=False, observed=True):
         for settings, measures in curves(rows).items():
             for measure in measures:
-                known = published_finals(experiment.id, panel).get(measure, {})
+                last_pass = float(rows["pass"].max())
+                known = published_finals(experiment.id, panel, last_pass).get(measure, {})
                 figures = finals(measures, measure)
                 for row in figures:
                     row["published"] = known.get(row["method"], {}).get("final", {})

@@ -110,10 +110,10 @@ PANELS = (
         "phase-length",
         "Phase length T from 1 to p",
         TheoryProblem(100, 2.0, 0.1, PER_PASS),
-        tuple(
-            TheoryMethod(f"T={length}", Musketeer(length=length)) for length in (1, 3, 10, 30, 100)
-        )
-        + (TheoryMethod("uniform", Uniform()),),
+        (
+            TheoryMethod("uniform", Uniform()),
+            *(TheoryMethod(f"T={n}", Musketeer(length=n)) for n in (1, 3, 10, 30, 100)),
+        ),
         n_passes=200,
     ),
     Panel(

@@ -18,8 +18,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show or get data sets."""
-    from scgd.errors import nearest
-    from scgd.errors import UsageError
+    from scgd.errors import UsageError, nearest
     from scgd.experiments.datasets import DATASETS, MissingData, fetch, locate, require
 
     for name in args.names:

@@ -40,7 +40,7 @@ function curveTraces(method, curve, axis) {
       fillcolor: faded(look.colour, 0.14), line: { width: 0 }, mode: "lines", hoverinfo: "skip",
       showlegend: false, name: method });
   }
-  traces.push({ x, y: middle, mode: "lines", name: look.label, showlegend: false,
+  traces.push({ x, y: middle, mode: x.length < 3 ? "lines+markers" : "lines", name: look.label, showlegend: false,
     line: { color: look.colour, width: 2.2, dash: look.dash },
     hovertemplate: `${look.label}: %{y:.3~g}<extra></extra>` });
   return traces;

@@ -1,0 +1,196 @@
+"""The command line: exit codes, bad input named, resumed runs the same as uninterrupted ones."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scgd.cli import COMMANDS, build_parser, main
+from scgd.experiments.registry import EXPERIMENTS
+from scgd.experiments.table import COLUMNS, read
+
+PANELS = {
+    "zo-linear": "ridge-alpha5 ridge-alpha10 logistic-alpha2 logistic-alpha5 logistic-alpha10",
+    "zo-networks": "mnist fashion-mnist kmnist",
+    "paths-2d": "f h",
+    "fo-linear": "ridge-alpha5 ridge-alpha10 logistic-alpha2 logistic-alpha5",
+    "fo-networks": "mnist fashion-mnist cifar10",
+}
+FEW = {
+    "zo-linear": ["logistic-alpha5"],
+    "fo-linear": ["logistic-alpha5"],
+    "zo-grid": ["ridge-n1000-p20", "logistic-n2000-p100"],
+    "zo-importance": ["ridge-n1000-p50"],
+    "fo-rates": ["p20-gamma0.5"],
+    "fo-grid": ["logistic-n1000-p20"],
+    "theory": ["weights", "bound", "regret"],
+    "paths-2d": ["f", "h"],
+}
+
+
+def run(*arguments) -> int:
+    return main([str(a) for a in arguments])
+
+
+def same_but_seconds(a: Path, b: Path) -> None:
+    left, right = read(a).drop(columns="seconds"), read(b).drop(columns="seconds")
+    assert left.equals(right)
+
+
+def test_every_experiment_of_the_paper_is_listed(capsys):
+    assert run("list") == 0
+    out = capsys.readouterr().out
+    for name in EXPERIMENTS:
+        assert re.search(rf"^{name} ", out, re.M)
+    for name, panels in PANELS.items():
+        for settings in EXPERIMENTS[name].panels:
+            assert [p.name for p in EXPERIMENTS[name].panels[settings]] == panels.split()
+
+
+def test_commands_say_what_they_are():
+    parser = build_parser()
+    for module in COMMANDS:
+        assert module.startswith("scgd.")
+    assert parser.parse_args(["report", "x"]).folder == Path("x")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["run", "zo-liner"], 2, "did you mean 'zo-linear'"),
+        (["run", "zo-linear", "--panel", "ridge-alpha6"], 2, "did you mean 'ridge-alpha5'"),
+        (["run", "zo-linear", "--runs", "0"], 2, "above zero, got '0'"),
+        (["run", "zo-linear", "--settings", "papier"], 2, "did you mean 'paper'"),
+        (["rum"], 2, "did you mean 'run'"),
+        (["data", "get", "mnits"], 2, "did you mean 'mnist'"),
+        (["report", "/nowhere/at/all"], 1, "there is no folder /nowhere/at/all"),
+        (["run", "paths-2d", "--quick", "--out", "/dev/null/x"], 1, "cannot write /dev/null/x"),
+    ],
+)
+def test_bad_command_lines(arguments, code, message, capsys):
+    try:
+        found = main(arguments)
+    except SystemExit as stop:
+        found = stop.code
+    assert found == code
+    assert message in capsys.readouterr().err
+
+
+def test_empty_folder_has_no_report(tmp_path, capsys):
+    assert run("report", tmp_path) == 1
+    assert "holds no table" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("settings", ["published", "paper"])
+def test_quick_runs_make_whole_tables_and_a_report(name, settings, tmp_path, capsys):
+    experiment = EXPERIMENTS[name]
+    if settings not in experiment.panels:
+        pytest.skip("only the paper's settings are known")
+    chosen = [a for panel in FEW[name] for a in ("--panel", panel)]
+    code = run("run", name, "--quick", "--settings", settings, "--workers", 1, "--no-progress",
+               "--out", tmp_path, *chosen)  # fmt: skip
+    assert code == 0
+    table = read(tmp_path / f"{name}.csv")
+    assert tuple(table.columns) == COLUMNS
+    for panel_name in FEW[name]:
+        panel = experiment.panel(panel_name, settings).quick()
+        rows = table[table["panel"] == panel_name]
+        assert set(rows["method"]) == {m.name for m in panel.methods}
+        assert set(rows["measure"]) == set(panel.measures)
+        assert set(rows["settings"]) == {settings}
+        last = rows[rows["pass"] == panel.n_passes]
+        n_runs = sum(min(2, getattr(m, "n_runs", 2)) for m in panel.methods)
+        assert len(last) == n_runs * len(panel.measures)
+    assert "report.html written" in capsys.readouterr().out
+    assert (tmp_path / "report.html").stat().st_size > 1e6
+
+
+def test_workers_do_not_change_the_numbers(tmp_path):
+    for workers in (1, 2):
+        out = tmp_path / str(workers)
+        common = ["--quick", "--runs", 3, "--workers", workers, "--no-progress", "--out", out]
+        assert run("run", "theory", "--panel", "weights", *common) == 0
+        assert run("run", "zo-grid", "--panel", "ridge-n1000-p20", *common) == 0
+    same_but_seconds(tmp_path / "1" / "theory.csv", tmp_path / "2" / "theory.csv")
+    same_but_seconds(tmp_path / "1" / "zo-grid.csv", tmp_path / "2" / "zo-grid.csv")
+
+
+def test_more_runs_keep_the_first(tmp_path):
+    common = ["run", "zo-grid", "--panel", "ridge-n1000-p20", "--quick", "--no-progress"]
+    assert run(*common, "--runs", 2, "--out", tmp_path / "a") == 0
+    few = read(tmp_path / "a" / "zo-grid.csv")
+    assert run(*common, "--runs", 4, "--out", tmp_path / "a") == 0
+    many = read(tmp_path / "a" / "zo-grid.csv")
+    assert len(many) == 2 * len(few)
+    kept = many[many["run"] < 2].reset_index(drop=True)
+    assert np.array_equal(np.sort(kept["value"]), np.sort(few["value"]))
+
+
+def test_quick_and_full_runs_do_not_mix(tmp_path, capsys):
+    common = ["run", "zo-grid", "--panel", "ridge-n1000-p20", "--runs", 1, "--no-progress"]
+    assert run(*common, "--quick", "--out", tmp_path) == 0
+    assert run(*common, "--out", tmp_path) == 1
+    assert "holds quick runs" in capsys.readouterr().err
+
+
+def test_killed_run_goes_on_to_the_same_table(tmp_path):
+    command = [sys.executable, "-m", "scgd.cli", "run", "theory", "--panel", "rescaled", "--runs",
+               "12", "--workers", "1", "--no-progress", "--out"]  # fmt: skip
+    whole, torn = tmp_path / "whole", tmp_path / "torn"
+    process = subprocess.Popen([*command, torn], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    table = torn / "theory.csv"
+    while time.monotonic() < deadline and not (table.exists() and table.stat().st_size > 20_000):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    size = table.stat().st_size
+    with table.open("r+b") as file:  # a kill in the middle of a write
+        file.truncate(size - 37)
+    done = read_partial(table)
+    assert 0 < done < 48
+    subprocess.run([*command, torn], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*command, whole], check=True, stdout=subprocess.DEVNULL)
+    same_but_seconds(whole / "theory.csv", table)
+
+
+def read_partial(path: Path) -> int:
+    keys = {tuple(line.split(",")[1:5]) for line in path.read_text().splitlines()[1:-1]}
+    return len(keys)
+
+
+def test_damaged_note_is_named(tmp_path, capsys):
+    common = ["run", "paths-2d", "--panel", "f", "--quick", "--no-progress", "--workers", 1]
+    assert run(*common, "--out", tmp_path) == 0
+    assert json.loads((tmp_path / "paths-2d.json").read_text())["quick"] is True
+    (tmp_path / "paths-2d.json").write_text("{")
+    assert run(*common, "--out", tmp_path) == 1
+    assert "paths-2d.json is damaged" in capsys.readouterr().err
+
+
+def test_missing_data_is_said_and_the_rest_runs(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.delenv("SCGD_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
+    code = run("run", "zo-networks", "paths-2d", "--panel", "kmnist", "--panel", "h", "--quick",
+               "--workers", 1, "--no-progress", "--out", tmp_path / "out")  # fmt: skip
+    captured = capsys.readouterr()
+    assert code == 1
+    assert "kmnist left out: the data set kmnist is not at hand" in captured.err
+    assert "scgd data get kmnist" in captured.err
+    assert "paths-2d · h" in captured.out
+
+
+def test_pipes_may_close_early(tmp_path):
+    command = f"{sys.executable} -m scgd.cli list | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=os.environ)
+    assert done.stdout.startswith("zo-linear")
+    assert "Traceback" not in done.stderr
