@@ -12,8 +12,8 @@ SCRIPT = Path(__file__).with_name("killing.py")
 REPEATED = {"minimize": 64, "torch-first-order": 1, "torch-zeroth-order": 1, "run": 1}
 SIZES = {
     "minimize": (800, 4000),
-    "torch-first-order": (200, 2000),
-    "torch-zeroth-order": (200, 2000),
+    "torch-first-order": (600, 6000),
+    "torch-zeroth-order": (600, 6000),
     "run": (1, 30),
 }
 QUICK = ("minimize", "torch-first-order", "torch-zeroth-order")

@@ -25,7 +25,7 @@ SCATTER = 2**16
 """Bytes of a step above which it is scattered; below, it travels faster with the tasks."""
 LONGEST = 64
 """Entries of an array that an event may carry; the scheduler remembers a thousand events."""
-POLL, GATHER, RESTART, RECONNECT = 0.1, 10.0, 20.0, 60.0
+POLL, GATHER, RESTART, RECONNECT = 0.1, 10.0, 20.0, 300.0
 """Seconds between looks at silent tasks, and for a result, a worker, a scheduler to come back."""
 SENT = "sent"
 

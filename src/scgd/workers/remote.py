@@ -129,12 +129,15 @@ class RemoteEvaluator(Evaluator):
                     f"evaluation {arrival.id} was lost with its worker {entry.losses} times; "
                     "run with workers=1 to see what kills them (memory?)"
                 )
-            self.waiting.append(arrival.id)
+            if arrival.id not in self.waiting:
+                self.waiting.append(arrival.id)
             return False
         if arrival.error is not None:
             arrival.error.add_note(f"raised by evaluation {arrival.id}")
             raise arrival.error
         del self.open[arrival.id]
+        if arrival.id in self.waiting:  # thought late, and here after all
+            self.waiting.remove(arrival.id)
         return True
 
     def _under_way(self) -> list[tuple[int, Entry]]:
