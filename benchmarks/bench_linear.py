@@ -22,7 +22,9 @@ from scipy import sparse
 
 from scgd import InverseTime, Musketeer, SphereSmoothing
 from scgd.linear import SCGDClassifier, SCGDRegressor, block_data, solve
+from scgd.linear.columns import run_columns
 from scgd.linear.data import REASSOCIATE, transposed
+from scgd.linear.engine import run_rows
 from scgd.linear.objective import objective
 from scgd.linear.solver import RECIPE, as_problem
 from scgd.linear.walks import Run, Timetable
@@ -30,7 +32,6 @@ from scgd.random import below, stream
 
 GAP = 1e-3
 ETAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-NOTHING = np.empty((0, 0))
 
 
 @njit(error_model="numpy", fastmath=REASSOCIATE)
@@ -45,12 +46,15 @@ def floor(X, theta, words, n_steps):  # type: ignore[no-untyped-def]
 
 
 def chunk(problem: Any, batch: int, n_steps: int, **parts: Any) -> Callable[[], None]:
-    """Return a function that runs so many steps of a method."""
+    """Return a function that runs so many steps of a method in one compiled call."""
     n_coords = problem.n_features
     recipe = RECIPE.override(learning_rate=1e-4, radius=0.01, **parts)
     run = Run(problem, recipe, batch, True, np.zeros(n_coords), 0)
     table = Timetable(recipe, n_coords, n_steps, 1)
-    return lambda: run.advance(table, 0, n_steps, n_steps, np.empty((0, n_coords)))
+    rates, mixings = table.chunk(0, n_steps), table.mixings(0, n_steps)
+    loop = run_columns if run.by_columns else run_rows
+    none = np.empty((0, n_coords))
+    return lambda: loop(problem, run.walk, run.state, *rates, mixings, n_steps, none)
 
 
 def best_times(chunks: dict[str, tuple[Callable[[], Any], int]], repeats: int) -> dict[str, float]:
@@ -69,7 +73,7 @@ def best_times(chunks: dict[str, tuple[Callable[[], Any], int]], repeats: int) -
 def kernels(repeats: int) -> None:
     """Print steps against the floor."""
     ridge = block_data("ridge")
-    policy, n = Musketeer(length=15), 15_000
+    policy, n = Musketeer(length=15), 3000
     squared = as_problem(ridge.X, ridge.y, l2=ridge.l2)
     logistic = as_problem(ridge.X, np.sign(ridge.y), loss="logistic", l2=ridge.l2)
     words, theta = stream(np.random.SeedSequence(0)), np.ones(250)
@@ -80,7 +84,7 @@ def kernels(repeats: int) -> None:
                 chunk(squared, 1, n, policy=policy, estimator="forward"), n),
             "zeroth order, logistic": (
                 chunk(logistic, 1, n, policy=policy, estimator="forward"), n),
-            "first order, batch 8": (chunk(squared, 8, n // 5, policy=policy), n // 5),
+            "first order, batch 8": (chunk(squared, 8, n // 8, policy=policy), n // 8),
         },
         repeats,
     )  # fmt: skip
@@ -234,7 +238,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small problems, few repeats")
     quick = parser.parse_args().quick
-    kernels(5 if quick else 40)
+    kernels(50 if quick else 400)
     columns_against_rows(3 if quick else 10)
     against_sgd(quick)
     panels(quick)
