@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
-.PHONY: run test test-slow test-faults bench lint clean
+.PHONY: run bench-peers test test-slow test-faults bench lint clean
 
 run: $(VENV)/.core
 	@$(VENV)/bin/scgd run zo-linear
@@ -21,6 +21,10 @@ test-slow: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
+
+bench-peers: $(VENV)/.dev
+	@$(PIP) install -c constraints.txt -e ".[peers]"
+	@$(PY) benchmarks/peers/run.py --full
 
 lint: $(VENV)/.dev
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy

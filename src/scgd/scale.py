@@ -25,7 +25,7 @@ class ScaleSearch(Stage):
     :math:`c = |f(x + hu) + f(x - hu) - 2 f(x)| / h^2` give the Newton length g / c, which does not
     change when f is scaled or shifted and follows when x is rescaled. After each round of
     directions h settles at a tenth of it; the last round measures. Where g / c shrinks with h, f is
-    rough (it jumps), and h goes outwards until it is not; ``floor`` is the radius below which it is.
+    rough (it jumps), and h goes outwards until it is not; below ``floor`` it is.
     With ``repeat``, f(x) is taken twice with the same sample: if it differs, the noise is nobody's
     to control, differences of this size mean nothing, and the scale stays 1.
 

@@ -27,7 +27,8 @@ class Parabolas(Stage):
 
     Values at :math:`x \pm h` give slope and curvature; where that is positive the parabola's
     minimum is tried, and the best point seen is kept, so f never rises. The first pass takes the
-    coordinates in random order or, where the budget is short, one forward difference each and then the steepest
+    coordinates in random order or, where the budget is short, one forward difference each and then
+    the steepest
     ones; after it they are drawn with probability proportional to the root of the decrease they
     brought lately (or may bring), ten per cent uniformly. The radius follows the moves.
 
