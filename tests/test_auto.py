@@ -262,3 +262,54 @@ def test_units_do_not_matter_under_uncontrollable_noise_with_scale(x_scale):
     task = hyperparameters()
     seen = gaps(scaled(task, x_scale=x_scale), 5000, [101], scale=x_scale)
     assert seen[0] < 0.03
+
+
+@pytest.mark.parametrize("budget", [20, 60, 150, 400])
+@pytest.mark.parametrize("kind", [*CASES, "uncontrollable"])
+def test_the_end_is_not_worse_than_the_start(kind, budget):
+    fun, sample = CASES.get(kind, (None, None))
+    start = deterministic(np.zeros(P))
+    for seed in range(5):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            result = minimize(
+                fun or Uncontrollable(seed), np.zeros(P), sample=sample, max_evals=budget, seed=seed
+            )
+        noise = {"deterministic": 0.0, "controllable": 1.0, "uncontrollable": 0.01}[kind]
+        assert deterministic(result.x) <= start + 3 * noise
+
+
+@pytest.mark.parametrize("kind", [*CASES, "uncontrollable"])
+def test_a_larger_budget_goes_on(kind, tmp_path):
+    fun, sample = CASES.get(kind, (Uncontrollable(), None))
+    options = {"sample": sample, "seed": 4, "checkpoint": tmp_path / "run.npz"}
+    first = minimize(fun, np.zeros(P), max_evals=1500, **options)
+    second = minimize(fun, np.zeros(P), max_evals=4000, **options)
+    assert 3000 < second.nfev <= 4000
+    assert deterministic(second.x) <= deterministic(first.x) + 0.01
+
+
+@pytest.mark.parametrize("kind", [*CASES, "uncontrollable"])
+def test_a_run_limited_by_time_alone_goes_on_until_then(kind):
+    fun, sample = CASES.get(kind, (Uncontrollable(), None))
+    result = minimize(fun, np.zeros(P), sample=sample, max_time=1.0, seed=0)
+    assert result.status == 2
+    assert deterministic(result.x) < 0.2 * deterministic(np.zeros(P))
+
+
+def test_weights_tell_what_matters():
+    for fun, sample in (*CASES.values(), (Uncontrollable(), None)):
+        result = minimize(fun, np.zeros(P), sample=sample, max_evals=6000, seed=0)
+        assert result.weights.sum() == pytest.approx(1.0)
+        assert result.weights[:5].sum() > 3 * result.weights[-5:].sum()
+
+
+def test_weak_signal_warns():
+    rng = np.random.default_rng(0)
+    with pytest.warns(RuntimeWarning, match="scale"):
+        minimize(
+            lambda x: 1e-30 * deterministic(x) + rng.standard_normal(),
+            np.zeros(P),
+            max_evals=3000,
+            seed=0,
+        )

@@ -98,11 +98,9 @@ def test_larger_budget_goes_on_bit_for_bit(tmp_path):
 
 
 def test_larger_budget_starts_a_new_decay_leg(tmp_path):
-    path = tmp_path / "run.npz"
-    first = scgd.minimize(quadratic, np.zeros(P), max_evals=400, seed=4, checkpoint=path, scale=1.0)
-    second = scgd.minimize(
-        quadratic, np.zeros(P), max_evals=4000, seed=4, checkpoint=path, scale=1.0
-    )
+    keywords = {"method": "musketeer", "seed": 4, "scale": 1.0, "checkpoint": tmp_path / "run.npz"}
+    first = scgd.minimize(quadratic, np.zeros(P), max_evals=400, **keywords)
+    second = scgd.minimize(quadratic, np.zeros(P), max_evals=4000, **keywords)
     assert second.nfev == 4000 and quadratic(second.x) < quadratic(first.x)
 
 
@@ -161,7 +159,13 @@ def test_garbage_and_other_formats_are_refused(tmp_path):
 def test_an_unseeded_run_resumes_with_its_own_seed(tmp_path):
     path = tmp_path / "run.npz"
     with pytest.raises(Stop):
-        scgd.minimize(Crashing(quadratic, 100), np.zeros(P), max_evals=400, checkpoint=path)
+        scgd.minimize(
+            Crashing(quadratic, 100),
+            np.zeros(P),
+            method="musketeer",
+            max_evals=400,
+            checkpoint=path,
+        )
     rest = Crashing(quadratic, 400)
-    scgd.minimize(rest, np.zeros(P), max_evals=400, checkpoint=path)
+    scgd.minimize(rest, np.zeros(P), method="musketeer", max_evals=400, checkpoint=path)
     assert rest.left >= 98

@@ -225,7 +225,7 @@ def fill(intermediate):
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    result = scgd.minimize(fun, np.zeros(5), max_evals=400, seed=1, callback=fill,
+    result = scgd.minimize(fun, np.zeros(5), max_evals=400, seed=1, callback=fill, method='uniform',
                            checkpoint=scgd.Checkpoint(path, every=0.0))
 print(result.nfev, len(seen), sum("could not be written" in str(w.message) for w in caught))
 """
@@ -247,7 +247,11 @@ def test_read_only_folder(tmp_path):
     folder = tmp_path / "missing"  # like a read-only one, but refused to root as well
     with pytest.warns(RuntimeWarning, match="could not be written") as caught:
         result = scgd.minimize(
-            quadratic, np.zeros(P), max_evals=300, checkpoint=Checkpoint(folder / "run.npz", 0.0)
+            quadratic,
+            np.zeros(P),
+            method="uniform",
+            max_evals=300,
+            checkpoint=Checkpoint(folder / "run.npz", 0.0),
         )
     assert result.nfev == 300 and len(caught) == 1
 
@@ -257,7 +261,11 @@ def test_folder_without_permission(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.warns(RuntimeWarning, match="could not be written") as caught:
         result = scgd.minimize(
-            quadratic, np.zeros(P), max_evals=300, checkpoint=Checkpoint(tmp_path / "run.npz", 0.0)
+            quadratic,
+            np.zeros(P),
+            method="uniform",
+            max_evals=300,
+            checkpoint=Checkpoint(tmp_path / "run.npz", 0.0),
         )
     assert result.nfev == 300 and len(caught) == 1
 

@@ -9,8 +9,14 @@ import pytest
 
 SCRIPT = Path(__file__).with_name("killing.py")
 # Calls that a kill may cost: those of one round of steps, made again after the resume.
-REPEATED = {"minimize": 64}
-SIZES = {"minimize": (800, 4000)}
+REPEATED = {"minimize": 64, "torch-first-order": 1, "torch-zeroth-order": 1, "run": 1}
+SIZES = {
+    "minimize": (800, 4000),
+    "torch-first-order": (200, 2000),
+    "torch-zeroth-order": (200, 2000),
+    "run": (1, 30),
+}
+QUICK = ("minimize", "torch-first-order", "torch-zeroth-order")
 
 
 def run(case, size, folder, n_kills, seed):
@@ -25,6 +31,11 @@ def run(case, size, folder, n_kills, seed):
     return result, killed, (folder / "calls").stat().st_size
 
 
+def skip_without_torch(case):
+    if case.startswith("torch"):
+        pytest.importorskip("torch")
+
+
 def check_kills(case, size, tmp_path, n_kills, seed):
     whole, killed, calls = run(case, size, tmp_path / "whole", 0, 0)
     assert killed == 0
@@ -36,12 +47,14 @@ def check_kills(case, size, tmp_path, n_kills, seed):
     assert calls <= broken_calls <= calls + REPEATED[case] * killed
 
 
-@pytest.mark.parametrize("case", sorted(REPEATED))
+@pytest.mark.parametrize("case", QUICK)
 def test_killed_a_few_times(case, tmp_path):
+    skip_without_torch(case)
     check_kills(case, SIZES[case][0], tmp_path, 5, seed=0)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("case", sorted(REPEATED))
 def test_killed_fifty_times(case, tmp_path):
+    skip_without_torch(case)
     check_kills(case, SIZES[case][1], tmp_path, 50, seed=1)

@@ -139,7 +139,8 @@ def previous(path: Path) -> Path:
 def write(path: Path, identity: dict[str, Any], state: dict[str, Any]) -> None:
     """Write a checkpoint beside ``path`` and rename it into place; keep the one before."""
     arrays, rest = flatten(state)
-    document = json.dumps({"format": FORMAT, "identity": identity, "state": rest})
+    head = {"format": FORMAT, "arrays": list(arrays)}
+    document = json.dumps({**head, "identity": identity, "state": rest})
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:
@@ -181,6 +182,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays = {name.removesuffix(".npy"): array for name, array in arrays.items()}
         document = json.loads(str(arrays.pop("document")))
         version = document["format"]
+        if version == FORMAT and list(arrays) != document["arrays"]:
+            raise ValueError("arrays are missing")
         if version == FORMAT:
             return dict(document["identity"]), unflatten(arrays, document["state"])
     except Exception as error:  # a malformed file can make the parsers raise anything
@@ -200,7 +203,7 @@ def parse(data: bytes) -> Array:
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError("an array is not of .npy version 1.0")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    if dtype.hasobject or dtype.names or dtype.kind not in "fiuU":
+    if dtype.hasobject or dtype.names or dtype.kind not in "bfiuU":
         raise ValueError(f"an array is of type {dtype}")
     if math.prod(shape) * dtype.itemsize != len(data) - file.tell():
         raise ValueError(f"an array of shape {shape} has {len(data)} bytes")

@@ -55,6 +55,8 @@ class Probes:
     rows, draw
         The sample of this step: row numbers when ``sample`` is a number; when it is a callable,
         what makes ``xi`` where it is needed.
+    rate, probs
+        The learning rate of this step and the probabilities of its draws.
     ids
         Numbers to hand back to ``tell`` with the values, unique within a run.
     kind
@@ -71,6 +73,8 @@ class Probes:
     ids: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     rows: Ints | None = None
     draw: Draw | None = None
+    rate: float = np.nan
+    probs: Floats | None = None
     kind: Literal["values", "partials"] = "values"
 
     def __len__(self) -> int:

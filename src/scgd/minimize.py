@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scgd.asynchronous import Events, Flights
 from scgd.checkpoint import Checkpoint
 from scgd.estimators import Estimator, FirstOrder
 from scgd.explore import explorer
@@ -25,7 +26,7 @@ from scgd.progress import Progress
 from scgd.recipes import Recipe, as_recipe
 from scgd.result import Status
 from scgd.schedules import Schedule
-from scgd.states import check_state
+from scgd.states import restore
 from scgd.steps import SGD, StepRule
 from scgd.theory import known, warn_if_violated
 from scgd.workers import Evaluator, evaluator
@@ -69,6 +70,7 @@ def minimize(
     seed: int | None = None,
     workers: Any = 1,
     timeout: float | None = None,
+    asynchronous: int | Events | None = None,
     vectorized: bool = False,
     callback: Callable[[OptimizeResult], Any] | None = None,
     progress: bool = False,
@@ -121,6 +123,10 @@ def minimize(
         Seconds that an evaluation by a worker may take; then it is given to another one (and a
         process that hangs is replaced), the second time it ends the run with TimeoutError, or
         counts as NaN with ``on_nonfinite="skip"``.
+    asynchronous
+        Keep so many evaluations under way instead of waiting for the slowest of every step: steps
+        are asked at the point reached so far and used when they arrive. ``result.events`` is the
+        order of arrival; handed in again (with any workers) it gives the same trajectory.
     vectorized
         ``fun`` takes a matrix with one point per row and returns as many values.
     callback
@@ -199,17 +205,20 @@ def minimize(
     if isinstance(recipe.estimator, FirstOrder):
         opt.reserve = MONITOR if opt.max_evals is None else min(MONITOR, opt.max_evals // 10)
     args = args if isinstance(args, tuple) else (args,)
-    saved = Saved(checkpoint, opt, seed)
+    flights = None if asynchronous is None else Flights(opt, asynchronous)
+    saved = Saved(checkpoint, opt, seed, flights)
     job = Job(fun, jac, args, opt.sampling)
     skip = on_nonfinite == "skip"
     evaluate = evaluator(workers, job, vectorized=vectorized, timeout=timeout, skip=skip)
     try:
         with Progress(opt, progress) as bar:
-            run(opt, evaluate, limits, saved, callback, bar)
+            run(opt, evaluate, limits, saved, callback, bar, flights)
     finally:
         evaluate.close()
     result = opt.result()
     result.nfev_repeated = evaluate.n_repeated
+    if flights is not None:
+        result.events = flights.events
     if target is not None and result.status in (Status.BUDGET, Status.TIME):
         result.success = False
     return result
@@ -244,8 +253,11 @@ class Limits:
 class Saved:
     """The run's checkpoint, or nothing at all."""
 
-    def __init__(self, checkpoint: Any, opt: Optimizer, seed: int | None) -> None:
+    def __init__(
+        self, checkpoint: Any, opt: Optimizer, seed: int | None, flights: Flights | None
+    ) -> None:
         self.opt = opt
+        self.flights = flights
         self.file = checkpoint
         if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
             self.file = Checkpoint(checkpoint)
@@ -257,6 +269,7 @@ class Saved:
             "batch_size": opt.sampling.batch_size,
             "on_nonfinite": opt.on_nonfinite,
             "seed": None if seed is None else str(opt.entropy),
+            "asynchronous": 0 if flights is None else flights.limit,
         }
         if self.file is not None:
             self.resume()
@@ -267,8 +280,10 @@ class Saved:
         state = self.file.load(self.identity)
         if state is None:
             return
-        check_state(state, self.opt)
-        self.opt.load_state_dict(state)
+        if self.flights is not None:
+            self.flights.resume(state)
+            return
+        restore(self.opt, state)
         if wanted != self.opt.max_evals:
             self.opt.extend(wanted)
 
@@ -276,7 +291,8 @@ class Saved:
         """Write the checkpoint when it is due."""
         if self.file is not None and (force or self.file.due()):
             identity = {**self.identity, "seed": str(self.opt.entropy)}
-            self.file.save(identity, self.opt.state_dict())
+            run = self.opt if self.flights is None else self.flights
+            self.file.save(identity, run.state_dict())
 
 
 def run(
@@ -286,15 +302,18 @@ def run(
     saved: Saved,
     callback: Callable[[OptimizeResult], Any] | None,
     bar: Progress,
+    flights: Flights | None = None,
 ) -> None:
     """Take steps until something ends the run."""
-    advance = stepper(
-        opt, evaluate, stop_at_phase=callback is not None or limits.target is not None
-    )
+    if flights is None:
+        by_phase = callback is not None or limits.target is not None
+        advance = stepper(opt, evaluate, stop_at_phase=by_phase)
+    else:
+        advance = flights.pilot(evaluate)
     reports = opt.n_reports
     opt.status = limits.check(opt)
     try:
-        while opt.status is Status.RUNNING and not opt.done:
+        while opt.status is Status.RUNNING and not (flights or opt).done:
             advance()
             if opt.n_reports != reports:
                 reports = opt.n_reports

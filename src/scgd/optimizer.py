@@ -98,6 +98,7 @@ class Optimizer:
         self.rebuild(self.recipe)
         self.history = History()
         self.t = 0  # steps taken
+        self.ahead = 0  # steps under way
         self.nfev = 0  # evaluations accepted
         self.n_skipped = 0
         self.reserve = 0  # evaluations kept back for the caller
@@ -233,14 +234,15 @@ class Optimizer:
 
     def prepare(self) -> int:
         """Make rates, radii and rows cover step ``t``; return its place in the chunk."""
-        start = self.t - self.t % CHUNK
+        step = self.t + self.ahead
+        start = step - step % CHUNK
         if start != self.chunk_start:
             self.chunk_start = start
             self.rows = self.sampling.rows(CHUNK, self.rows_rng)
             self._evaluate_schedules()
         if self.sampler.position == 0:
-            self._pace(self.t - start)
-        return self.t - start
+            self._pace(step - start)
+        return step - start
 
     def _pace(self, place: int) -> None:
         """Tell parts that change over the run how much of it is over, once per phase."""
@@ -312,6 +314,8 @@ class Optimizer:
         self.max_evals = None if max_evals is None else count(max_evals, "max_evals")
         self.leg_start = self.t
         self.status = Status.RUNNING
+        if self.plan is not None:
+            self.plan.extend(self)
         if self.chunk_start >= 0:
             self._evaluate_schedules()
 
@@ -340,8 +344,10 @@ class Optimizer:
         if self.policy.needs_gradient and self.scouted is None:
             probes = self._probe(np.arange(self.n_coords), place)
             return self._with_sample(probes, purpose=1)
-        coords, _ = self.sampler.block(self.scouted)
-        return self._with_sample(self._probe(coords, place), purpose=0)
+        coords, probs = self.sampler.block(self.scouted)
+        probes = self._with_sample(self._probe(coords, place), purpose=0)
+        probes.rate, probes.probs = float(self.rates[place]), probs
+        return probes
 
     def _probe(self, coords: Ints, place: int) -> Probes:
         radii = self.radii[place] * self.radius_scale[coords]
@@ -354,9 +360,9 @@ class Optimizer:
         """Give the probes their sample: the step's own, or one of its own for other purposes."""
         if self.rows is None:
             if self.sampling.controlled:
-                probes.draw = Draw(self.sampling, self.t, purpose)
+                probes.draw = Draw(self.sampling, self.t + self.ahead, purpose)
         elif purpose == 0:
-            probes.rows = self.rows[self.t - self.chunk_start]
+            probes.rows = self.rows[self.t + self.ahead - self.chunk_start]
         else:
             probes.rows = self.sampling.rows(1, self.rows_rng)[0]  # type: ignore[index]
         return probes
@@ -455,9 +461,9 @@ class Optimizer:
             grads, seen = np.zeros(len(coords)), np.nan
         else:
             grads, seen = self.recipe.estimator.gradient(probes, values)
-            rates = self.rates[self.t - self.chunk_start] * self.rate_scale[coords]
-            probs = sampler.probs[sampler.position : sampler.position + len(coords)]
-            factors = self.importance(coords, probs)
+            assert probes.probs is not None
+            rates = probes.rate * self.rate_scale[coords]
+            factors = self.importance(coords, probes.probs)
             self._account_average(coords)
             apply_block(
                 self.recipe.step.code,
@@ -538,16 +544,20 @@ class Optimizer:
             fun=fun,
             fun_error=error,
             nfev=self.nfev,
-            nit=self.t,
+            nit=self.t + self.n_scouted,
             n_skipped=self.n_skipped,
             success=status in (Status.TARGET, Status.BUDGET, Status.TIME, Status.CALLBACK),
             status=int(status),
             message=self._message(status),
-            weights=self.sampler.weights(),
+            weights=self._weights(),
             history=self.history.arrays(),
             scale=self.scale.copy(),
             recipe=self.recipe,
         )
+
+    def _weights(self) -> Floats:
+        known = None if self.plan is None else self.plan.weights(self)
+        return self.sampler.weights() if known is None else known
 
     def _message(self, status: Status) -> str:
         return status.message if self.plan is None else f"{status.message} {self.plan.message}"

@@ -77,6 +77,7 @@ class CoordinateSampler:
         self.grads: Floats = np.zeros(size)
         self.position = 0  # in draws
         self.n_phases = 0
+        self.ahead = False  # blocks are drawn one by one, before those in the buffer are recorded
         mixing = policy.mixing
         self._schedule = None if mixing is None or mixing == 0 else as_schedule(mixing, "mixing")
         self._mixings: list[float] = []
@@ -98,12 +99,22 @@ class CoordinateSampler:
 
     def block(self, gradient: Floats | None = None) -> tuple[Ints, Floats]:
         """Return the coordinates of the next step and their probabilities per draw."""
+        if self.ahead:
+            coords, probs = np.zeros(self.block_size, np.int64), np.ones(self.block_size)
+            size, replace = self.block_size, self.replace
+            self.policy.draw(self.state, self.stream, coords, probs, size, replace)
+            return coords, probs
         here = slice(self.position, self.position + self.block_size)
         coords, probs = self.coords[here], self.probs[here]
         if self.policy.needs_gradient:
             choose = self.policy.choose  # type: ignore[attr-defined]
             choose(gradient, self.stream, coords, probs, self.replace)
         return coords, probs
+
+    def place(self, coords: Ints, probs: Floats) -> None:
+        """Put a block that was drawn ahead where its gradients will be recorded."""
+        here = slice(self.position, self.position + self.block_size)
+        self.coords[here], self.probs[here] = coords, probs
 
     def record(self, grads: Floats) -> bool:
         """Take the gradients seen at the last block; tell whether that ended the phase."""
@@ -156,6 +167,8 @@ class CoordinateSampler:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up the state of another sampler with the same configuration."""
         for name, array in self.state._asdict().items():
+            if name in ("codes", "levels") and not np.array_equal(array, state["law"][name]):
+                raise ValueError(f"the {name} of the law are another policy's")
             array[...] = state["law"][name]
         for name in ("stream", "coords", "probs", "grads"):
             getattr(self, name)[...] = state[name]

@@ -14,6 +14,7 @@ from scgd.typing import Floats
 __all__ = ["ScaleSearch"]
 
 RANGE = 1e8
+ROUNDS = (1, 1, 1, 1, 4)
 
 
 class ScaleSearch(Stage):
@@ -47,7 +48,7 @@ class ScaleSearch(Stage):
     )
 
     def __init__(
-        self, unit: Floats, rounds: tuple[int, ...] = (1, 1, 1, 1, 4), *, repeat: bool = True
+        self, unit: Floats, rounds: tuple[int, ...] = ROUNDS, *, repeat: bool = True
     ) -> None:
         self.unit = unit
         self.rounds = rounds

@@ -1,7 +1,7 @@
-"""What a saved state must look like before a run takes it up.
+"""What a saved state must look like for a run to take it up.
 
-Compiled loops do not check indices, so a file from elsewhere is checked here, completely: the same
-names, types and shapes as a fresh run's own state, and values that cannot lead outside an array.
+Compiled loops do not check indices, so a file from elsewhere is checked here: what the optimizer
+holds afterwards must be what the file says, and no value may lead outside an array.
 """
 
 from __future__ import annotations
@@ -12,32 +12,30 @@ import numpy as np
 
 from scgd.checkpoint import CheckpointError
 from scgd.optimizer import CHUNK, Optimizer
-from scgd.policies.law import Law
+from scgd.policies import recent
+from scgd.policies.law import KIND, RECENT, Law
 from scgd.policies.softmax import HEAVY, SIZE
 from scgd.policies.sumtree import refresh
 from scgd.result import Status
-from scgd.scale import ScaleSearch
 
-__all__ = ["check_state"]
+__all__ = ["restore"]
 
-GROWING = {"last_phase", "history/pending", "history/nfev", "history/fun"}
-GROWING |= {"search/slopes", "search/bends"}
-"""Arrays whose length is not fixed."""
-FINITE = ("theta", "slots", "average", "scale", "sampler/coords", "sampler/probs", "sampler/grads")
 LARGEST = 2**62
 
 
-def check_state(state: dict[str, Any], opt: Optimizer) -> None:
-    """Raise CheckpointError unless the optimizer can safely take up this state."""
+def restore(opt: Optimizer, state: dict[str, Any]) -> None:
+    """Have the optimizer take up a state, or raise CheckpointError and leave it unusable."""
     try:
-        check_like(state, expected(state, opt))
+        opt.load_state_dict(state)
+        check_same(opt.state_dict(), state)
         check_generator(state["rows_rng"])
         check_generator(state["direction_rng"])
         check_counters(state, opt)
         check_sampler(state["sampler"], opt)
-    except (ValueError, TypeError, KeyError, OverflowError) as error:
+    except Exception as error:  # a state from elsewhere can make its readers raise anything
         raise CheckpointError(
-            f"the checkpoint does not fit this run ({error}); delete it to start afresh"
+            f"the checkpoint does not fit this run ({type(error).__name__}: {error}); delete it to "
+            "start afresh"
         ) from None
 
 
@@ -47,38 +45,22 @@ def require(fine: Any, what: str) -> None:
         raise ValueError(what)
 
 
-def expected(state: dict[str, Any], opt: Optimizer) -> dict[str, Any]:
-    """Return the run's own state, with what comes and goes during a run as the file has it."""
-    mine = opt.state_dict()
-    rows = isinstance(opt.sampling.sample, int) and state["chunk_start"] != -1
-    mine["rows"] = np.zeros((CHUNK, opt.sampling.batch_size), np.int64) if rows else None
-    for name, value in (
-        ("scouted", np.zeros(opt.n_coords)),
-        ("max_evals", 1),
-        ("search", ScaleSearch(opt.n_coords).state_dict()),
-    ):
-        mine[name] = None if state[name] is None else value
-    return mine
-
-
-def check_like(found: Any, mine: Any, path: str = "") -> None:
-    """Compare names, types and shapes."""
+def check_same(mine: Any, found: Any, path: str = "") -> None:
+    """Check that what was taken up is what was saved: names, types, shapes and values."""
     if isinstance(mine, dict):
         require(isinstance(found, dict) and found.keys() == mine.keys(), f"{path or 'state'} names")
         for name, value in mine.items():
-            check_like(found[name], value, f"{path}/{name}".lstrip("/"))
+            check_same(value, found[name], f"{path}/{name}".lstrip("/"))
     elif isinstance(mine, np.ndarray):
         require(isinstance(found, np.ndarray), f"{path} is not an array")
         require(found.dtype == mine.dtype, f"{path} is of type {found.dtype}")
-        same = found.ndim == 1 if path in GROWING else found.shape == mine.shape
-        require(same, f"{path} has shape {found.shape}")
-        require(path not in FINITE or np.all(np.isfinite(found)), f"{path} is not finite")
-    elif isinstance(mine, float):
-        require(type(found) in (float, int), f"{path} is {found!r}")
+        nan = mine.dtype.kind == "f"
+        require(np.array_equal(mine, found, equal_nan=nan), f"{path} has shape {found.shape}")
     else:
-        require(type(found) is type(mine), f"{path} is {found!r}")
-        if isinstance(mine, int):
-            require(-1 <= found <= LARGEST or "_rng" in path, f"{path} is {found}")
+        require(isinstance(found, type(mine)), f"{path} is {found!r}")
+        require(found == mine or found != found, f"{path} is {found!r}")
+        if isinstance(mine, int) and "_rng" not in path:
+            require(-1 <= found <= LARGEST, f"{path} is {found}")
 
 
 def check_generator(state: dict[str, Any]) -> None:
@@ -99,15 +81,16 @@ def check_counters(state: dict[str, Any], opt: Optimizer) -> None:
     require(state["status"] in list(Status), f"status is {state['status']}")
     require(np.all(state["scale"] > 0), "scale is not positive")
     require(state["entropy"].isdecimal(), "entropy is not a number")
-    if state["rows"] is not None:
-        n = opt.sampling.sample
+    n = opt.sampling.sample
+    require((state["rows"] is None) == (start == -1 or not isinstance(n, int)), "rows are odd")
+    if isinstance(n, int) and start != -1:
+        require(state["rows"].shape == (CHUNK, opt.sampling.batch_size), "rows have another shape")
         require(np.all((state["rows"] >= 0) & (state["rows"] < n)), "rows are out of range")
     history = state["history"]
     require(len(history["nfev"]) == len(history["fun"]) <= opt.history.capacity, "history length")
     require(1 <= history["stride"] and len(history["pending"]) < history["stride"], "stride")
-    if state["search"] is not None:
-        require(0 < state["search"]["h"] < np.inf, "search/h is not positive")
-        require(0 <= state["search"]["n_asked"] < ScaleSearch.cost, "search/n_asked")
+    for name in ("theta", "slots", "average", "scale"):
+        require(np.all(np.isfinite(state[name])), f"{name} is not finite")
 
 
 def check_sampler(state: dict[str, Any], opt: Optimizer) -> None:
@@ -118,18 +101,23 @@ def check_sampler(state: dict[str, Any], opt: Optimizer) -> None:
     require(position % sampler.block_size == 0, f"position is {position}")
     require(state["n_phases"] >= 0, f"n_phases is {state['n_phases']}")
     coords, probs = state["coords"], state["probs"]
+    require(np.all(np.isfinite(state["grads"])), "grads are not finite")
     require(np.all((coords >= 0) & (coords < opt.n_coords)), "coords are out of range")
     require(np.all((probs > 0) & (probs <= 1)), "probs are not probabilities")
     require(np.any(state["stream"] != 0), "stream is zero")
     if isinstance(sampler.state, Law):
-        check_law(state["law"], sampler.state, opt.n_coords)
+        check_law(state["law"], sampler.policy.init(opt.n_coords, sampler.replace), opt.n_coords)
 
 
 def check_law(found: dict[str, Any], mine: Any, n_coords: int) -> None:
-    """Check that no draw from this law can leave the range of coordinates."""
+    """Check against a fresh law that no draw from this one can leave the range of coordinates."""
     require(np.array_equal(found["codes"], mine.codes), "the law is of another kind")
     require(np.array_equal(found["levels"], mine.levels), "the tree has another shape")
-    require(found["params"][0] == mine.params[0], "the law has another sharpness")
+    if found["codes"][KIND] == RECENT:
+        check_sweep(found["heavy"], n_coords)
+    else:
+        require(found["params"][0] == mine.params[0], "the law has another sharpness")
+        check_heavy(found["heavy"], n_coords)
     require(0 <= found["params"][1] <= 1, "the mixing is not a share")
     require(np.all(found["counts"] >= 0), "the law counts below zero")
     for name in ("sums", "extra", "tree"):
@@ -140,8 +128,18 @@ def check_law(found: dict[str, Any], mine: Any, n_coords: int) -> None:
     again = tree.copy()
     refresh(again, mine.levels)
     require(np.allclose(again, tree, rtol=1e-9, atol=0.0), "the tree does not add up")
-    heavy = found["heavy"]
+
+
+def check_heavy(heavy: Any, n_coords: int) -> None:
+    """Check the heavy coordinates of an exact softmax law."""
     if len(heavy):
         require(0 <= heavy[SIZE] <= len(heavy) - HEAVY, "the heavy set has no room")
         members = heavy[HEAVY : HEAVY + heavy[SIZE]]
         require(np.all((members >= 0) & (members < n_coords)), "heavy members are out of range")
+
+
+def check_sweep(order: Any, n_coords: int) -> None:
+    """Check the order in which a law of recent gradients takes its first pass."""
+    require(order[recent.NEXT] >= 0 and order[recent.SHUFFLED] in (0, 1), "the sweep's place")
+    everyone = np.sort(order[recent.ORDER :])
+    require(np.array_equal(everyone, np.arange(n_coords)), "the sweep's order")

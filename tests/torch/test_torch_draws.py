@@ -8,8 +8,8 @@ from scipy.stats import chi2
 
 pytest.importorskip("torch")
 
-from scgd.torch.draws import draw_distinct, draw_poisson, draw_replacement  # noqa: E402
-from scgd.torch.kernels import CERTAIN, make_words, scramble, unit  # noqa: E402
+from scgd.torch.draws import draw_distinct, draw_poisson, draw_replacement
+from scgd.torch.kernels import CERTAIN, make_words, scramble, unit
 
 WEIGHTS = np.array([0.3, 0.05, 0.2, 0.01, 0.14, 0.25, 0.05])
 N_REPEATS = 20_000
@@ -44,7 +44,7 @@ def z_scores(counts, probabilities, n_repeats):
 def test_distinct_draws_follow_sequential_sampling(n_draws):
     counts = np.zeros(len(WEIGHTS))
     for n in range(N_REPEATS):
-        coords, _, _ = draw_distinct(WEIGHTS, 7, 1.0, 0.0, make_words(1, n), n_draws)
+        coords, _, _, _ = draw_distinct(WEIGHTS, 7, 1.0, 0.0, make_words(1, n), n_draws)
         assert len(coords) == len(set(coords)) == n_draws
         counts[coords] += 1
     assert np.abs(z_scores(counts, sequential_inclusion(WEIGHTS, n_draws), N_REPEATS)).max() < 4
@@ -53,7 +53,7 @@ def test_distinct_draws_follow_sequential_sampling(n_draws):
 def test_distinct_probabilities_make_estimates_unbiased():
     values, estimates = np.arange(1.0, 8.0), np.empty(N_REPEATS)
     for n in range(N_REPEATS):
-        coords, probs, _ = draw_distinct(WEIGHTS, 7, 1.0, 0.0, make_words(2, n), 3)
+        coords, probs, _, _ = draw_distinct(WEIGHTS, 7, 1.0, 0.0, make_words(2, n), 3)
         estimates[n] = (values[coords] / (3 * probs)).sum()
     error = (estimates.mean() - values.sum()) / (estimates.std() / np.sqrt(N_REPEATS))
     assert abs(error) < 4
@@ -119,7 +119,10 @@ def test_exact_draws_give_exactly_what_was_asked(n_coords, data):
     powers = data.draw(st.integers(0, 12))
     weights = np.random.default_rng(n_coords).exponential(size=n_coords) ** powers + 1e-12
     weights /= weights.sum()
-    coords, probs, single = draw_distinct(weights, n_coords, 1.0, 0.0, make_words(0, 1), n_draws)
+    drawn = draw_distinct(weights, n_coords, 1.0, 0.0, make_words(0, 1), n_draws)
+    coords, probs, single, tau = drawn
+    again = draw_distinct(weights, n_coords, 1.0, 0.0, make_words(0, 1), n_draws, 7.0 * n_coords)
+    assert np.array_equal(again[0], coords) and again[3] == tau
     assert len(np.unique(coords)) == n_draws and np.all(np.diff(coords) > 0)
     assert np.all((probs > 0) & (probs * n_draws <= 1)) and np.array_equal(single, weights[coords])
     coords, _ = draw_replacement(weights, n_coords, 1.0, 0.0, make_words(0, 1), n_draws)

@@ -117,6 +117,10 @@ class Descent(Stage):
 
     chunk_start = 0
 
+    def importance(self) -> Floats:
+        """Return what each coordinate can change of f over its length scale."""
+        return potential(self.parabolas.slope, self.parabolas.bend, self.length)
+
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on."""
         names = ("turn", "spent", "n_chunks", "chunk_start", "chunk_end", "chunk_value", "finished")
@@ -141,10 +145,15 @@ class Descent(Stage):
             self.newton.load_state_dict(state["newton"])
 
 
+def potential(slope: Floats, bend: Floats, length: Floats) -> Floats:
+    """Return the change of f over the length scale of each coordinate; 0 where nothing was seen."""
+    curved = 0.5 * np.where(np.isfinite(bend), np.abs(bend), 0.0) * length**2
+    return np.where(np.isfinite(slope), np.abs(slope), 0.0) * length + curved
+
+
 def active_set(slope: Floats, bend: Floats, length: Floats) -> Ints:
     """Return the coordinates that explain nearly all of the change of f over its length scale."""
-    reach = np.abs(slope) * length + 0.5 * np.abs(bend) * length**2
-    reach = np.where(np.isfinite(reach), reach, 0.0)
+    reach = potential(slope, bend, length)
     order = np.argsort(-reach, kind="stable")
     covered = np.cumsum(reach[order])
     if not covered[-1] > 0:

@@ -7,7 +7,8 @@ is returned is never knowingly worse than x0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import Any
 
 import numpy as np
 
@@ -22,13 +23,12 @@ from scgd.auto.stage import Stage
 from scgd.scale import ScaleSearch
 from scgd.typing import Floats
 
-if TYPE_CHECKING:
-    from scgd.optimizer import Optimizer
-
 __all__ = ["Plan"]
 
+Optimizer = Any
+"""The optimizer lies above this module; a plan uses what its comments there call for plans."""
 NOMINAL = 200
-"""Evaluations per coordinate that a run without a budget plans for at a time."""
+"""Evaluations per coordinate that a run without a budget plans for; then twice as many."""
 N_GUARDS = 4
 SHORT = 6
 """Evaluations per coordinate below which a sweep over coordinates costs too much."""
@@ -45,6 +45,8 @@ class Plan:
             np.ones(opt.n_coords) if opt.problem.scale is None else opt.problem.scale
         )
         self.facts: dict[str, float] = {"shrink": 1.0, "guards": 0.0, "error": 0.0, "length": 1.0}
+        self.facts["nominal"] = max(1000, NOMINAL * opt.n_coords)
+        self.importance: Floats = np.empty(0)
         self.best: dict[str, Any] | None = None
         self.finished = False
         opt.stage = self.stage(opt)
@@ -52,13 +54,13 @@ class Plan:
     @property
     def message(self) -> str:
         """One sentence on what was found and chosen."""
-        return FOUND[self.kind].format(**self.facts)
+        return FOUND[self.kind].format(**{"radius": np.nan, **self.facts})
 
     def budget(self, opt: Optimizer) -> int:
         """Return the evaluations to plan for."""
         if opt.max_evals is not None:
-            return opt.max_evals - opt.reserve
-        return max(1000, NOMINAL * opt.n_coords)
+            return int(opt.max_evals - opt.reserve)
+        return int(self.facts["nominal"])
 
     def stage(self, opt: Optimizer) -> Stage | None:
         """Return the stage of the current step, fresh; None where ordinary steps run."""
@@ -96,6 +98,12 @@ class Plan:
         """Go on after a stage (or a leg, when ``stage`` is None) has ended."""
         getattr(self, f"after_{self.step}")(opt, stage)
 
+    def weights(self, opt: Optimizer) -> Floats | None:
+        """Return the importance of the coordinates where it is not the sampler that knows it."""
+        known = opt.stage.importance() if isinstance(opt.stage, Descent) else self.importance
+        total = float(np.sum(known))
+        return known / total if 0 < total < np.inf else None
+
     def after_classify(self, opt: Optimizer, stage: Classify) -> None:
         """Choose what to measure next."""
         self.kind = stage.kind
@@ -114,11 +122,14 @@ class Plan:
         else:
             self.begin_blocks(opt)
 
+    def after_descent(self, opt: Optimizer, stage: Descent) -> None:
+        """End: the descent has nothing left to try."""
+        self.finished, opt.stage = True, None
+
     # ---- controllable noise: blocks with a shared base, guarded ----------------------------------
 
     def begin_blocks(self, opt: Optimizer) -> None:
         """Start the legs between guards."""
-        self.best = snapshot(opt)
         budget = self.budget(opt)
         self.facts["start"], self.facts["end"] = opt.nfev, budget - 2 * guard_samples(budget)
         opt.adopt(self.recipe(opt), self.facts["length"] * self.unit, int(self.facts["end"]))
@@ -170,6 +181,9 @@ class Plan:
             opt.last_phase = np.array(stage.there)
         self.finished = True
         opt.stage = None
+        if opt.max_evals is None:
+            self.facts["nominal"] *= 2
+            self.extend(opt)
 
     # ---- noise that nobody controls: joint directions --------------------------------------------
 
@@ -180,11 +194,14 @@ class Plan:
 
     def n_checks(self, opt: Optimizer) -> int:
         """Return the pairs of a comparison."""
-        return max(10, int(0.002 * self.budget(opt)))
+        budget = self.budget(opt)
+        return max(min(10, budget // 40), int(0.002 * budget), 2)
 
     def after_reach(self, opt: Optimizer, stage: Reach) -> None:
         """Start the first leg at the radius found."""
         n, budget = opt.n_coords, self.budget(opt)
+        if stage.found == "nothing" and opt.problem.scale is None:
+            warnings.warn(WEAK, RuntimeWarning, stacklevel=2)
         levels = 7 if 14 * n <= 0.12 * budget else 3 if 6 * n <= 0.12 * budget else 0
         self.facts.update(
             radius=stage.radius, levels=levels, tries=0, factor=2.0 if levels else 6.0
@@ -193,8 +210,11 @@ class Plan:
 
     def begin_joint(self, opt: Optimizer, share: float, scale: Floats) -> None:
         """Spend a share of what is left, less two comparisons, on joint directions."""
-        room = self.budget(opt) - opt.nfev - 4 * self.n_checks(opt)
-        n_steps = max(1, int(share * room / 2))
+        room = self.budget(opt) - opt.nfev - 6 * self.n_checks(opt)
+        n_steps = int(share * room / 2)
+        if n_steps < 1:
+            self.go(opt, "final")
+            return
         self.facts["n_steps"] = n_steps
         end = opt.nfev + 2 * n_steps
         opt.adopt(self.recipe(opt), scale, end)
@@ -216,14 +236,16 @@ class Plan:
         """Start the second leg in units of the radii found."""
         self.facts["resolved"] = int(stage.resolved.sum())
         if self.facts["resolved"]:
-            self.radii = stage.joint * stage.radii
+            radii = stage.joint * stage.radii
+            self.importance = np.where(stage.resolved, stage.radii**-2.0, 0.0)
             growth = stage.joint * np.sqrt(self.facts["resolved"] if self.facts["levels"] else 1)
             self.facts["growth"] = growth
             self.facts["factor"] = SECOND / growth
         else:
-            self.radii, self.facts["factor"] = self.radius * self.unit, 1.0
-        self.begin_joint(opt, 1.0, self.radii)
-        self.step = "second"
+            radii, self.facts["factor"] = self.radius * self.unit, 1.0
+        self.begin_joint(opt, 1.0, radii)
+        if self.step == "leg":
+            self.step = "second"
 
     def after_second(self, opt: Optimizer, stage: None) -> None:
         """Compare the second leg with the first."""
@@ -236,6 +258,22 @@ class Plan:
             opt.theta[...] = self.best["theta"]
         self.go(opt, "final")
 
+    # ---- more budget ----------------------------------------------------------------------------
+
+    def extend(self, opt: Optimizer) -> None:
+        """Go on with a larger budget: a new leg of the member that runs, from where it is."""
+        if isinstance(opt.stage, Descent):
+            opt.stage.budget = self.budget(opt)
+        elif self.best is not None and (self.finished or opt.stage is None):
+            self.finished = False
+            if self.kind == "uncontrollable":
+                self.begin_joint(opt, 1.0, opt.scale)
+                if self.step == "leg":
+                    self.step = "second"
+            else:
+                self.facts["guards"] = 0.0
+                self.begin_blocks(opt)
+
     # ---- state ----------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
@@ -245,6 +283,7 @@ class Plan:
             "kind": self.kind,
             "facts": dict(self.facts),
             "best": self.best,
+            "importance": self.importance,
             "finished": self.finished,
         }
 
@@ -252,17 +291,18 @@ class Plan:
         """Take up another run's plan; the member's recipe follows from its facts."""
         self.step, self.kind, self.finished = state["step"], state["kind"], state["finished"]
         self.facts = dict(state["facts"])
-        self.best = state["best"]
+        self.best, self.importance = state["best"], state["importance"]
         opt.stage = None if self.finished else self.stage(opt)
         if self.best is not None:
             opt.rebuild(self.recipe(opt))
 
 
+WEAK = "nothing near x0 shows above the noise; give scale= (the typical size of a coordinate) or bounds="
 FOUND = {
     "unknown": "The noise has not been classified yet.",
     "deterministic": "Found a deterministic function.",
     "controllable": "Found noise that the sample controls; length scale {length:.3g}.",
-    "uncontrollable": "Found noise that nobody controls.",
+    "uncontrollable": "Found noise that nobody controls; radius {radius:.3g} in units of x.",
 }
 
 

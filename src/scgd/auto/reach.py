@@ -16,6 +16,8 @@ __all__ = ["Reach"]
 ROOT10 = 10**0.5
 REFINE = 20
 DEFAULT = 0.3
+FEW = 500
+"""Evaluations below which the ladder is short."""
 
 
 class Reach(Stage):
@@ -45,13 +47,14 @@ class Reach(Stage):
 
     def __init__(self, unit: Floats, budget: int, *, known: bool) -> None:
         self.unit, self.budget = unit, budget
-        self.ladder = 10.0 ** (np.arange(-6, 2) / 2 if known else np.arange(-10, 11) / 2)
+        wide = not known and budget >= FEW
+        self.ladder = 10.0 ** (np.arange(-10, 11) / 2 if wide else np.arange(-4, 2) / 2)
         self.turn = "repeats"
         self.n_round = self.level = self.n_pairs = 0
         self.repeats: list[float] = []
         self.odd: list[float] = []
         self.even: list[float] = []
-        self.where: list[int] = []
+        self.where: list[float] = []
         self.radius, self.found = DEFAULT, "nothing"
 
     @property
@@ -73,7 +76,7 @@ class Reach(Stage):
     def pairs_per_level(self) -> int:
         """Pairs at each radius in this round."""
         if self.turn == "refine":
-            return REFINE
+            return int(np.clip(0.01 * self.budget, 2, REFINE))
         most = 5 if not self.n_round else 100
         share = (0.04 if not self.n_round else 0.03) * self.budget
         return int(np.clip(share / (2 * len(self.ladder)), 1, most))
@@ -96,7 +99,7 @@ class Reach(Stage):
         if values is not None:
             self.odd.append(float(values[0] - values[1]))
             self.even.append(float(values[0] + values[1]))
-            self.where.append(-1 if self.turn == "refine" else self.level)
+            self.where.append(-1.0 if self.turn == "refine" else float(self.level))
         self.n_pairs += 1
         if self.n_pairs < self.pairs_per_level:
             return
@@ -180,5 +183,5 @@ class Reach(Stage):
             return
         odd = float(np.mean(np.abs(np.array(self.odd)[here]))) / 2
         bent = abs(float(np.mean(np.array(self.even)[here])) - 2 * self.base)
-        if bent > 5 * self.sigma * np.sqrt(2 / REFINE):
+        if bent > 5 * self.sigma * np.sqrt(2 / here.sum()):
             self.radius *= float(np.clip(1.5 * odd / bent, 1 / 3, 1))

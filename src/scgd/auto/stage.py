@@ -40,14 +40,22 @@ class Stage:
         state = {}
         for name in ("finished", *self.memory):
             value = getattr(self, name)
-            state[name] = np.array(value) if isinstance(value, list | np.ndarray) else value
+            if isinstance(value, list):
+                value = np.array(value, np.float64)
+            elif isinstance(value, np.ndarray):
+                value = value.astype(np.int64 if value.dtype == np.bool_ else value.dtype)
+            state[name] = value
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up another stage of the same kind."""
         for name in ("finished", *self.memory):
             value, mine = state[name], getattr(self, name)
-            setattr(self, name, value.tolist() if isinstance(mine, list) else value)
+            if isinstance(mine, list):
+                value = value.tolist()
+            elif isinstance(mine, np.ndarray):
+                value = value.astype(mine.dtype)
+            setattr(self, name, value)
 
 
 def joint(theta: Floats, support: Ints, entries: Floats, problem: Problem) -> Probes:

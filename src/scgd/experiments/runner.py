@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from scgd import __version__
+from scgd.command import connect
 from scgd.errors import CommandError
 from scgd.experiments.datasets import MissingData, require
 from scgd.experiments.rows import KINDS, Experiment, Job, Panel
@@ -43,6 +44,8 @@ class Options:
         Runs per method; None keeps each panel's own number.
     workers
         Processes; 1 stays in this one.
+    cluster
+        The address of a Dask scheduler that runs the jobs instead.
     quick
         Short runs that only show that everything works.
     data
@@ -58,6 +61,7 @@ class Options:
     quick: bool = False
     data: str | None = None
     progress: bool = True
+    cluster: str | None = None
 
 
 def run_experiment(experiment: Experiment, panels: Sequence[Panel], options: Options) -> list[str]:
@@ -74,7 +78,8 @@ def run_experiment(experiment: Experiment, panels: Sequence[Panel], options: Opt
     try:
         jobs = [job for p in wanted for job in jobs_of(experiment, settings, p, options, table)]
         with Bar(experiment.id, sum(kind.cost(job) for job in jobs), options.progress) as bar:
-            for job, runs in results(jobs, 1 if kind_is_threaded(kind) else options.workers):
+            n_workers = 1 if kind_is_threaded(kind) else options.workers
+            for job, runs in results(jobs, n_workers, options.cluster):
                 for run in runs:
                     table.append(run)
                 bar.advance(kind.cost(job), f"{job.panel.name} {job.method.name}")
@@ -156,8 +161,14 @@ def execute(job: Job) -> list[Run]:
     return list(import_kind(job.kind).execute(job))
 
 
-def results(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, list[Run]]]:
+def results(
+    jobs: Sequence[Job], workers: int, cluster: str | None = None
+) -> Iterator[tuple[Job, list[Run]]]:
     """Return jobs with their results, in order."""
+    if cluster is not None and jobs:
+        with connect(cluster) as client, client.get_executor(pure=False) as pool:
+            yield from in_order(pool, jobs, 3 * max(1, sum(client.nthreads().values())))
+        return
     if workers == 1 or len(jobs) < 2:
         for job in jobs:
             yield job, execute(job)

@@ -7,12 +7,13 @@ they are computed afresh now and then.
 
 from __future__ import annotations
 
-from math import sqrt
+from math import log1p, sqrt
 
-from numba import njit
+import numpy as np
 
+from scgd.compiling import njit
 from scgd.linear.data import REASSOCIATE, sparse_entry
-from scgd.linear.losses import SQUARED
+from scgd.linear.losses import CROSS_ENTROPY, LOGISTIC, SQUARED, bend, slope
 from scgd.linear.rows import (
     BLOCK,
     DIVISOR,
@@ -92,6 +93,41 @@ def partial_sum(
 
 
 @njit(cache=True, error_model="numpy")
+def curved_sums(
+    dense, indptr, indices, values, targets, weights, loss, epsilon, k, mean, reach, margins
+):
+    """Return the sums of first derivatives and of curvatures along column ``k``."""
+    first = second = 0.0
+    whole = len(dense) > 0 or k >= len(indptr) - 1
+    start, stop = (0, len(margins)) if whole else (indptr[k], indptr[k + 1])
+    for j in range(start, stop):
+        i, x = (j, 1.0) if whole else (np.int64(indices[j]), np.float64(values[j]))
+        if k < len(dense):
+            x = dense[k, i] - mean
+        weight = weights[i] if len(weights) > 0 else 1.0
+        first += weight * slope(loss, margins[i], targets[i], epsilon) * x
+        if x != 0.0:
+            curve = bend(loss, margins[i], targets[i], epsilon, reach * abs(x))
+            second += weight * curve * x * x
+    return first, second
+
+
+@njit(cache=True, error_model="numpy")
+def safe_curvature(loss, slope, curve, reach):
+    """Return a curvature whose parabola lies above the loss as far as its own minimum.
+
+    The third derivative of a logistic loss is at most ``reach`` (the largest entry of the column)
+    times its second, so the curvature at distance t is at most ``curve * exp(reach * t)``; that
+    bound on the loss is least at ``t = log(1 + a) / reach`` with ``a = reach * slope / curve``.
+    Other losses have at most ``curve`` within ``reach`` (a trust radius), and must stay there.
+    """
+    if loss == LOGISTIC or loss == CROSS_ENTROPY:
+        a = reach * slope / curve if curve > 0.0 else 0.0
+        return curve * a / log1p(a) if a > 1e-8 else curve
+    return max(curve, slope / reach) if reach > 0.0 else 0.0
+
+
+@njit(cache=True, error_model="numpy")
 def intercept_sum(targets, weights, mode, loss, epsilon, h, margins):
     """Return the sum over all samples of their parts of the derivative along the intercept."""
     total = 0.0
@@ -122,15 +158,15 @@ def sampled_sum(
 @njit(cache=True, error_model="numpy")
 def explore_columns(
     dense, indptr, indices, values, targets, weights, codes, params,
-    theta, coords, probs, grads, samples, margins, scale, hyper, slots, means,
+    theta, coords, probs, grads, samples, margins, scale, hyper, slots, means, reach,
     first, last, rates, radii,
 ):  # fmt: skip
     """Run steps ``first`` to ``last`` of the current phase."""
     n_features, loss, mode, rule = codes[N_FEATURES], codes[LOSS], codes[MODE], codes[RULE]
     block, epsilon, l2, l1 = codes[BLOCK], params[EPSILON], params[L2], params[L1]
-    batch = samples.shape[1]
+    batch, curves = samples.shape[1], np.empty(block)
     for s in range(first, last):
-        h, rate = radii[s - first], rates[s - first]
+        h, rate, curve = radii[s - first], rates[s - first], 0.0
         for d in range(s * block, (s + 1) * block):
             k = coords[d]
             mean = means[k] if len(means) > 0 and k < n_features else 0.0
@@ -139,6 +175,12 @@ def explore_columns(
                     dense, indptr, indices, values, targets, weights,
                     mode, loss, epsilon, k, mean, h, margins, samples[s],
                 ) / batch  # fmt: skip
+            elif len(reach) > 0:
+                total, curve = curved_sums(
+                    dense, indptr, indices, values, targets, weights,
+                    loss, epsilon, k, mean, reach[k], margins,
+                )  # fmt: skip
+                total, curve = total / len(margins), curve / len(margins)
             elif k == n_features:
                 total = intercept_sum(targets, weights, mode, loss, epsilon, h, margins)
                 total /= len(margins)
@@ -149,11 +191,18 @@ def explore_columns(
                 ) / len(margins)  # fmt: skip
             if k < n_features:
                 total += l2 * (theta[k] + (0.5 * h if mode == FORWARD else 0.0))
+            if len(reach) > 0:
+                cut = l1 if k < n_features else 0.0
+                curve += l2 if k < n_features else 0.0
+                curves[d - s * block] = safe_curvature(loss, abs(total) + cut, curve, reach[k])
             grads[d] = total
         for d in range(s * block, (s + 1) * block):
             k, step, place = coords[d], rate, theta[coords[d]]
-            if len(scale) > 0:
-                step *= scale[k]
+            unit = scale[k] if len(scale) > 0 else 1.0
+            if len(reach) > 0:
+                curve = curves[d - s * block]
+                unit = max(unit, 1.0 / curve if curve > 0.0 else 0.0)
+            step *= unit
             if params[DIVISOR] > 0.0:
                 step /= params[DIVISOR] * probs[d]
             theta[k] = place - move(rule, k, grads[d], step, hyper, slots)
@@ -161,7 +210,10 @@ def explore_columns(
                 theta[k] = soft_threshold(theta[k], step * l1)
                 grads[d] = (place - theta[k]) / step if step > 0.0 else 0.0
             if codes[SCALED] == 1:
-                grads[d] *= sqrt(scale[k])
+                grads[d] *= sqrt(unit)
+            if len(reach) > 0 and loss != LOGISTIC and loss != CROSS_ENTROPY:
+                moved = 2.0 * abs(theta[k] - place)
+                reach[k] = max(moved, 0.5 * reach[k]) if reach[k] < np.inf else moved
             if k == n_features:
                 margins += theta[k] - place
             elif theta[k] != place:
@@ -178,7 +230,7 @@ def run_columns(problem, walk, law, rates, radii, mixings, stride, snapshots):
     margins, scale, hyper, slots, place = (
         walk.margins, walk.scale, walk.hyper, walk.slots, walk.place
     )  # fmt: skip
-    means, fresh = walk.means, FRESH * len(theta)
+    means, reach, fresh = walk.means, walk.reach, FRESH * len(theta)
     done, taken, ended = 0, 0, 0
     while done < len(rates):
         here = place[POSITION]
@@ -194,7 +246,7 @@ def run_columns(problem, walk, law, rates, radii, mixings, stride, snapshots):
             n = min(n, (taken + 1) * stride - done)
         explore_columns(
             dense, indptr, indices, values, targets, weights, codes, params,
-            theta, coords, probs, grads, rows, margins, scale, hyper, slots, means,
+            theta, coords, probs, grads, rows, margins, scale, hyper, slots, means, reach,
             here, here + n, rates[done : done + n], radii[done : done + n],
         )  # fmt: skip
         done += n

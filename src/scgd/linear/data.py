@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from scgd.compiling import njit
 from scgd.typing import Array, Floats, Ints
 
 __all__ = [

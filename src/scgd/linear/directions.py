@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from math import log, sqrt
 
-from numba import njit
-
+from scgd.compiling import njit
 from scgd.linear.data import REASSOCIATE, dot
 from scgd.linear.losses import difference
 from scgd.linear.rows import EPSILON, FACTOR, L2, LOSS, MODE, N_FEATURES, RULE

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import njit
-
+from scgd.compiling import njit
 from scgd.linear.rows import explore_rows
 from scgd.policies import law as laws
 from scgd.random import below
@@ -42,6 +41,8 @@ class Walk(NamedTuple):
         The numbers and the memory of the step rule.
     means
         What is subtracted from each column, or empty.
+    reach
+        How far steps trust the curvature along each coordinate, or empty.
     place
         Steps taken in this phase, phases ended, and steps since the margins were computed.
     coord_stream, row_stream, direction_stream
@@ -60,6 +61,7 @@ class Walk(NamedTuple):
     hyper: Floats
     slots: Floats
     means: Floats
+    reach: Floats
     place: Ints
     coord_stream: Array
     row_stream: Array

@@ -21,9 +21,9 @@ name               value                                           targets
 
 from math import exp, expm1, log1p
 
-from numba import njit
+from scgd.compiling import njit
 
-__all__ = ["LOSSES", "curvature", "difference", "slope", "value"]
+__all__ = ["LOSSES", "bend", "curvature", "difference", "slope", "value"]
 
 LOSSES = ("squared", "logistic", "cross-entropy", "hinge", "squared-hinge", "huber")
 SQUARED, LOGISTIC, CROSS_ENTROPY, HINGE, SQUARED_HINGE, HUBER = range(6)
@@ -101,6 +101,22 @@ def slope(loss, z, y, epsilon):
     if short < epsilon:
         return -y * short / epsilon
     return -y if short > 0.0 else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def bend(loss, z, y, epsilon, reach):
+    """Return the second derivative at ``z``; for piecewise parabolas, the largest within reach."""
+    if loss == LOGISTIC or loss == CROSS_ENTROPY:
+        s = sigmoid(z)
+        return s * (1.0 - s)
+    if loss == HUBER:
+        return 1.0 if abs(z - y) - reach < epsilon else 0.0
+    short = 1.0 - y * z
+    if loss == SQUARED_HINGE:
+        return 2.0 if short > -reach else 0.0
+    if loss == HINGE:
+        return 1.0 / epsilon if -reach < short < epsilon + reach else 0.0
+    return 1.0
 
 
 @njit(cache=True, error_model="numpy")

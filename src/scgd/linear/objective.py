@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.linear.data import REASSOCIATE, Problem, dot
 from scgd.linear.losses import value
 from scgd.typing import Floats
@@ -68,8 +68,9 @@ def risks(problem, thetas, out):
 def penalties(problem: Problem, thetas: Floats) -> Floats:
     """Return the penalties at each row of ``thetas``."""
     coefs = thetas[:, : problem.n_features]
-    l2 = 0.5 * problem.l2 * np.einsum("rk,rk->r", coefs, coefs)
-    return np.asarray(l2 + problem.l1 * np.abs(coefs).sum(axis=1))
+    with np.errstate(over="ignore"):
+        l2 = 0.5 * problem.l2 * np.einsum("rk,rk->r", coefs, coefs)
+        return np.asarray(l2 + problem.l1 * np.abs(coefs).sum(axis=1))
 
 
 def objective(problem: Problem, thetas: Floats) -> Floats:

@@ -11,10 +11,11 @@ from math import sqrt
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from scgd.compiling import njit
 from scgd.linear.data import dense_dot, sparse_dot, sparse_entry
 from scgd.linear.losses import difference, slope
 from scgd.steps import move

@@ -8,13 +8,13 @@ across coordinates of different units. This is what ``learning_rate="auto"`` use
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.linear.data import Problem
-from scgd.linear.losses import curvature
+from scgd.linear.losses import CROSS_ENTROPY, LOGISTIC, SQUARED, curvature
 from scgd.typing import Floats
 
-__all__ = ["inverse_smoothness"]
+__all__ = ["first_reach", "inverse_smoothness"]
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -49,3 +49,33 @@ def inverse_smoothness(problem: Problem, n_coords: int, means: Floats) -> Floats
     if n_coords > problem.n_features:
         smoothness[-1] = bound
     return np.divide(1.0, smoothness, out=np.zeros(n_coords), where=smoothness > 0)
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def fill_largest(dense, indptr, indices, values, weights, means, out):
+    """Set ``out`` to the largest entry of each column among samples that count, about ``means``."""
+    for k in range(len(dense)):
+        mean = means[k] if len(means) > 0 else 0.0
+        for i in range(dense.shape[1]):
+            if len(weights) == 0 or weights[i] > 0.0:
+                out[k] = max(out[k], abs(dense[k, i] - mean))
+    for k in range(len(indptr) - 1):
+        for j in range(indptr[k], indptr[k + 1]):
+            if len(weights) == 0 or weights[indices[j]] > 0.0:
+                out[k] = max(out[k], abs(values[j]))
+
+
+def first_reach(problem: Problem, n_coords: int, means: Floats) -> Floats:
+    """Return what tells each coordinate how far to trust its curvature; nothing for squares.
+
+    For logistic losses the largest absolute entry of the column; for piecewise parabolas a radius,
+    infinite at first, that follows the steps made.
+    """
+    if problem.loss == SQUARED:
+        return np.empty(0)
+    if problem.loss not in (LOGISTIC, CROSS_ENTROPY):
+        return np.full(n_coords, np.inf)
+    out = np.zeros(n_coords)
+    fill_largest(*problem.columns, problem.weights, means, out)
+    out[problem.n_features :] = 1.0
+    return out

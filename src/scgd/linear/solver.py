@@ -312,8 +312,8 @@ def check_method(problem: Problem, recipe: Recipe, batch_size: int | None, n_pas
     """Refuse combinations that do not exist."""
     if type(recipe.estimator) not in MODES:
         raise ValueError(f"linear models have no estimator {recipe.estimator!r}")
-    if recipe.policy.needs_gradient:
-        raise ValueError(f"{type(recipe.policy).__name__} needs scgd.minimize; it reads a gradient")
+    if recipe.policy.needs_gradient or recipe.policy.paced:
+        raise ValueError(f"{type(recipe.policy).__name__} needs scgd.minimize")
     if problem.l1 > 0 and not isinstance(recipe.step, SGD):
         raise ValueError("the prox of l1 needs step='sgd'; other rules have no single step size")
     if batch_size is not None and (int(batch_size) != batch_size or batch_size < 1):
@@ -370,6 +370,7 @@ class Plan:
             began = time.perf_counter()
             self.advance(run, first * self.stride, n * self.stride, snapshots)
             spent = time.perf_counter() - began
+            self.check(run.walk.theta)
             seconds.append(seconds[-1][-1] + spent * np.arange(1, n + 1) / n)
             losses.append(self.losses(snapshots, record_loss))
         left = self.n_steps - self.n_records * self.stride

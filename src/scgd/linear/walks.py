@@ -119,8 +119,9 @@ class Run:
     scale, scaled
         Factors on the step sizes, one per coordinate, or empty; whether gains are measured in their
         units.
-    means
-        What to subtract from the columns, or empty.
+    means, reach
+        What to subtract from the columns, and how far steps may trust the curvature
+        (:func:`~scgd.linear.smoothness.first_reach`); or empty.
     """
 
     def __init__(
@@ -134,6 +135,7 @@ class Run:
         scale: Floats = NOTHING,
         scaled: bool = False,
         means: Floats = NOTHING,
+        reach: Floats = NOTHING,
     ) -> None:
         n_coords, policy = len(start), recipe.policy
         self.problem, self.recipe, self.policy = problem, recipe, policy
@@ -162,6 +164,7 @@ class Run:
             hyper=frozen(np.array(recipe.step.hyper, np.float64)),
             slots=make_slots(recipe.step, n_coords),
             means=frozen(means),
+            reach=reach.copy(),
             place=np.zeros(3, np.int64),
             coord_stream=streams[0],
             row_stream=streams[1],
@@ -229,7 +232,7 @@ class Run:
         problem, walk = self.problem, self.walk
         if self.by_columns:
             compute_margins(problem, walk.theta, walk.means, walk.margins)
-            data, arrays, kernel = problem.columns, walk[:12], explore_columns
+            data, arrays, kernel = problem.columns, walk[:13], explore_columns
         else:
             data, arrays, kernel = problem.rows, walk[:11], explore_rows
         kernel(*data, problem.targets, problem.weights, *arrays, first, last, rates, radii)

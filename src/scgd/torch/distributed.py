@@ -1,12 +1,31 @@
-"""Data parallel training: all processes draw the same coordinates, so only those are reduced."""
+"""Data parallel training: all processes draw the same coordinates, so only those are reduced.
 
-from __future__ import annotations
+Every process computes gradients (or losses) on its own part of the data. Drawing from a shared seed
+with gains learned from reduced values only, all processes know the same law: no indices are sent,
+and a step puts m values on the wire instead of p (zeroth order: one number per probe). The paper's
+remark on parallelisation, at the level of the optimizer:
 
+    model = DistributedDataParallel(model)
+    optimizer = SCGD(model.parameters(), lr, process_group=dist.group.WORLD)
+    with model.no_sync():               # the optimizer reduces what it needs
+        loss(model(x), y).backward()
+    optimizer.step()
+
+:func:`reduce_sampled` does the same inside DDP's own reduction. The state of an optimizer does not
+depend on the number of processes, so a checkpoint may be resumed with another.
+"""
+
+import zlib
 from typing import Any
 
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from scgd.torch.layout import real_entries
 from scgd.typing import Array
 
-__all__ = ["Team"]
+__all__ = ["Team", "reduce_sampled"]
 
 
 class Team:
@@ -17,29 +36,116 @@ class Team:
     group
         A process group, or ``None`` for a single process.
     check_every
-        How many steps lie between two comparisons of the processes' states (0: never).
+        How many steps lie between two comparisons of the processes' parameters (0: never).
     """
 
     def __init__(self, group: Any, check_every: int) -> None:
+        if group is not None and not dist.is_initialized():
+            raise ValueError("process_group needs torch.distributed.init_process_group first")
+        if int(check_every) != check_every or check_every < 0:
+            raise ValueError(f"check_every must be a whole number of steps, got {check_every!r}")
         self.group, self.check_every = group, check_every
-        self.n_steps = 0
-
-    @classmethod
-    def of(cls, group: Any, check_every: int) -> Team:
-        """Return the team of a process group."""
-        return cls(group, check_every)
+        self.n_steps, self.n_bytes = 0, 0
 
     def agree(self, seed: int) -> int:
         """Return the seed of the first process."""
-        return seed
+        if self.group is None:
+            return seed
+        word = self._wire(np.array([seed & ((1 << 63) - 1)]))
+        dist.broadcast(word, group=self.group, group_src=0)
+        return int(word)
+
+    def _wire(self, values: Array) -> torch.Tensor:
+        """Return values where the group's backend can send them from."""
+        tensor = torch.from_numpy(values)
+        return tensor.cuda() if "nccl" in str(dist.get_backend(self.group)) else tensor
 
     def mean(self, values: Array) -> None:
         """Replace values by their mean over the processes, in place."""
+        if self.group is None or len(values) == 0:
+            return
+        tensor = self._wire(values)
+        self._reduce(tensor, dist.ReduceOp.SUM)
+        values[...] = tensor.cpu().numpy() / dist.get_world_size(self.group)
 
     def mean_of(self, values: Array) -> Array:
         """Return the mean of values over the processes."""
         self.mean(values)
         return values
 
+    def _reduce(self, tensor: torch.Tensor, operation: Any) -> None:
+        self.n_bytes += tensor.nbytes
+        try:
+            dist.all_reduce(tensor, op=operation, group=self.group)
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"the reduction of step {self.n_steps + 1} failed: another process has died or "
+                "hangs; start again from the last checkpoint (any number of processes will do)"
+            ) from error
+
     def check(self, optimizer: Any) -> None:
-        """Compare the states of the processes now and then."""
+        """Compare the parameters of the processes after the first step and now and then."""
+        self.n_steps += 1
+        if self.group is None or self.check_every == 0:
+            return
+        if self.n_steps > 1 and self.n_steps % self.check_every:
+            return
+        digest = checksum(optimizer)
+        both = self._wire(np.array([digest, -digest]))
+        self._reduce(both, dist.ReduceOp.MAX)
+        if both[0] != -both[1]:
+            raise RuntimeError(
+                f"the processes' parameters differ after step {self.n_steps}; start all of them "
+                "from the same parameters and change them through this optimizer only"
+            )
+
+
+def checksum(optimizer: Any) -> int:
+    """Return a number that differs when parameters do."""
+    digest = 0
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            entries = real_entries(p).contiguous().cpu().view(-1)
+            if entries.numel() > 0:
+                digest = zlib.crc32(entries.view(torch.uint8).numpy(), digest)
+    return digest
+
+
+# DDP compares these annotations with its own types, so they must not be strings.
+def reduce_sampled(optimizer: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """Reduce the gradients that the next step draws, as a communication hook of DDP.
+
+    ``model.register_comm_hook(optimizer, reduce_sampled)``, with an optimizer made without
+    ``process_group`` and with the same ``seed`` everywhere. The other entries keep the gradients of
+    their own process; the optimizer does not look at them.
+    """
+    slots = []
+    for p, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True):
+        index = drawn_entries(optimizer, p)
+        if index is not None:
+            slots.append((gradient.view(-1), torch.from_numpy(index).to(gradient.device)))
+    whole: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+    if not slots:
+        whole.set_result(bucket.buffer())
+        return whole
+    values = torch.cat([flat[index] for flat, index in slots]) / dist.get_world_size()
+    sent = dist.all_reduce(values, async_op=True).get_future()
+
+    def put_back(done: Any) -> torch.Tensor:
+        parts = done.value()[0].split([len(index) for _, index in slots])
+        for (flat, index), part in zip(slots, parts, strict=True):
+            flat[index] = part
+        return bucket.buffer()
+
+    return sent.then(put_back)
+
+
+def drawn_entries(optimizer: Any, param: torch.Tensor) -> Array | None:
+    """Return which entries of a parameter the next step draws."""
+    for law, layout in zip(optimizer.laws, optimizer.layouts, strict=True):
+        for i, p in enumerate(layout.params):
+            if p is param:
+                coords = law.draw().coords
+                low, high = np.searchsorted(coords, layout.offsets[i : i + 2])
+                return coords[low:high] - layout.bounds[i] if high > low else None
+    return None

@@ -14,58 +14,63 @@ __all__ = ["draw_distinct", "draw_poisson", "draw_replacement"]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
+def included(leaves, n_coords, numbers, words, coords, probs):  # type: ignore[no-untyped-def]
+    """Write the coordinates that a Poisson draw includes; return their number."""
+    slope, floor, top = numbers[SLOPE], numbers[FLOOR], numbers[TOP]
+    word1, word2 = words[0], words[1]
+    size, equal = 0, len(leaves) == 0
+    for k in range(n_coords):
+        prob = floor if equal else slope * abs(leaves[k]) + floor
+        prob = top if prob > top else prob
+        if size == len(coords):
+            return -1
+        coords[size] = k
+        probs[size] = prob
+        size += scramble(np.uint32(k), word1, word2) < np.int32(prob)
+    return size
+
+
 def draw_poisson(leaves, n_coords, numbers, words, n_draws):  # type: ignore[no-untyped-def]
     """Include each coordinate on its own; the same draw as the fused passes make.
 
     Their number is random with mean at most ``n_draws`` and may be zero.
     """
-    slope, floor, top = numbers[SLOPE], numbers[FLOOR], numbers[TOP]
-    word1, word2 = words[0], words[1]
-    coords = np.empty(min(n_coords, int(n_draws + 8 * np.sqrt(n_draws) + 64)) + 1, np.int64)
-    probs = np.empty(len(coords))
-    size = 0
-    for k in range(n_coords):
-        prob = slope * abs(leaves[k]) + floor if len(leaves) > 0 else floor
-        prob = top if prob > top else prob
-        if size == len(coords):
-            coords = np.concatenate((coords, np.empty_like(coords)))
-            probs = np.concatenate((probs, np.empty_like(probs)))
-        coords[size] = k
-        probs[size] = prob
-        size += scramble(np.uint32(k), word1, word2) < np.int32(prob)
+    size, room = -1, n_draws + 8 * np.sqrt(n_draws) + 64
+    while size < 0:
+        coords = np.empty(min(n_coords, int(room)) + 1, np.int64)
+        probs = np.empty(len(coords))
+        size = included(leaves, n_coords, numbers, words, coords, probs)
+        room *= 2
     return coords[:size], probs[:size] / (CERTAIN * n_draws)
 
 
 @njit(cache=True, error_model="numpy")
-def candidates(leaves, n_coords, a, b, words, limit, room):  # type: ignore[no-untyped-def]
-    r"""Return the coordinates that arrive before a limit, and when; none if there is no room.
+def arrivals(leaves, n_coords, a, b, words, limit, room):  # type: ignore[no-untyped-def]
+    r"""Return the coordinates that arrive before a limit, and when.
 
     Coordinate k arrives at :math:`-\log(1-u_k)/d_k`. As that is at least :math:`u_k/d_k`, most
-    coordinates are dismissed without a logarithm.
+    coordinates are dismissed without a logarithm. ``room`` exceeds their expected number twofold.
     """
     word1, word2 = words[0], words[1]
     coords, times = np.empty(room + 1, np.int64), np.empty(room + 1)
-    size = 0
+    size, equal, scale = 0, len(leaves) == 0, limit * CERTAIN
     for k in range(n_coords):
-        weight = a * leaves[k] + b if len(leaves) > 0 else b
-        chance = unit(k, word1, word2)
-        if size > room:
-            return coords[:0], times[:0]
+        weight = b if equal else a * leaves[k] + b
         coords[size] = k
-        times[size] = chance
-        size += chance < limit * weight
+        size += scramble(np.uint32(k), word1, word2) < scale * weight
+        if size > room:
+            break
     kept = 0
     for i in range(min(size, room)):
         k = coords[i]
-        weight = a * leaves[k] + b if len(leaves) > 0 else b
-        arrival = -np.log1p(-times[i]) / weight
+        arrival = -np.log1p(-unit(k, word1, word2)) / (b if equal else a * leaves[k] + b)
         if arrival < limit:
             coords[kept], times[kept] = k, arrival
             kept += 1
     return coords[:kept], times[:kept]
 
 
-def draw_distinct(leaves, n_coords, a, b, words, n_draws):  # type: ignore[no-untyped-def]
+def draw_distinct(leaves, n_coords, a, b, words, n_draws, limit=0.0):  # type: ignore[no-untyped-def]
     r"""Draw exactly ``n_draws`` coordinates one after the other without replacement.
 
     The race: coordinate *k* arrives after an exponential time of rate :math:`d^{(k)}`; the first
@@ -74,26 +79,27 @@ def draw_distinct(leaves, n_coords, a, b, words, n_draws):  # type: ignore[no-un
 
     Returns
     -------
-    coords, probs, weights
-        The coordinates, those conditional probabilities divided by ``n_draws``, and the weights.
+    coords, probs, weights, tau
+        The coordinates, those conditional probabilities divided by ``n_draws``, the weights, and
+        :math:`\tau`, near which the next draw may start to look (``limit``).
     """
     wanted = min(n_draws + 1, n_coords)
-    limit = wanted + 8.0 * np.sqrt(wanted) + 8.0
+    share = min((wanted + 6.0 * np.sqrt(wanted)) / n_coords, 1.0 - 0.1 / n_coords)
+    limit = max(limit, -n_coords * np.log1p(-share))
     while True:
         room = min(n_coords, int(2 * limit) + 64)
-        coords, times = candidates(leaves, n_coords, a, b, words, limit, room)
+        coords, times = arrivals(leaves, n_coords, a, b, words, limit, room)
         if len(coords) >= wanted:
             break
         limit *= 1.5
-    order = np.argpartition(times, wanted - 1)[:wanted] if wanted < len(times) else slice(None)
-    coords, times = coords[order], times[order]
-    last = np.argmax(times)
-    tau = times[last] if n_draws < n_coords else np.inf
-    if n_draws < n_coords:
-        coords = np.delete(coords, last)
-    coords.sort()
+    tau = np.partition(times, n_draws)[n_draws] if n_draws < n_coords else np.inf
+    first = times < tau
+    if np.count_nonzero(first) < n_draws:  # a tie at the very end
+        first = np.zeros(len(times), bool)
+        first[np.argsort(times, kind="stable")[:n_draws]] = True
+    coords = coords[first]
     weights = a * leaves[coords].astype(np.float64) + b if len(leaves) else np.full(len(coords), b)
-    return coords, -np.expm1(-weights * tau) / n_draws, weights
+    return coords, -np.expm1(-weights * tau) / n_draws, weights, tau
 
 
 @njit(cache=True, error_model="numpy")

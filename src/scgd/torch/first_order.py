@@ -14,7 +14,7 @@ from scgd.torch import kernels
 from scgd.torch.base import CoordinateOptimizer, fresh_seed
 from scgd.torch.distributed import Team
 from scgd.torch.laws import SAMPLINGS, Draw, EntryLaw, UnitLaw, make_law
-from scgd.torch.layout import FLOATS, Layout, real_entries
+from scgd.torch.layout import FLOATS, Layout, is_plain, real_entries
 from scgd.typing import Array
 
 __all__ = ["SCGD"]
@@ -102,7 +102,7 @@ class SCGD(CoordinateOptimizer):
         process_group: Any = None,
         check_every: int = 100,
     ) -> None:
-        self.team = Team.of(process_group, check_every)
+        self.team = Team(process_group, check_every)
         settings = dict(
             lr=lr,
             fraction=fraction,
@@ -192,7 +192,7 @@ class SCGD(CoordinateOptimizer):
         """Take a pickle's dictionary, or the groups and state of a loaded state dict."""
         super().__setstate__(state)
         self._views = {}
-        self.__dict__.setdefault("team", Team.of(None, 0))
+        self.__dict__.setdefault("team", Team(None, 0))
 
     def _fused_views(self, g: int, group: dict[str, Any]) -> list[Array] | None:
         """Return the parameters as flat arrays where one pass can do the whole step."""
@@ -274,9 +274,7 @@ def flat_views(params: list[torch.Tensor], layout: Layout) -> list[Array] | None
     wanted = torch.float64 if layout.dtype == np.float64 else torch.float32
     views = []
     for p in params:
-        if p.dtype != wanted or p.device.type != "cpu" or hasattr(p, "to_local"):
-            return None
-        if not p.is_contiguous() or p.layout != torch.strided:
+        if p.dtype != wanted or not is_plain(p):
             return None
         views.append(p.detach().numpy().reshape(-1))
     return views

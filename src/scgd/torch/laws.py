@@ -72,6 +72,7 @@ class EntryLaw:
         self._mixings_from = 0
         self.totals = [0.0] * len(layout.params)
         self._offsets = layout.offsets
+        self._limit = 0.0
         self.pending: Draw | None = None
 
     @property
@@ -157,7 +158,8 @@ class EntryLaw:
         place = (leaves, self.n_coords, *self.line(), words, self.n_draws)
         if self.sampling == "replacement":
             return draw_replacement(*place)
-        coords, probs, weights = draw_distinct(*place)
+        coords, probs, weights, tau = draw_distinct(*place, self._limit)
+        self._limit = 1.05 * tau if np.isfinite(tau) else 0.0
         return coords, probs if self.sampling == "distinct" else weights
 
     def factors(self, draw: Draw, importance: str) -> Floats:

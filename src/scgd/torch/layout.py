@@ -31,6 +31,16 @@ def real_entries(tensor: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is one stretch of ordinary memory in a working precision."""
+    return (
+        tensor.dtype in FLOATS
+        and tensor.device.type == "cpu"
+        and tensor.is_contiguous()
+        and not hasattr(tensor, "to_local")
+    )
+
+
 def working_dtype(params: Sequence[torch.Tensor]) -> np.dtype:
     """Return the precision of gains and moments: double for double parameters, else single."""
     kinds = (torch.float64, torch.complex128)
@@ -43,9 +53,8 @@ class Cell:
     def __init__(self, tensor: torch.Tensor) -> None:
         self.address = tensor.data_ptr()
         self.entries = real_entries(tensor)
-        plain = self.entries.dtype in FLOATS and self.entries.device.type == "cpu"
         self.flat = None
-        if plain and self.entries.is_contiguous():
+        if is_plain(self.entries):
             self.flat = memoryview(self.entries.view(-1).numpy())
 
     def get(self, index: int) -> float:
@@ -59,7 +68,7 @@ class Cell:
         if self.flat is not None:
             self.flat[index] = value
         else:
-            self.entries[np.unravel_index(index, self.entries.shape)] = value
+            self.entries[np.unravel_index(index, self.entries.shape)] = float(value)
 
 
 class Layout:
@@ -154,11 +163,16 @@ class Layout:
 
     def read(self, tensor: torch.Tensor, index: Ints) -> Floats:
         """Return some entries of a tensor in working precision."""
+        if is_plain(tensor):
+            return tensor.detach().numpy().reshape(-1)[index]
         picked = real_entries(tensor).reshape(-1)[torch.from_numpy(index).to(tensor.device)]
         return picked.cpu().numpy() if picked.dtype in FLOATS else picked.float().cpu().numpy()
 
     def write(self, tensor: torch.Tensor, index: Ints, values: Floats) -> None:
         """Set some entries of a tensor."""
+        if is_plain(tensor):
+            tensor.detach().numpy().reshape(-1)[index] = values
+            return
         entries = real_entries(tensor)
         flat = entries.reshape(-1)
         new = torch.from_numpy(values).to(flat.device, flat.dtype)

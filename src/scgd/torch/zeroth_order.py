@@ -128,7 +128,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         process_group: Any = None,
         check_every: int = 100,
     ) -> None:
-        self.team = Team.of(process_group, check_every)
+        self.team = Team(process_group, check_every)
         self.fix_model_rng, self.keep_copy = fix_model_rng, keep_copy
         self.n_forwards = 0
         settings = dict(
@@ -281,8 +281,9 @@ class ZeroOrderSCGD(CoordinateOptimizer):
     def _step_dense(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> float:
         """Move all parameters along one random direction."""
         law, layout, estimator = self.laws[g], self.layouts[g], group["estimator"]
-        if isinstance(estimator, SparseMeZO) and law.thresholds is None:
-            law.thresholds = small_thresholds(layout, estimator.kept)
+        thresholds = law.thresholds
+        if isinstance(estimator, SparseMeZO) and thresholds is None:
+            thresholds = small_thresholds(layout, estimator.kept)
         sign = -1.0 if group["maximize"] else 1.0
         loss = step_along(
             estimator,
@@ -292,17 +293,18 @@ class ZeroOrderSCGD(CoordinateOptimizer):
             lr=float(group["lr"]),
             radius=group["radius"],
             weight_decay=group["weight_decay"],
-            thresholds=law.thresholds,
+            thresholds=thresholds,
             keep_copy=self.keep_copy,
             reduce=lambda values: self.team.mean_of(np.array(values)).tolist(),
         )
         law.n_steps += 1
+        law.thresholds = thresholds
         return sign * loss
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take a pickle's dictionary, or the groups and state of a loaded state dict."""
         super().__setstate__(state)
-        self.__dict__.setdefault("team", Team.of(None, 0))
+        self.__dict__.setdefault("team", Team(None, 0))
 
 
 class FullLaw:

@@ -88,7 +88,20 @@ class ClusterEngine(Engine):
 
     def _connect(self) -> None:
         self.client.subscribe_topic(self.topic, lambda event: self.heard.put(event[1]))
-        self.job_future = self.client.scatter(self.job, broadcast=True, hash=False)
+        self.job_future = self._share(self.job)
+
+    def _share(self, data: Any) -> Any:
+        """Copy data to all workers, however long it takes for them to stand still."""
+        deadline = time.monotonic() + RECONNECT
+        while True:
+            try:
+                return self.client.scatter(data, broadcast=True, hash=False)
+            except Exception as error:  # a worker came or went, or there is none
+                if time.monotonic() > deadline or self.client.status != "running":
+                    raise ConnectionError(
+                        f"the Dask workers could not be reached: {error}"
+                    ) from error
+                time.sleep(POLL)
 
     @property
     def n_workers(self) -> int:
@@ -98,7 +111,7 @@ class ClusterEngine(Engine):
     def send(self, step: Step, tasks: list[Task]) -> None:
         """Submit the tasks; a large step is scattered once for all of them."""
         large = step.nbytes > SCATTER
-        common = self.client.scatter(step, broadcast=True, hash=False) if large else step
+        common = self._share(step) if large else step
         first = self.n_sent
         self.n_sent += len(tasks)
         futures = self.client.map(

@@ -210,8 +210,10 @@ class ProcessEngine(ExecutorEngine):
         return self.executor
 
     def _arrival(self, future: Future[Any]) -> Arrival:
+        from joblib.externals.loky.process_executor import ShutdownExecutorError
+
         arrival = super()._arrival(future)
-        if isinstance(arrival.error, BrokenProcessPool):
+        if isinstance(arrival.error, BrokenProcessPool | ShutdownExecutorError):
             return Arrival(arrival.id, None, LostTask())
         return arrival
 

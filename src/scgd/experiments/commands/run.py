@@ -20,6 +20,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--runs", type=positive, metavar="N", help="runs per method")
     parser.add_argument("--settings", default="published", choices=("published", "paper"))
     parser.add_argument("--workers", type=positive, metavar="N", help="processes (default: cores)")
+    parser.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler to run it on")
     parser.add_argument("--out", type=Path, default=Path("results"), metavar="DIR")
     parser.add_argument("--quick", action="store_true", help="short runs, to see that all works")
     parser.add_argument("--data", metavar="FOLDER", help="data sets (or SCGD_DATA)")
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     out = args.out / "quick" if args.quick and args.out == Path("results") else args.out
     options = Options(
         out, args.settings, args.runs, args.workers or cores(), args.quick, args.data,
-        not args.no_progress,
+        not args.no_progress, args.cluster,
     )  # fmt: skip
     started, left_out = time.monotonic(), []
     for id, panels in chosen.items():

@@ -1,0 +1,174 @@
+"""``scgd minimize MODULE:FUNCTION``: a user's function from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from scgd.errors import CommandError, UsageError
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the command."""
+    parser = subparsers.add_parser("minimize", help="minimise a function of your own")
+    parser.add_argument("function", metavar="MODULE:FUNCTION", help="fun(x), importable from here")
+    start = parser.add_mutually_exclusive_group(required=True)
+    start.add_argument("--dim", type=int, metavar="P", help="start at P zeros")
+    start.add_argument("--x0", metavar="FILE", help="start at the numbers in a .npy or text file")
+    parser.add_argument("--max-evals", type=int, metavar="N", help="hard budget of evaluations")
+    parser.add_argument("--max-time", type=float, metavar="S", help="seconds")
+    parser.add_argument("--target", type=float, metavar="F", help="stop at this mean value")
+    parser.add_argument("--method", default="auto", help="a recipe's name (default: auto)")
+    parser.add_argument("--block-size", type=int, metavar="M", help="coordinates per step")
+    parser.add_argument("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"))
+    parser.add_argument("--scale", type=float, help="typical size of a coordinate")
+    parser.add_argument("--sample", type=int, metavar="N", help="fun(x, rows) with rows below N")
+    parser.add_argument("--batch-size", type=int, default=1, metavar="B", help="rows per step")
+    parser.add_argument("--seed", type=int, help="one seed, one trajectory")
+    parser.add_argument("--skip-nonfinite", action="store_true", help="skip steps with NaN")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--workers", type=int, default=1, metavar="N", help="local processes")
+    where.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler, tcp://host:8786")
+    parser.add_argument("--timeout", type=float, metavar="S", help="seconds per evaluation")
+    parser.add_argument("--asynchronous", type=int, metavar="K", help="evaluations under way")
+    parser.add_argument("--checkpoint", metavar="FILE", help="resume from and save to this file")
+    parser.add_argument("--status", metavar="FILE", help="a .html page or .json file to look at")
+    parser.add_argument("--out", metavar="FILE", help="write the result as JSON")
+    parser.add_argument("--no-progress", action="store_true", help="no bar")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Minimise; 0 when the run ended as planned, 1 when it was stopped or failed."""
+    from scgd import minimize
+    from scgd.status import StatusFile
+
+    module, fun = find(args.function)
+    status = StatusFile(args.status, args.function, args.max_evals) if args.status else None
+    names = ("max_evals", "max_time", "target", "method", "block_size", "scale", "sample")
+    names += ("batch_size", "seed", "timeout", "asynchronous", "checkpoint")
+    keywords = {name: getattr(args, name) for name in names}
+    with workers(args, module) as those, terminable():
+        try:
+            result = minimize(
+                fun,
+                start(args),
+                **keywords,
+                bounds=None if args.bounds is None else [tuple(args.bounds)],
+                on_nonfinite="skip" if args.skip_nonfinite else "raise",
+                workers=those,
+                callback=status,
+                progress=not args.no_progress,
+            )
+        except (ValueError, TypeError) as error:
+            raise UsageError(str(error)) from error
+        except (ArithmeticError, OSError, RuntimeError) as error:
+            raise CommandError(f"{type(error).__name__}: {error}{goes_on(args)}") from error
+    if status is not None:
+        status.write(result, result.message)
+    report(result, args)
+    return 0 if result.success else 1
+
+
+def goes_on(args: argparse.Namespace) -> str:
+    """Return what to do after a failure."""
+    return "; the same command goes on from the checkpoint" if args.checkpoint else ""
+
+
+def find(name: str) -> tuple[Any, Callable[..., Any]]:
+    """Import the function; the folder the command was called from comes first."""
+    module_name, colon, attribute = name.partition(":")
+    if not colon or not module_name or not attribute:
+        raise UsageError(f"the function must be given as MODULE:FUNCTION, got {name!r}")
+    sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise UsageError(f"cannot import {module_name!r}: {error}") from error
+    fun = getattr(module, attribute, None)
+    if not callable(fun):
+        raise UsageError(f"{module_name!r} has no function {attribute!r}")
+    return module, fun
+
+
+def start(args: argparse.Namespace) -> Any:
+    """Return where to start."""
+    import numpy as np
+
+    if args.dim is not None:
+        if args.dim < 1:
+            raise UsageError(f"--dim must be a whole number above zero, got {args.dim}")
+        return np.zeros(args.dim)
+    try:
+        if args.x0.endswith(".npy"):
+            return np.load(args.x0, allow_pickle=False)
+        return np.loadtxt(args.x0, ndmin=1)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read --x0 {args.x0}: {error}") from error
+
+
+@contextlib.contextmanager
+def workers(args: argparse.Namespace, module: Any) -> Iterator[Any]:
+    """Return who evaluates: a number of processes or the client of a cluster."""
+    if args.cluster is None:
+        yield args.workers
+        return
+    with connect(args.cluster) as client:
+        file = getattr(module, "__file__", None) or ""
+        if "." not in module.__name__ and not file.endswith("__init__.py"):
+            client.upload_file(file)  # packages must be installed where the workers are
+        yield client
+
+
+@contextlib.contextmanager
+def connect(address: str) -> Iterator[Any]:
+    """Return a client of a Dask cluster."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise CommandError("--cluster needs Dask; pip install 'scgd[dask]'") from error
+    try:
+        client = Client(address, timeout=30)
+    except (OSError, ValueError) as error:
+        raise CommandError(f"cannot reach the Dask scheduler at {address}: {error}") from error
+    with client:
+        yield client
+
+
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """Have SIGTERM, which batch systems send before they kill, end the run like Ctrl-C."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def report(result: Any, args: argparse.Namespace) -> None:
+    """Say how it ended, and write the result."""
+    print(
+        f"f = {result.fun:.8g} +- {result.fun_error:.2g} after {result.nfev} evaluations "
+        f"({result.nfev_repeated} repeated, {result.n_skipped} steps skipped). {result.message}"
+    )
+    if args.out is None:
+        return
+    names = ("fun", "fun_error", "nfev", "nfev_repeated", "nit", "n_skipped", "status", "message")
+    contents = {name: result[name] for name in names} | {"x": result.x.tolist()}
+    try:
+        with open(args.out, "w", encoding="utf-8") as file:
+            json.dump(contents, file)
+    except OSError as error:
+        raise CommandError(f"cannot write {args.out}: {error}") from error

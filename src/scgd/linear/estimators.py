@@ -1,0 +1,331 @@
+"""scikit-learn estimators: linear models fitted by coordinate sampling."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.linear_model._base import LinearClassifierMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
+
+from scgd.linear.base import LinearModel
+from scgd.typing import Array, Floats
+
+__all__ = ["SCGDClassifier", "SCGDRegressor"]
+
+
+class SCGDRegressor(RegressorMixin, LinearModel):
+    r"""Linear regression by coordinate sampling.
+
+    Minimises
+
+    .. math:: \frac{1}{\sum w} \sum_i w_i\, \ell(x_i^\top w + b, y_i)
+              + \alpha \Big(\rho \|w\|_1 + \frac{1 - \rho}{2} \|w\|_2^2\Big)
+
+    with :math:`\rho` 0 for ``penalty="l2"``, 1 for ``"l1"`` and ``l1_ratio`` for ``"elasticnet"``;
+    the intercept *b* is not penalised.
+
+    Parameters
+    ----------
+    loss
+        ``"squared"`` (half the square) or ``"huber"``.
+    penalty, alpha, l1_ratio
+        The penalty above; ``None`` for none.
+    epsilon
+        Where the Huber loss turns from a parabola into a line.
+    fit_intercept
+        Whether to fit *b*.
+    policy
+        Which coordinates to visit: ``"musketeer"`` (half of the draws by gain, half uniform),
+        ``"uniform"`` or a policy object.
+    batch_size
+        ``None`` uses all samples in every step and stops by ``tol``; a number draws mini-batches
+        and makes ``max_iter`` passes.
+    learning_rate
+        ``"auto"`` needs no tuning; a number or a schedule is used with mini-batches only.
+    max_iter, tol
+        Passes at most (a pass is one step per coordinate), and the tolerance: what the coordinates
+        could still gain, each alone, relative to the loss of the best constant.
+    early_stopping, validation_fraction, n_iter_no_change
+        Hold out samples and stop when their loss did not improve at so many stopping tests.
+    random_state
+        Seed of the coordinate draws.
+    warm_start
+        Start from the last solution.
+    verbose
+        Print a line at each stopping test.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        The solution.
+    sampling_weights_
+        The probability with which the policy came to draw each coordinate.
+    n_iter_
+        Passes made.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> SCGDRegressor(alpha=0.0).fit(X, [1.0, 3.0, 5.0]).predict([[3.0]]).round(6)
+    array([7.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LinearModel._parameter_constraints,
+        "loss": [StrOptions({"squared", "huber"})],
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        loss: str = "squared",
+        *,
+        penalty: str | None = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.15,
+        epsilon: float = 1.35,
+        fit_intercept: bool = True,
+        policy: Any = "musketeer",
+        batch_size: int | None = None,
+        learning_rate: Any = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.epsilon = epsilon
+        self.fit_intercept = fit_intercept
+        self.policy = policy
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SCGDRegressor:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X, y
+            Data, dense or sparse, and real targets.
+        sample_weight
+            One weight per sample.
+        """
+        X, y = self._check_Xy(X, y, reset=True, y_numeric=True)
+        weight = checked_weight(sample_weight, X)
+        self._fit_targets(X, [np.asarray(y, np.float64)], [weight])
+        return self._flatten()
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SCGDRegressor:
+        """Make one damped pass over the coordinates with a chunk of data.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for :meth:`fit`.
+        """
+        first = not hasattr(self, "coef_")
+        X, y = self._check_Xy(X, y, reset=first, y_numeric=True)
+        if first:
+            self.coef_, self.intercept_ = np.zeros(X.shape[1]), np.zeros(1)
+            self._stream = {"n_calls": 0, "laws": [None]}
+        weight = checked_weight(sample_weight, X)
+        self._stream_targets(X, [np.asarray(y, np.float64)], [weight])
+        return self._flatten()
+
+    def _flatten(self) -> SCGDRegressor:
+        self.coef_, self.sampling_weights_ = self.coef_[0], self.sampling_weights_[0]
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Return the predicted targets."""
+        X = self._check_X(X)
+        margins = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return np.asarray(margins).ravel()
+
+
+class SCGDClassifier(LinearClassifierMixin, LinearModel):
+    r"""Linear classification by coordinate sampling; several classes one against the rest.
+
+    Minimises the same objective as :class:`SCGDRegressor` with a loss of the margin.
+
+    Parameters
+    ----------
+    loss
+        ``"logistic"``, ``"hinge"`` or ``"squared-hinge"``.
+    penalty, alpha, l1_ratio, fit_intercept, policy, batch_size, learning_rate, max_iter, tol
+        As for :class:`SCGDRegressor`.
+    early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start, verbose
+        As for :class:`SCGDRegressor`.
+    class_weight
+        ``None``, ``"balanced"`` or a weight for each class.
+
+    Attributes
+    ----------
+    classes_
+        The classes.
+    coef_, intercept_, sampling_weights_
+        As for :class:`SCGDRegressor`, one row per class (one row for two classes).
+    n_iter_
+        Passes made, the most over the classes.
+
+    Examples
+    --------
+    >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> SCGDClassifier(alpha=0.01).fit(X, ["no", "no", "yes", "yes"]).predict([[0.5]])
+    array(['yes'], dtype='<U3')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LinearModel._parameter_constraints,
+        "loss": [StrOptions({"logistic", "hinge", "squared-hinge"})],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+    }
+    epsilon = None
+
+    def __init__(
+        self,
+        loss: str = "logistic",
+        *,
+        penalty: str | None = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.15,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        policy: Any = "musketeer",
+        batch_size: int | None = None,
+        learning_rate: Any = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.policy = policy
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SCGDClassifier:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X, y
+            Data, dense or sparse, and labels of any kind.
+        sample_weight
+            One weight per sample.
+        """
+        X, y = self._check_Xy(X, y, reset=True, y_numeric=False)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"a classifier needs at least two classes, got 1 class: {self.classes_}"
+            )
+        targets, weights = self._against_rest(y, checked_weight(sample_weight, X))
+        self._fit_targets(X, targets, weights)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> SCGDClassifier:
+        """Make one damped pass over the coordinates with a chunk of data.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for :meth:`fit`.
+        classes
+            All classes that will occur; needed in the first call.
+        """
+        first = not hasattr(self, "coef_")
+        X, y = self._check_Xy(X, y, reset=first, y_numeric=False)
+        check_classification_targets(y)
+        if first:
+            if classes is None:
+                raise ValueError("classes must be given in the first call of partial_fit")
+            self.classes_ = np.unique(classes)
+            n_rows = 1 if len(self.classes_) == 2 else len(self.classes_)
+            self.coef_, self.intercept_ = np.zeros((n_rows, X.shape[1])), np.zeros(n_rows)
+            self._stream = {"n_calls": 0, "laws": [None] * n_rows}
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} differ from those of the first call")
+        if unknown := set(np.unique(y).tolist()) - set(self.classes_.tolist()):
+            raise ValueError(f"y holds classes that were not announced: {sorted(unknown)}")
+        targets, weights = self._against_rest(y, checked_weight(sample_weight, X))
+        self._stream_targets(X, targets, weights)
+        return self
+
+    def _against_rest(self, y: Array, weight: Any) -> tuple[list[Floats], list[Any]]:
+        """Return targets -1 and 1 and weights, once for two classes, else once per class."""
+        if self.class_weight is not None:
+            by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            factors = by_class[np.searchsorted(self.classes_, y)]
+            weight = factors if weight is None else weight * factors
+        positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        targets = [np.where(y == label, 1.0, -1.0) for label in positive]
+        return targets, [weight] * len(targets)
+
+    @available_if(lambda self: self.loss == "logistic")
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class; those of one against the rest are normalised."""
+        return np.asarray(self._predict_proba_lr(X))
+
+    @available_if(lambda self: self.loss == "logistic")
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithms of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+
+def checked_weight(sample_weight: Any, X: Any) -> Floats | None:
+    """Return sample weights, refusing negative ones and nothing but zeros."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not np.any(weight > 0):
+        raise ValueError("sample_weight is zero for all samples; give some a positive weight")
+    return np.asarray(weight)

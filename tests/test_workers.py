@@ -1,0 +1,251 @@
+"""Engines: all give what this process gives, lose nothing and count nothing twice."""
+
+import multiprocessing
+import os
+import signal
+import time
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import scgd
+from scgd import minimize
+from scgd.workers import remote
+from scgd.workers.engines import ExecutorEngine
+from scgd.workers.remote import RemoteEvaluator
+from scgd.workers.tasks import Job
+
+P = 20
+KEYWORDS = {"x0": np.zeros(P), "block_size": 4, "max_evals": 96, "seed": 3}
+
+
+def quadratic(x):
+    return float(np.sum(np.arange(1, P + 1) * (x - 1) ** 2))
+
+
+def shifted(x, xi):
+    return float(np.sum((x - xi) ** 2))
+
+
+def by_rows(x, rows):
+    return float(np.sum((x - 0.1 * rows.sum()) ** 2))
+
+
+def partials(x, coords):
+    return 2.0 * (x[coords] - 1.0)
+
+
+def noise(rng):
+    return 1.0 + 0.1 * rng.standard_normal(P)
+
+
+CASES = {
+    "values": {"fun": quadratic},
+    "xi": {"fun": shifted, "sample": noise},
+    "rows": {"fun": by_rows, "sample": 7, "batch_size": 3},
+    "partials": {"fun": quadratic, "jac": partials},
+    "joint": {"fun": quadratic, "method": "spsa", "block_size": None, "max_evals": 20},
+}
+
+
+def check_same(workers, names=tuple(CASES), **more):
+    for name in names:
+        case = {**KEYWORDS, **CASES[name]}
+        here = minimize(**case)
+        there = minimize(**case, workers=workers, **more)
+        assert np.array_equal(there.x, here.x), name
+        assert (there.nfev, there.nfev_repeated) == (here.nfev, 0)
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed")
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**settings, silence_logs=60) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.filterwarnings("ignore:.*some stay idle:RuntimeWarning")
+def test_threads_and_map_give_what_this_process_gives():
+    with ThreadPoolExecutor(2) as executor:
+        check_same(executor)
+        check_same(executor.map)
+
+
+@pytest.mark.filterwarnings("ignore:.*some stay idle:RuntimeWarning")
+def test_processes_give_what_this_process_gives():
+    check_same(2)
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
+        check_same(executor, ("xi",))
+
+
+@pytest.mark.filterwarnings("ignore:.*some stay idle:RuntimeWarning")
+def test_dask_gives_what_this_process_gives(client, monkeypatch):
+    check_same(client)
+    monkeypatch.setattr("scgd.workers.cluster.SCATTER", 0)
+    check_same(client, ("values", "xi"))
+    with client.get_executor() as executor:
+        check_same(executor, ("xi",))
+
+
+def test_more_workers_than_evaluations_are_told():
+    with ThreadPoolExecutor(20) as executor, pytest.warns(RuntimeWarning, match="some stay idle"):
+        minimize(quadratic, **KEYWORDS, workers=executor)
+
+
+def test_multiprocessing_pool_is_refused():
+    with multiprocessing.Pool(1) as pool:
+        for workers in (pool, pool.map):
+            with pytest.raises(TypeError, match=r"multiprocessing\.Pool hangs for ever"):
+                minimize(quadratic, **KEYWORDS, workers=workers)
+
+
+@pytest.mark.parametrize("workers", [1, map])
+def test_timeout_needs_workers_that_can_be_left(workers):
+    with pytest.raises(ValueError, match="timeout needs workers that can be left behind"):
+        minimize(quadratic, **KEYWORDS, workers=workers, timeout=1.0)
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1.0, float("nan"), float("inf")])
+def test_bad_timeout(timeout):
+    with pytest.raises(ValueError, match="timeout must be a positive number"):
+        minimize(quadratic, **KEYWORDS, workers=2, timeout=timeout)
+
+
+class Once:
+    """Does something bad the first time it is called anywhere, then behaves."""
+
+    def __init__(self, folder, what):
+        self.flag, self.what = str(folder / what), what
+
+    def __call__(self, x):
+        time.sleep(0.02)
+        try:
+            os.mkdir(self.flag)
+        except FileExistsError:
+            return quadratic(x)
+        if self.what == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif self.what == "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(600.0 if self.what == "hang" else 1.0)
+        return quadratic(x)
+
+
+@pytest.mark.parametrize("what", ["die", "hang", "stop", "crawl"])
+def test_faults_of_processes(what, tmp_path):
+    here = minimize(quadratic, **KEYWORDS)
+    timeout = None if what == "die" else 3.0
+    there = minimize(Once(tmp_path, what), **KEYWORDS, workers=2, timeout=timeout)
+    assert np.array_equal(there.x, here.x) and there.nfev == here.nfev
+
+
+@pytest.mark.parametrize("what", ["die", "hang", "stop", "crawl"])
+def test_faults_of_dask_workers(what, client, tmp_path, monkeypatch):
+    monkeypatch.setattr(remote, "START", 5.0)
+    client.wait_for_workers(2, timeout=60)
+    here = minimize(quadratic, **KEYWORDS)
+    timeout = None if what == "die" else 3.0
+    there = minimize(Once(tmp_path, what), **KEYWORDS, workers=client, timeout=timeout)
+    assert np.array_equal(there.x, here.x) and there.nfev == here.nfev
+
+
+def test_restarted_cluster(client, tmp_path):
+    """All futures are cancelled and all scattered data lost in the middle of a run."""
+    here, n_phases = minimize(quadratic, **KEYWORDS), []
+
+    def restart(intermediate):
+        n_phases.append(intermediate.nfev)
+        if len(n_phases) == 3:
+            client.restart()
+
+    there = minimize(quadratic, **KEYWORDS, workers=client, callback=restart)
+    assert np.array_equal(there.x, here.x) and there.nfev == here.nfev
+    assert len(n_phases) > 5
+
+
+class Failing:
+    def __init__(self, how, at):
+        self.how, self.at = how, at
+
+    def __call__(self, x):
+        if abs(x[:] - 1.0).mean() > self.at:
+            return quadratic(x)
+        if self.how == "raise":
+            raise ZeroDivisionError("out of luck")
+        return "garbage" if self.how == "garbage" else float("nan")
+
+
+@pytest.mark.parametrize(
+    "how, error",
+    [("raise", ZeroDivisionError), ("garbage", TypeError), ("nan", FloatingPointError)],
+)
+@pytest.mark.parametrize("engine", ["threads", "dask"])
+def test_failing_evaluation_leaves_a_usable_checkpoint(how, error, engine, request, tmp_path):
+    """The run stops with the evaluation's own error; mended, it goes on to the same result."""
+    keywords = {**KEYWORDS, "checkpoint": tmp_path / "run.npz"}
+    here = minimize(quadratic, **KEYWORDS)
+    with ThreadPoolExecutor(2) as executor:
+        workers = executor if engine == "threads" else request.getfixturevalue("client")
+        with pytest.raises(error):
+            minimize(Failing(how, 0.9), **keywords, workers=workers)
+        assert 0 < scgd.checkpoint.read(tmp_path / "run.npz")[1]["nfev"] < 96
+        there = minimize(quadratic, **keywords, workers=workers)
+    assert np.array_equal(there.x, here.x) and there.nfev == here.nfev
+
+
+def test_evaluation_that_always_hangs():
+    keywords = {**KEYWORDS, "max_evals": 16, "policy": "full", "block_size": None}
+    keywords["x0"] = np.zeros(4)
+    with pytest.raises(TimeoutError, match=r"took longer than timeout=1 s 2 times"):
+        minimize(slow_square, **keywords, workers=2, timeout=1.0)
+    result = minimize(slow_square, **keywords, workers=2, timeout=1.0, on_nonfinite="skip")
+    assert result.n_skipped >= 1 and result.nfev <= 16
+
+
+def slow_square(x):
+    if abs(x[3]) > 1e-4:
+        time.sleep(600.0)
+    return float(x @ x)
+
+
+def killing(x):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_evaluation_that_always_kills(monkeypatch):
+    monkeypatch.setattr(remote, "LOSSES", 2)
+    with pytest.raises(RuntimeError, match="was lost with its worker 3 times"):
+        minimize(killing, **KEYWORDS, workers=2)
+
+
+class TwiceEngine(ExecutorEngine):
+    """An engine that hands every result over twice and now and then cancels a task."""
+
+    def wait(self, seconds):
+        futures = list(self.futures)
+        if len(futures) % 5 == 0:
+            lost = Future()
+            lost.cancel()
+            lost.set_running_or_notify_cancel()
+            self.futures[lost] = self.futures.pop(futures[0])
+        arrivals = super().wait(seconds)
+        return arrivals + arrivals
+
+
+def test_ledger_accepts_every_evaluation_once():
+    opt = scgd.Optimizer(np.zeros(P), max_evals=96, seed=3, scale=1.0)
+    job = Job(quadratic, None, (), opt.sampling)
+    with ThreadPoolExecutor(2) as executor:
+        evaluate = RemoteEvaluator(TwiceEngine(job, executor))
+        while not opt.done:
+            probes = opt.ask()
+            opt.tell(probes.ids, evaluate.evaluate(probes, opt.theta))
+    assert np.array_equal(
+        opt.theta, minimize(quadratic, np.zeros(P), max_evals=96, seed=3, scale=1.0).x
+    )
+    assert opt.nfev == 96 and evaluate.n_repeated >= 90 and not evaluate.open
