@@ -1,8 +1,8 @@
 """Time what a user of the experiments waits for: ``python benchmarks/bench_experiments.py``.
 
-Per method of the headline figure, processor time per run (minimum over repeats run in turn), also as
-a multiple of the floor: a random row gather and a dot per step, written in numba. Then the parts of
-the command around the runs: table and report.
+Per method of the headline figure, processor time per run (minimum over repeats run in turn), and
+that as a multiple of the floor: a random row gather and a dot per step, written in numba. Then the
+parts of the command around the runs: table and report.
 """
 
 import argparse

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from scgd import theory
+from scgd.compiling import njit
 from scgd.estimators import ForwardDifference
 from scgd.experiments.rows import Job
 from scgd.experiments.table import Curve, Run
