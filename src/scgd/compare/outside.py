@@ -13,9 +13,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from scgd.compare.problems import Task, logistic_task, observed
+from scgd.compiling import njit
 from scgd.typing import Floats
 
 __all__ = ["OUTSIDE", "artificial", "coco", "model_fit", "rollout"]

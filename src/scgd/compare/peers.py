@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from scgd import minimize
 from scgd.compare.problems import Task
+from scgd.compiling import njit
 from scgd.typing import Floats, Ints
 
 __all__ = ["METHODS", "Oracle", "Spent", "spsa_adam"]

@@ -13,9 +13,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy.optimize import minimize as scipy_minimize
 
+from scgd.compiling import njit
 from scgd.typing import Floats
 
 __all__ = ["PROBLEMS", "Task", "build", "scaled"]

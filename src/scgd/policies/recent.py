@@ -18,8 +18,8 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.random import below
 from scgd.typing import Floats, Ints
 

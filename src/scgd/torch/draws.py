@@ -6,8 +6,8 @@ weights). Every draw returns its coordinates in ascending order with their proba
 """
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.torch.kernels import CERTAIN, FLOOR, SLOPE, TOP, scramble, unit
 
 __all__ = ["draw_distinct", "draw_poisson", "draw_replacement"]

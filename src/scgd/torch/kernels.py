@@ -11,8 +11,8 @@ the two together.
 """
 
 import numpy as np
-from numba import njit
 
+from scgd.compiling import njit
 from scgd.policies.law import ABSOLUTE, AVERAGE, SQUARE
 
 __all__ = [

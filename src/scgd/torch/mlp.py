@@ -10,7 +10,8 @@ and the large product with the inputs is not repeated. Losses are summed in doub
 from math import erf, sqrt
 
 import numpy as np
-from numba import njit
+
+from scgd.compiling import njit
 
 __all__ = ["ACTIVATIONS", "LOSSES", "forward", "forward_moved", "labels_fit", "loss_of"]
 
