@@ -291,12 +291,13 @@ def check_inside(x, low, high):
 
 
 def test_progress_shows_a_bar(capfd):
-    scgd.minimize(quadratic, np.zeros(P), max_evals=2000, progress=True, seed=0)
+    scgd.minimize(quadratic, np.zeros(P), method="musketeer", max_evals=2000, progress=True, seed=0)
     assert "2000/2000" in capfd.readouterr().err
 
 
 def test_one_seed_one_trajectory():
-    a, b, c = (scgd.minimize(quadratic, np.zeros(P), max_evals=500, seed=s) for s in (1, 1, 2))
+    keywords = {"method": "musketeer", "max_evals": 500}
+    a, b, c = (scgd.minimize(quadratic, np.zeros(P), seed=s, **keywords) for s in (1, 1, 2))
     assert np.array_equal(a.x, b.x) and not np.array_equal(a.x, c.x)
 
 

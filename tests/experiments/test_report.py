@@ -36,7 +36,8 @@ def fill(folder, experiment="zo-linear", panel="ridge-alpha5", settings="publish
 
 
 @pytest.fixture
-def page(tmp_path):
+def page(tmp_path, monkeypatch):
+    monkeypatch.delenv("SCGD_PUBLISHED", raising=False)  # whole curves would be laid over ours
     fill(tmp_path)
     fill(tmp_path, settings="paper")
     fill(tmp_path, "zo-networks", "mnist", n_passes=100)
