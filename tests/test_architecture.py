@@ -13,7 +13,7 @@ SOURCE = Path(scgd.__file__).parent
 # Each row may import from the rows above it (and rows of one line from each other).
 ORDER = [
     {"typing", "compiling", "errors"},
-    {"random", "schedules"},
+    {"random", "schedules", "normal"},
     {"policies"},
     {"problem", "sampler", "estimators", "steps"},
     {"recipes", "result", "scale", "auto", "theory"},

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import sqrt
 
 from scgd.compiling import njit
 from scgd.linear.data import REASSOCIATE, dot
 from scgd.linear.losses import difference
 from scgd.linear.rows import EPSILON, FACTOR, L2, LOSS, MODE, N_FEATURES, RULE
+from scgd.normal import fill_normal
 from scgd.random import below, uniform
 from scgd.steps import compiled_sgd, move
 
 __all__ = ["run_directions", "step_along"]
 
 GAUSSIAN, SPHERE, SIGNS = 3, 4, 5
-
-
-@njit(cache=True, error_model="numpy")
-def fill_normal(stream, out):
-    """Fill ``out`` with standard Gaussian draws (Marsaglia's polar method)."""
-    i = 0
-    while i < len(out):
-        u, v = 2.0 * uniform(stream) - 1.0, 2.0 * uniform(stream) - 1.0
-        s = u * u + v * v
-        if 0.0 < s < 1.0:
-            factor = sqrt(-2.0 * log(s) / s)
-            out[i] = u * factor
-            if i + 1 < len(out):
-                out[i + 1] = v * factor
-            i += 2
 
 
 @njit(cache=True, error_model="numpy")

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from scgd.estimators import FirstOrder
 from scgd.linear.data import Problem, as_data, empty_data, frozen, transposed
-from scgd.linear.losses import CORNERS, LOSSES
-from scgd.linear.objective import objective
+from scgd.linear.losses import CORNERS, LOSSES, SQUARED
+from scgd.linear.objective import Quadratic, objective, penalties, quadratic
 from scgd.linear.smoothness import inverse_smoothness
 from scgd.linear.walks import DIRECTIONS, MODES, Run, Timetable, block_of
 from scgd.policies import Policy
@@ -260,8 +261,10 @@ def solve(
         scale,
         scaled,
     )
+    plan.use_gram(record_loss)
     jobs = min(len(seeds), n_jobs or os.cpu_count() or 1)
-    with ThreadPoolExecutor(jobs) as pool:
+    # One BLAS thread: runs are what is spread over cores, and their bits must not depend on it.
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(jobs) as pool:
         outcomes = list(pool.map(lambda s: plan.run(s, record_loss), seeds))
     return plan.result(outcomes, alone=np.ndim(seed) == 0)
 
@@ -343,6 +346,7 @@ class Plan:
         block = block_of(recipe, n_coords)
         self.problem, self.recipe, self.start = problem, recipe, start
         self.batch, self.shared = int(batch), bool(shared)
+        self.form: Quadratic | None = None
         self.n_steps = max(1, round(n_passes * n_coords / block))
         every = n_passes if record_every is None else record_every
         self.stride = min(self.n_steps, max(1, round(every * n_coords / block)))
@@ -393,7 +397,16 @@ class Plan:
         problem = self.problem
         if record_loss is not None:
             problem = problem._replace(loss=LOSSES.index(record_loss))
+        if self.form is not None:
+            return self.form(thetas) + penalties(problem, thetas)
         return objective(problem, thetas)
+
+    def use_gram(self, record_loss: str | None) -> None:
+        """Record squared losses through the Gram matrix where many are recorded."""
+        loss = self.problem.loss if record_loss is None else LOSSES.index(record_loss)
+        dense, plain = self.problem.rows.dense.size > 0, len(self.start) == self.problem.n_features
+        if loss == SQUARED and dense and plain and 4 * self.n_records > len(self.start):
+            self.form = quadratic(self.problem)
 
     def check(self, theta: Floats) -> None:
         """Refuse to return a run that diverged."""
