@@ -20,6 +20,7 @@ def main():
     result = scgd.minimize(
         simulator,
         np.zeros(200),
+        method="musketeer",
         sample=lambda rng: rng.standard_normal(),
         max_evals=20_000,
         seed=1,
