@@ -341,16 +341,20 @@ def test_compiled_losses_are_torchs(name, tail, loss, target, code):
     model.eval()
     closure = ForwardLoss(model, loss, x, target)
     optimizer = ZeroOrderSCGD(model.parameters(), 0.1, radius=1e-3, seed=0)
-    probes = closure.probes(optimizer.layouts[0])
+    layout = optimizer.layouts[0]
+    probes = closure.probes(layout)
     assert probes.code == code
     with torch.no_grad():
-        assert float(probes.base()) == pytest.approx(closure().item(), rel=1e-12)
         for i, p in enumerate(model.parameters()):
             for index in (0, p.numel() - 1):
-                p.view(-1)[index] += 0.1
-                expected = closure().item()
-                p.view(-1)[index] -= 0.1
-                assert float(probes.moved(i, index, 0.1)) == pytest.approx(expected, rel=1e-9)
+                coord = layout.bounds[i] + index
+                (base, below, above), (width,) = probes.differences([coord], 0.1, True)
+                assert float(base) == pytest.approx(closure().item(), rel=1e-12)
+                assert width == pytest.approx(0.2)
+                for found, step in ((below, -0.1), (above, 0.1)):
+                    p.view(-1)[index] += step
+                    assert float(found) == pytest.approx(closure().item(), rel=1e-9)
+                    p.view(-1)[index] -= step
 
 
 def test_other_models_take_the_usual_path():

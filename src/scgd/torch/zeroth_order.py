@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from torch.optim import optimizer as base
 
 from scgd.estimators import (
     ESTIMATORS,
@@ -197,19 +198,28 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         kind = ProbeLaw if isinstance(group["estimator"], DIFFERENCES) else UnitLaw
         return kind(policy, layout, block_size, "distinct", seed)
 
-    @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> torch.Tensor:  # type: ignore[override]
         """Take one step; return the loss at the parameters before it.
 
         With central differences or two-sided directions it is the mean of the losses around them.
         """
+        # torch's wrapper, for hooks and the profiler, costs as much as everything else here.
+        if self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks or is_watched():
+            return self._watched_step(closure)
+        return self._plain_step(closure)
+
+    def _plain_step(self, closure: Callable[[], Any] | None = None) -> torch.Tensor:
         if closure is None:
             raise TypeError("ZeroOrderSCGD.step needs a closure that returns the loss")
         evaluation = Evaluation(closure, self.fix_model_rng)
-        losses = [self._step_group(g, evaluation) for g in range(len(self.param_groups))]
+        with torch.no_grad():
+            losses = [self._step_group(g, evaluation) for g in range(len(self.param_groups))]
         self.n_forwards += evaluation.n_calls
         self.team.check(self)
-        return torch.tensor(losses[0])
+        return torch.scalar_tensor(losses[0])
+
+    step.hooked = True  # type: ignore[attr-defined]
+    _watched_step = torch.optim.Optimizer.profile_hook_step(_plain_step)
 
     def _step_group(self, g: int, evaluation: Evaluation) -> float:
         group = self.param_groups[g]
@@ -224,34 +234,37 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         law, layout = self.laws[g], self.layouts[g]
         central = isinstance(group["estimator"], CentralDifference)
         coords, probs = law.draw()
-        values, widths = evaluation.differences(layout, coords, group["radius"], central)
+        spots = [layout.spot(coord) for coord in coords]
+        values, widths = evaluation.differences(layout, coords, spots, group["radius"], central)
         if self.team.group is not None:
             values = self.team.mean_of(np.array(values)).tolist()
-        lows, highs = values[0::2], values[1::2]
-        if not central:
-            lows, highs = values[:1] * len(coords), values[1:]
         sign = -1.0 if group["maximize"] else 1.0
-        grads = [
-            sign * (high - low) / width if width else 0.0
-            for low, high, width in zip(lows, highs, widths, strict=True)
-        ]
-        self._move_coordinates(g, group, coords, probs, grads)
+        grads = []
+        for j, width in enumerate(widths):
+            low, high = (values[2 * j], values[2 * j + 1]) if central else (values[0], values[1 + j])
+            grads.append(sign * (high - low) / width if width else 0.0)
+        self._move_coordinates(g, group, coords, spots, probs, grads)
         law.record(grads)
         return sum(values) / len(values) if central else values[0]
 
     def _move_coordinates(
-        self, g: int, group: dict[str, Any], coords: list[int], probs: Array, grads: list[float]
+        self,
+        g: int,
+        group: dict[str, Any],
+        coords: list[int],
+        spots: list[Any],
+        probs: Array,
+        grads: list[float],
     ) -> None:
-        law, layout, rule = self.laws[g], self.layouts[g], make_rule(group)
+        """Apply the update rule; weight decay joins the gradients in place."""
+        law, rule = self.laws[g], make_rule(group)
         slots, lr, decay = self.slots_for(g, rule), float(group["lr"]), group["weight_decay"]
         importance, hyper = group["importance"], rule.hyper
-        for j, coord in enumerate(coords):
-            i, index = layout.place(coord)
-            cell = layout.cell(i)
-            here = cell.get(index)
+        for j, (entries, index) in enumerate(spots):
+            here = entries[index]
             grads[j] += decay * here
             rate = lr if importance is None else lr * law.factor(probs[j], importance)
-            cell.set(index, here - rule.kernel(coord, grads[j], rate, hyper, slots))
+            entries[index] = here - rule.kernel(coords[j], grads[j], rate, hyper, slots)
 
     def _step_units(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> float:
         """Move the units drawn along a random direction in them."""
@@ -324,6 +337,12 @@ class FullLaw:
         """Take up what another law of the same kind remembers."""
         self.n_steps, self.seed = int(state["n_steps"]), int(state["seed"])
         self.thresholds = state["thresholds"]
+
+
+def is_watched() -> bool:
+    """Whether a profiler runs or hooks for all optimizers are registered."""
+    hooks = base._global_optimizer_pre_hooks or base._global_optimizer_post_hooks
+    return bool(hooks) or torch.autograd._profiler_enabled()
 
 
 def warn_if_lost(radius: float, params: list[torch.Tensor]) -> None:
