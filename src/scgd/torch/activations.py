@@ -19,7 +19,7 @@ def exponential(x):  # type: ignore[no-untyped-def]
     return np.exp(x)
 
 
-@overload(exponential, inline="always")
+@overload(exponential)
 def _exponential(x):  # type: ignore[no-untyped-def]
     # The library's exponential is a call per number; a polynomial on [-log(2)/2, log(2)/2] and an
     # exponent put together from its bits vectorise.

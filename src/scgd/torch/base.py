@@ -22,6 +22,7 @@ from scgd.typing import Array
 __all__ = ["CoordinateOptimizer", "check_number", "fresh_seed", "make_rule", "pack", "unpack"]
 
 NO_BOUNDS = np.empty(0)
+PLAIN = SGD()
 RULES = ("sgd", "rms", "adam")
 # Settings that shape a law; a state only fits an optimizer that agrees on them.
 DESCRIBED = ("policy", "estimator")
@@ -58,7 +59,7 @@ def make_rule(group: dict[str, Any]) -> StepRule:
     if group["rule"] == "adam":
         return Adam(*group["betas"], group["eps"])
     momentum = group["momentum"]
-    return Momentum(momentum, group["nesterov"]) if momentum > 0 else SGD()
+    return Momentum(momentum, group["nesterov"]) if momentum > 0 else PLAIN
 
 
 def pack(value: Any) -> Any:

@@ -88,48 +88,53 @@ class Stack:
         self.dropouts = [m for m in modules if isinstance(m, nn.Dropout)]
         self.tail = modules[-1] if type(modules[-1]) is nn.LogSoftmax else None
         self.flattens = type(modules[0]) is nn.Flatten
-        self.containers = [m for m in model.modules() if type(m) is nn.Sequential]
-        self.children = [list(m._modules.values()) for m in self.containers]
+        self.containers = [m._modules for m in model.modules() if type(m) is nn.Sequential]
+        self.children = [list(children.values()) for children in self.containers]
+        self.hooks = [h for m in modules for h in (m._forward_hooks, m._forward_pre_hooks)]
+        self.held = [m._parameters for m in self.linears]
         self.dtype = self.linears[0].weight.dtype
         self.weights = tuple(linear.weight.detach().numpy() for linear in self.linears)
         self.biases = tuple(
             np.zeros(len(w), w.dtype) if linear.bias is None else linear.bias.detach().numpy()
             for linear, w in zip(self.linears, self.weights, strict=True)
         )
+        self.first = self.linears[0].weight.detach()
         self.addresses = self.where()
         self.n_units = sum(len(w) for w in self.weights)
         self.work = np.empty((4, 0), self.weights[0].dtype)
+        self.network = self.weights, self.biases, self.codes
         self.tables: WeakKeyDictionary[Layout, Array | None] = WeakKeyDictionary()
 
     def where(self) -> list[int]:
         """Return the addresses of the parameters, which change when they are moved or replaced."""
-        return [
-            p.data_ptr() for m in self.linears for p in m._parameters.values() if p is not None
-        ]
+        params = [p for held in self.held for p in held.values() if p is not None]
+        return list(map(torch.Tensor.data_ptr, params))
 
     def is_current(self) -> bool:
         """Whether modules and parameters are what they were and no hook has come."""
-        if any(m._forward_hooks or m._forward_pre_hooks for m in self.modules):
-            return False
-        children = [list(m._modules.values()) for m in self.containers]
-        return children == self.children and self.addresses == self.where()
+        children = [list(children.values()) for children in self.containers]
+        return children == self.children and self.addresses == self.where() and not any(self.hooks)
 
-    def workspace(self, n_rows: int) -> Array:
-        """Return room for the layers of a batch."""
+    def multiply(self, x: torch.Tensor) -> Array:
+        """Return working memory for a batch that holds the first layer's product with it."""
+        n_rows = len(x)
         if self.work.shape[1] != n_rows * self.n_units:
             self.work = np.empty((4, n_rows * self.n_units), self.work.dtype)
+            self.product = torch.from_numpy(mlp.room(self.work, mlp.Z, 0, self.weights))
+        torch.mm(self.first, x.t(), out=self.product)
         return self.work
 
     def table(self, layout: Layout) -> Array | None:
         """Return where a layout's parameters are: first coordinate, layer, is a weight."""
-        if layout not in self.tables:
+        table = self.tables.get(layout)
+        if table is None:
             places = {id(m.weight): (n, 1) for n, m in enumerate(self.linears)}
             places |= {id(m.bias): (n, 0) for n, m in enumerate(self.linears)}
             bounds = zip(layout.bounds, layout.params, strict=False)
             rows = [(first, *places.get(id(p), ())) for first, p in bounds]
             known = all(len(row) == 3 for row in rows)
-            self.tables[layout] = np.array(rows) if known else None
-        return self.tables[layout]
+            table = self.tables[layout] = np.array(rows) if known else None
+        return table
 
 
 class StackProbes:
@@ -141,7 +146,7 @@ class StackProbes:
         if x.ndim != 2 or x.requires_grad or not x.is_contiguous():
             x = x.detach().flatten(1).contiguous()
         self.x = x.numpy()
-        self.work = stack.workspace(len(self.x))
+        self.work = stack.multiply(x)
         self.code, self.labels, self.targets = self._loss()
 
     def _loss(self) -> tuple[int, Array, Array]:
@@ -163,12 +168,12 @@ class StackProbes:
         self, coords: list[int], radius: float, central: bool
     ) -> tuple[list[float], list[float]]:
         """Return the base loss and those around each coordinate, and how far apart those are."""
-        stack, places = self.stack, np.array(coords)
         values, widths = np.empty(1 + (1 + central) * len(coords)), np.empty(len(coords))
-        where = places, self.table, radius, central
-        network = self.x, stack.weights, stack.biases, stack.codes, self.work
+        where = np.array(coords), self.table, radius, central
+        network = self.x, *self.stack.network, self.work
         target = self.code, self.labels, self.targets
         if self.code < 0 or not mlp.differences(*where, *network, *target, values, widths):
+            self.stack.multiply(self.closure.inputs.detach().flatten(1))
             return self._called(*where, *network)
         return values.tolist(), widths.tolist()
 
@@ -176,7 +181,7 @@ class StackProbes:
         self, places: Array, table: Array, radius: float, central: bool, *network: Any
     ) -> tuple[list[float], list[float]]:
         """Do the same with a loss that is called on the outputs."""
-        mlp.forward(*network)
+        mlp.forward(*network[1:])
         values, widths = [self._value(mlp.OUT)], []
         rounded = self.x.dtype.type
         for coord in places:
@@ -206,7 +211,7 @@ def stack_of(model: nn.Module) -> Stack | None:
     stack = STACKS.get(model)
     if stack is None or not stack.is_current():
         stack = STACKS[model] = take_apart(model)
-    if stack is None or any(dropout.training for dropout in stack.dropouts):
+    if stack is not None and stack.dropouts and any(d.training for d in stack.dropouts):
         return None
     return stack
 

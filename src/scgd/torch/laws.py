@@ -314,7 +314,10 @@ class ProbeLaw(UnitLaw):
     def record(self, grads: Floats) -> None:
         """End the step: a unit earns the gain of the entry seen."""
         self.n_steps += 1
-        self.sampler.record(grads)
+        sampler = self.sampler
+        for j, grad in enumerate(grads):
+            sampler.grads[sampler.position + j] = grad
+        sampler.advance(len(grads))
 
     def factor(self, prob: float, importance: str) -> float:
         """Return the importance factor of a coordinate."""

@@ -4,7 +4,7 @@ One changed weight changes one unit of its layer, so the next layer moves by a r
 
 .. math:: z_{l+1}' = z_{l+1} + W_{l+1}[:, i]\, (\sigma(z_l') - \sigma(z_l))_i ,
 
-and the large product with the inputs is not repeated. Layers are kept with units along the rows and
+and the large product with the inputs, which torch makes, is not repeated. Layers are kept with units along the rows and
 samples along the columns: a unit is one stretch of memory. Losses are summed in double precision.
 """
 
@@ -39,23 +39,22 @@ def room(work, kind, layer, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def affine(weight, below, bias, z):  # type: ignore[no-untyped-def]
-    """Set z to W x + b."""
-    np.dot(weight, below, z)
+def shift(z, bias):  # type: ignore[no-untyped-def]
+    """Add a number to each row."""
     for i in range(len(bias)):
-        for s in range(z.shape[1]):
-            z[i, s] += bias[i]
+        row, size = z[i], bias[i]
+        for s in range(len(row)):
+            row[s] += size
 
 
 @njit(cache=True, error_model="numpy")
-def forward(x, weights, biases, codes, work):  # type: ignore[no-untyped-def]
-    """Fill the inputs and outputs of all activations for the samples in the rows of ``x``."""
+def forward(weights, biases, codes, work):  # type: ignore[no-untyped-def]
+    """Fill the inputs and outputs of all activations, given the product with the inputs."""
     for layer in range(len(weights)):
         z, out = room(work, Z, layer, weights), room(work, OUT, layer, weights)
-        if layer == 0:
-            affine(weights[0], x.T, biases[0], z)
-        else:
-            affine(weights[layer], room(work, OUT, layer - 1, weights), biases[layer], z)
+        if layer > 0:
+            np.dot(weights[layer], room(work, OUT, layer - 1, weights), z)
+        shift(z, biases[layer])
         activate(codes[layer], z.reshape(-1), out.reshape(-1))
 
 
@@ -81,7 +80,8 @@ def forward_moved(layer, i, j, delta, x, weights, biases, codes, work):  # type:
     for deeper in range(layer + 2, len(weights)):
         z, out = room(work, Z_MOVED, deeper, weights), room(work, OUT_MOVED, deeper, weights)
         below = room(work, OUT_MOVED, deeper - 1, weights)
-        affine(weights[deeper], below, biases[deeper], z)
+        np.dot(weights[deeper], below, z)
+        shift(z, biases[deeper])
         activate(codes[deeper], z.reshape(-1), out.reshape(-1))
 
 
@@ -90,9 +90,9 @@ def add_rank_one(layer, i, change, weights, codes, work):  # type: ignore[no-unt
     """Fill a moved layer from the change of the i-th unit below it."""
     old, new = room(work, Z, layer, weights), room(work, Z_MOVED, layer, weights)
     for k in range(len(new)):
-        slope = weights[layer][k, i]
+        slope, before, after = weights[layer][k, i], old[k], new[k]
         for s in range(len(change)):
-            new[k, s] = old[k, s] + slope * change[s]
+            after[s] = before[s] + slope * change[s]
     out = room(work, OUT_MOVED, layer, weights)
     activate(codes[layer], new.reshape(-1), out.reshape(-1))
 
@@ -172,13 +172,13 @@ def differences(coords, table, radius, central, x, weights, biases, codes, work,
                 loss, labels, targets, values, widths):  # type: ignore[no-untyped-def]  # fmt: skip
     """Fill the losses around each coordinate, after the base loss, and how far apart they are.
 
-    Forward: one per coordinate; central: (below, above). Returns whether all labels are outputs.
+    The product of the first weights with the inputs is in the working memory. Forward: one per coordinate; central: (below, above). Returns whether all labels are outputs.
     """
     last = len(weights) - 1
     if loss != SQUARES and not labels_fit(labels, len(weights[last])):
         return False
     rounded = work.dtype.type
-    forward(x, weights, biases, codes, work)
+    forward(weights, biases, codes, work)
     values[0] = loss_of(loss, room(work, OUT, last, weights), labels, targets)
     moved, filled = room(work, OUT_MOVED, last, weights), 1
     for t in range(len(coords)):

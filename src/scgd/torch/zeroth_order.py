@@ -212,7 +212,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         if closure is None:
             raise TypeError("ZeroOrderSCGD.step needs a closure that returns the loss")
         evaluation = Evaluation(closure, self.fix_model_rng)
-        with torch.no_grad():
+        with torch.set_grad_enabled(False):
             losses = [self._step_group(g, evaluation) for g in range(len(self.param_groups))]
         self.n_forwards += evaluation.n_calls
         self.team.check(self)
