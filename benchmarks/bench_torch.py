@@ -194,9 +194,15 @@ def memory(quick: bool) -> None:
     base = 0.0
     for way in ways:
         command = [sys.executable, "-c", MEMORY, way, str(quick)]
-        peak = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        base = peak if way == "inference" else base
-        print(f"  {way:<28} {peak:9.1f} MB {peak / base:8.2f} x inference")
+        runs = [
+            subprocess.run(command, capture_output=True, text=True, check=True)
+            for _ in range(1 if quick else 5)
+        ]
+        peaks = sorted(float(run.stdout) for run in runs)
+        middle = peaks[len(peaks) // 2]
+        base = middle if way == "inference" else base
+        spread = f"({peaks[0]:.1f} to {peaks[-1]:.1f})"
+        print(f"  {way:<28} {middle:9.1f} MB {spread:>18} {middle / base:8.2f} x inference")
 
 
 PARALLEL = """

@@ -65,7 +65,7 @@ class SCGD(CoordinateOptimizer):
     -----
     With single coordinates every step is a phase, so a policy's ``length`` has no effect; with
     units it has. Coordinates whose ``grad`` is ``None`` stay and learn nothing. A coordinate drawn
-    with a NaN gradient becomes NaN, as with any torch optimizer, and its gain is set to zero.
+    with a NaN gradient becomes NaN, as with any torch optimizer, and earns nothing.
 
     Examples
     --------

@@ -351,7 +351,8 @@ def warn_if_lost(radius: float, params: list[torch.Tensor]) -> None:
         entries = real_entries(p)
         if entries.numel() == 0:
             continue
-        largest = float(torch.linalg.vector_norm(entries.float(), np.inf))
+        low, high = entries.aminmax()  # without a temporary of the tensor's size
+        largest = max(-float(low), float(high))
         least = torch.finfo(entries.dtype).eps * largest
         if radius < least:
             warnings.warn(
