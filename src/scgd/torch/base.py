@@ -15,15 +15,31 @@ import torch
 from scgd.policies import POLICIES
 from scgd.recipes import check_block_size, check_importance, pick
 from scgd.steps import RMS, SGD, Adam, Momentum, StepRule, apply_block
+from scgd.torch.distributed import Team
 from scgd.torch.laws import Draw
 from scgd.torch.layout import GRANULARITIES, Layout
 from scgd.typing import Array
 
-__all__ = ["CoordinateOptimizer", "check_number", "fresh_seed", "make_rule", "pack", "unpack"]
+__all__ = ["CoordinateOptimizer", "check_number", "make_rule", "pack", "unpack"]
 
 NO_BOUNDS = np.empty(0)
 PLAIN = SGD()
 RULES = ("sgd", "rms", "adam")
+# What a group may set for itself in both optimizers.
+COMMON = (
+    "lr",
+    "policy",
+    "block_size",
+    "importance",
+    "granularity",
+    "rule",
+    "momentum",
+    "nesterov",
+    "betas",
+    "eps",
+    "weight_decay",
+    "maximize",
+)
 # Settings that shape a law; a state only fits an optimizer that agrees on them.
 DESCRIBED = ("policy", "estimator")
 SHAPING = ("policy", "sampling", "granularity", "estimator", "block_size", "fraction", "rule")
@@ -87,8 +103,14 @@ class CoordinateOptimizer(torch.optim.Optimizer):
 
     # What copies and pickles keep besides torch's own; process groups and hooks stay behind.
     carried: ClassVar[tuple[str, ...]] = ("laws", "layouts", "slots")
+    own: ClassVar[tuple[str, ...]] = ()
+    """Settings of a group besides the common ones."""
 
-    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+    def __init__(self, params: Any, given: dict[str, Any], team: Team) -> None:
+        self.team = team
+        seed = fresh_seed() if given["seed"] is None else given["seed"]
+        defaults = {name: given[name] for name in (*COMMON, *self.own)}
+        defaults["seed"] = team.agree(seed)
         self.laws: list[Any] = []
         self.layouts: list[Layout] = []
         self.slots: list[Array | None] = []

@@ -157,7 +157,11 @@ class StackProbes:
                 if tail is None and is_plain(loss, F.cross_entropy, nn.CrossEntropyLoss):
                     return mlp.ROWS, targets.numpy(), self.work[:0]
                 if tail is not None and is_plain(loss, F.nll_loss, nn.NLLLoss):
-                    return mlp.COLUMNS if tail.dim == 0 else mlp.ROWS, targets.numpy(), self.work[:0]
+                    return (
+                        mlp.COLUMNS if tail.dim == 0 else mlp.ROWS,
+                        targets.numpy(),
+                        self.work[:0],
+                    )
             whole = (len(self.x), len(self.stack.weights[-1]))
             if targets.dtype == self.stack.dtype and targets.shape == whole and tail is None:
                 if is_plain(loss, F.mse_loss, nn.MSELoss):

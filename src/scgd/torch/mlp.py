@@ -4,8 +4,9 @@ One changed weight changes one unit of its layer, so the next layer moves by a r
 
 .. math:: z_{l+1}' = z_{l+1} + W_{l+1}[:, i]\, (\sigma(z_l') - \sigma(z_l))_i ,
 
-and the large product with the inputs, which torch makes, is not repeated. Layers are kept with units along the rows and
-samples along the columns: a unit is one stretch of memory. Losses are summed in double precision.
+and the large product with the inputs, which torch makes, is not repeated. Layers are kept with
+units along the rows and samples along the columns: a unit is one stretch of memory. Losses are
+summed in double precision.
 """
 
 import numpy as np
@@ -172,7 +173,8 @@ def differences(coords, table, radius, central, x, weights, biases, codes, work,
                 loss, labels, targets, values, widths):  # type: ignore[no-untyped-def]  # fmt: skip
     """Fill the losses around each coordinate, after the base loss, and how far apart they are.
 
-    The product of the first weights with the inputs is in the working memory. Forward: one per coordinate; central: (below, above). Returns whether all labels are outputs.
+    Forward: one per coordinate; central: (below, above). The product of the first weights with the
+    inputs is in the working memory already. Returns whether all labels name an output.
     """
     last = len(weights) - 1
     if loss != SQUARES and not labels_fit(labels, len(weights[last])):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch.optim import optimizer as base
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from scgd.estimators import (
     ESTIMATORS,
@@ -20,7 +20,7 @@ from scgd.estimators import (
 from scgd.estimators import SPSA as CoreSPSA
 from scgd.policies import Full, Musketeer, Policy
 from scgd.recipes import pick
-from scgd.torch.base import NO_BOUNDS, CoordinateOptimizer, fresh_seed, make_rule
+from scgd.torch.base import NO_BOUNDS, CoordinateOptimizer, make_rule
 from scgd.torch.directions import MeZO, SparseMeZO, small_thresholds, step_along
 from scgd.torch.distributed import Team
 from scgd.torch.evaluation import Evaluation
@@ -104,6 +104,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         "keep_copy",
         "n_forwards",
     )
+    own = ("radius", "estimator")
 
     def __init__(
         self,
@@ -129,27 +130,9 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         process_group: Any = None,
         check_every: int = 100,
     ) -> None:
-        self.team = Team(process_group, check_every)
         self.fix_model_rng, self.keep_copy = fix_model_rng, keep_copy
         self.n_forwards = 0
-        settings = dict(
-            lr=lr,
-            radius=radius,
-            estimator=estimator,
-            policy=policy,
-            block_size=block_size,
-            granularity=granularity,
-            importance=importance,
-            rule=rule,
-            momentum=momentum,
-            nesterov=nesterov,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            maximize=maximize,
-            seed=self.team.agree(fresh_seed() if seed is None else seed),
-        )
-        super().__init__(params, settings)
+        super().__init__(params, locals(), Team(process_group, check_every))
 
     def check_group(self, group: dict[str, Any]) -> None:
         """Refuse settings that make no sense; resolve names."""
@@ -241,7 +224,9 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         sign = -1.0 if group["maximize"] else 1.0
         grads = []
         for j, width in enumerate(widths):
-            low, high = (values[2 * j], values[2 * j + 1]) if central else (values[0], values[1 + j])
+            low, high = (
+                (values[2 * j], values[2 * j + 1]) if central else (values[0], values[1 + j])
+            )
             grads.append(sign * (high - low) / width if width else 0.0)
         self._move_coordinates(g, group, coords, spots, probs, grads)
         law.record(grads)
@@ -341,7 +326,7 @@ class FullLaw:
 
 def is_watched() -> bool:
     """Whether a profiler runs or hooks for all optimizers are registered."""
-    hooks = base._global_optimizer_pre_hooks or base._global_optimizer_post_hooks
+    hooks = _global_optimizer_pre_hooks or _global_optimizer_post_hooks
     return bool(hooks) or torch.autograd._profiler_enabled()
 
 
