@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Optimizer"]
 
+MONITOR = 16
+"""Evaluations of fun, at most, that tell the value reached by a run that only saw derivatives."""
 CHUNK = 512
 """Steps whose schedules and rows are computed at a time."""
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from scgd.checkpoint import CheckpointError
-from scgd.optimizer import CHUNK, Optimizer
+from scgd.optimizer import CHUNK, MONITOR, Optimizer
 from scgd.policies import recent
 from scgd.policies.law import BOUNDED, KIND, RECENT, Law
 from scgd.policies.softmax import (
@@ -85,6 +85,7 @@ def check_counters(state: dict[str, Any], opt: Optimizer) -> None:
     t, start = state["t"], state["chunk_start"]
     for name in ("t", "nfev", "n_skipped", "leg_start", "reserve"):
         require(state[name] >= 0, f"{name} is {state[name]}")
+    require(state["reserve"] <= MONITOR, f"reserve is {state['reserve']}")
     require(start == -1 or start % CHUNK == 0, f"chunk_start is {start}")
     require(start == -1 or start <= t <= start + CHUNK, f"step {t} is not in its chunk")
     require(state["max_evals"] is None or state["max_evals"] >= 1, "max_evals is not positive")
