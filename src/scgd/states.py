@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from scgd.checkpoint import CheckpointError
-from scgd.optimizer import CHUNK, MONITOR, Optimizer
+from scgd.course import CHUNK
+from scgd.optimizer import MONITOR, Optimizer
 from scgd.policies import recent
 from scgd.policies.law import BOUNDED, KIND, RECENT, Law
 from scgd.policies.softmax import (
