@@ -15,8 +15,9 @@ import numpy as np
 from numba.core.registry import CPUDispatcher
 
 from scgd.compiling import njit
+from scgd.course import CHUNK
 from scgd.estimators import CentralDifference, ForwardDifference, sides
-from scgd.optimizer import CHUNK, Optimizer, as_scalar
+from scgd.optimizer import Optimizer, as_scalar
 from scgd.policies import LawPolicy
 from scgd.policies import law as laws
 from scgd.steps import STEPS, move
