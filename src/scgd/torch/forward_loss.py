@@ -145,28 +145,25 @@ class StackProbes:
         x = closure.inputs
         if x.ndim != 2 or x.requires_grad or not x.is_contiguous():
             x = x.detach().flatten(1).contiguous()
-        self.x = x.numpy()
-        self.work = stack.multiply(x)
+        self.batch, self.x = x, x.numpy()
         self.code, self.labels, self.targets = self._loss()
 
     def _loss(self) -> tuple[int, Array, Array]:
         """Return the code of a compiled loss and its targets, or -1."""
         loss, tail, targets = self.closure.loss, self.stack.tail, self.closure.targets
-        if type(targets) is torch.Tensor and targets.is_cpu:
-            if targets.dtype == torch.int64 and targets.shape == self.x.shape[:1]:
-                if tail is None and is_plain(loss, F.cross_entropy, nn.CrossEntropyLoss):
-                    return mlp.ROWS, targets.numpy(), self.work[:0]
-                if tail is not None and is_plain(loss, F.nll_loss, nn.NLLLoss):
-                    return (
-                        mlp.COLUMNS if tail.dim == 0 else mlp.ROWS,
-                        targets.numpy(),
-                        self.work[:0],
-                    )
-            whole = (len(self.x), len(self.stack.weights[-1]))
-            if targets.dtype == self.stack.dtype and targets.shape == whole and tail is None:
-                if is_plain(loss, F.mse_loss, nn.MSELoss):
-                    return mlp.SQUARES, NO_LABELS, targets.detach().contiguous().numpy()
-        return -1, NO_LABELS, self.work[:0]
+        nothing = self.x[:0]
+        if type(targets) is not torch.Tensor or not targets.is_cpu:
+            return -1, NO_LABELS, nothing
+        if targets.dtype == torch.int64 and targets.shape == self.x.shape[:1]:
+            if tail is None and is_plain(loss, F.cross_entropy, nn.CrossEntropyLoss):
+                return mlp.ROWS, targets.numpy(), nothing
+            if tail is not None and is_plain(loss, F.nll_loss, nn.NLLLoss):
+                return mlp.COLUMNS if tail.dim == 0 else mlp.ROWS, targets.numpy(), nothing
+        whole = (len(self.x), len(self.stack.weights[-1]))
+        if targets.dtype == self.stack.dtype and targets.shape == whole and tail is None:
+            if is_plain(loss, F.mse_loss, nn.MSELoss):
+                return mlp.SQUARES, NO_LABELS, targets.detach().contiguous().numpy()
+        return -1, NO_LABELS, nothing
 
     def differences(
         self, coords: list[int], radius: float, central: bool
@@ -174,10 +171,9 @@ class StackProbes:
         """Return the base loss and those around each coordinate, and how far apart those are."""
         values, widths = np.empty(1 + (1 + central) * len(coords)), np.empty(len(coords))
         where = np.array(coords), self.table, radius, central
-        network = self.x, *self.stack.network, self.work
+        network = self.x, *self.stack.network, self.stack.multiply(self.batch)
         target = self.code, self.labels, self.targets
         if self.code < 0 or not mlp.differences(*where, *network, *target, values, widths):
-            self.stack.multiply(self.closure.inputs.detach().flatten(1))
             return self._called(*where, *network)
         return values.tolist(), widths.tolist()
 
@@ -201,7 +197,7 @@ class StackProbes:
     def _value(self, kind: int) -> Any:
         """Return the caller's loss of the outputs."""
         stack = self.stack
-        out = mlp.room(self.work, kind, len(stack.weights) - 1, stack.weights)
+        out = mlp.room(stack.work, kind, len(stack.weights) - 1, stack.weights)
         outputs = torch.from_numpy(np.ascontiguousarray(out.T))
         outputs = outputs if stack.tail is None else stack.tail(outputs)
         return self.closure.loss(outputs, self.closure.targets)
