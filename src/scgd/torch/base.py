@@ -200,12 +200,19 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         if len(coords) == 0:
             return
         pieces = layout.split(coords)
-        theta = layout.gather(layout.params, coords, pieces)
+        theta = layout.gather(layout.params, coords, pieces, draw.sizes)
         if group["weight_decay"]:
             with np.errstate(invalid="ignore", over="ignore"):
                 grads += group["weight_decay"] * theta
-        factors = 1.0 if group["importance"] is None else law.factors(draw, group["importance"])
-        rates = np.broadcast_to(float(group["lr"]) * factors, grads.shape)
+        rates: Any = float(group["lr"])
+        if group["importance"] is not None:
+            rates = rates * law.factors(draw, group["importance"])
+        if rule.n_slots == 0 and law.sampling != "replacement":
+            with np.errstate(invalid="ignore", over="ignore"):
+                theta -= rule.kernel(0, grads, rates, (), ())  # all at once: nothing is remembered
+            layout.scatter(coords, pieces, theta, draw.sizes)
+            return
+        rates = np.broadcast_to(rates, grads.shape)
         first = order = np.arange(len(coords))
         if law.sampling == "replacement":
             _, first, order = np.unique(coords, return_index=True, return_inverse=True)
@@ -214,7 +221,7 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         hyper = np.array(rule.hyper)
         apply_block(rule.code, order, grads, rates, hyper, memory, here, NO_BOUNDS, NO_BOUNDS)
         slots[:, coords[first]] = memory
-        layout.scatter(coords, pieces, here[order])
+        layout.scatter(coords, pieces, here[order], draw.sizes)
 
     def weights(self, group: int = 0) -> Array:
         """Return the sampling weights in force, one per coordinate or unit of a group."""

@@ -214,7 +214,8 @@ class SCGD(CoordinateOptimizer):
         pieces = layout.split(draw.coords)
         alone = self.team.group is None
         seen = [(i, where) for i, where in pieces if layout.params[i].grad is not None]
-        grads = layout.gather([checked(p) for p in layout.params], draw.coords, seen)
+        found = [checked(p) for p in layout.params]
+        grads = layout.gather(found, draw.coords, seen, draw.sizes)
         self.team.mean(grads)
         if group["maximize"]:
             np.negative(grads, out=grads)

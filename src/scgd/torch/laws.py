@@ -277,13 +277,13 @@ class UnitLaw:
     def unit_grads(self, draw: Draw, grads: Floats) -> Floats:
         """Return one number per drawn unit whose gain is the mean gain of its entries."""
         assert draw.sizes is not None and draw.order is not None
-        values = grads.astype(np.float64)
+        values = grads
         if self.gain == "absolute":
-            values = np.abs(values)
+            values = np.abs(grads)
         elif self.gain == "square":
-            values = np.square(values)
+            values = np.square(grads, dtype=np.float64)
         starts = np.concatenate([[0], np.cumsum(draw.sizes)[:-1]])
-        means = np.add.reduceat(values, starts) / draw.sizes
+        means = np.add.reduceat(values, starts, dtype=np.float64) / draw.sizes
         sorted_back = np.empty(len(means))
         sorted_back[draw.order] = np.sqrt(means) if self.gain == "square" else means
         return sorted_back

@@ -7,7 +7,7 @@ them. A unit (row, chunk or tensor) is a stretch of consecutive coordinates.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,17 +138,46 @@ class Layout:
             view = self.views[i] = address, single_entries(self.params[i])
         return view[1], coord - self.bounds[i]
 
-    def gather(self, tensors: Sequence[Any], coords: Ints, pieces: Pieces) -> Floats:
-        """Return entries of tensors shaped like the parameters, zero outside the pieces."""
+    def gather(
+        self, tensors: Sequence[Any], coords: Ints, pieces: Pieces, sizes: Ints | None = None
+    ) -> Floats:
+        """Return entries of tensors shaped like the parameters, zero outside the pieces.
+
+        ``sizes`` tells that the coordinates are stretches of these lengths, copied as such.
+        """
         values = np.zeros(len(coords), self.dtype)
         for i, where in pieces:
-            values[where] = self.read(tensors[i], coords[where] - self.bounds[i])
+            if sizes is not None and is_plain(tensors[i]):
+                flat = tensors[i].detach().numpy().reshape(-1)
+                for here, there in self.stretches(i, coords, where, sizes):
+                    values[here] = flat[there]
+            else:
+                values[where] = self.read(tensors[i], coords[where] - self.bounds[i])
         return values
 
-    def scatter(self, coords: Ints, pieces: Pieces, values: Floats) -> None:
+    def scatter(
+        self, coords: Ints, pieces: Pieces, values: Floats, sizes: Ints | None = None
+    ) -> None:
         """Set entries of the parameters."""
         for i, where in pieces:
-            self.write(self.params[i], coords[where] - self.bounds[i], values[where])
+            if sizes is not None and is_plain(self.params[i]):
+                flat = self.params[i].detach().numpy().reshape(-1)
+                for here, there in self.stretches(i, coords, where, sizes):
+                    flat[there] = values[here]
+            else:
+                self.write(self.params[i], coords[where] - self.bounds[i], values[where])
+
+    def stretches(
+        self, i: int, coords: Ints, where: slice, sizes: Ints
+    ) -> Iterator[tuple[slice, slice]]:
+        """Yield where the stretches of one tensor lie in the list and in the tensor."""
+        ends = np.cumsum(sizes)
+        low, high = np.searchsorted(ends, [where.start, where.stop - 1], side="right")
+        lengths = sizes[low : high + 1]
+        begins = ends[low : high + 1] - lengths
+        firsts = coords[begins] - self.bounds[i]
+        for b, k, n in zip(begins.tolist(), firsts.tolist(), lengths.tolist(), strict=True):
+            yield slice(b, b + n), slice(k, k + n)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the cached views behind."""
