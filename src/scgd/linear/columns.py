@@ -40,7 +40,7 @@ __all__ = ["compute_margins", "explore_columns", "partial_sum", "run_columns"]
 POSITION, N_PHASES, AGE = range(3)
 FRESH = 30
 SHORT = 64
-"""Cache lines of the next dense column that are asked for ahead; the hardware follows after that."""
+"""Cache lines of the next dense column that are asked for ahead; the hardware does the rest."""
 OVERHEAD = 100.0
 """What a step costs beside its column, in entries of a column."""
 
