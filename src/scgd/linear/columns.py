@@ -27,6 +27,7 @@ from scgd.linear.rows import (
     N_FEATURES,
     RULE,
     SCALED,
+    fetch_ahead,
     sample_part,
     soft_threshold,
 )  # fmt: skip
@@ -38,6 +39,8 @@ __all__ = ["compute_margins", "explore_columns", "partial_sum", "run_columns"]
 
 POSITION, N_PHASES, AGE = range(3)
 FRESH = 30
+SHORT = 64
+"""Cache lines of the next dense column that are asked for ahead; the hardware does the rest."""
 OVERHEAD = 100.0
 """What a step costs beside its column, in entries of a column."""
 
@@ -182,6 +185,9 @@ def explore_columns(
     batch, curves = samples.shape[1], np.empty(block)
     for s in range(first, last):
         h, rate, curve = radii[s - first], rates[s - first], 0.0
+        after = coords[min((s + 1) * block, len(coords) - 1)]
+        if after < len(dense):
+            fetch_ahead(dense, after, SHORT)
         for d in range(s * block, (s + 1) * block):
             k = coords[d]
             mean = means[k] if len(means) > 0 and k < n_features else 0.0
