@@ -1,8 +1,8 @@
 r"""Zeroth order along one random direction for all parameters: baselines of coordinate sampling.
 
-Gaussian and sphere smoothing, SPSA, MeZO and Sparse-MeZO. The direction is never stored: it is
-drawn again from its seed, a chunk at a time, for every pass that adds a multiple of it to the
-parameters in place. Coming back that way leaves rounding errors (none with single coordinates,
+Gaussian and sphere smoothing, SPSA, MeZO and Sparse-MeZO. The direction is not stored, unless it
+is short: it is drawn again from its seed, a chunk at a time, for every pass that adds a multiple of
+it to the parameters in place. Coming back that way leaves rounding errors (none with single coordinates,
 whose values are saved); ``keep_copy=True`` trades a copy of the parameters for exact values.
 """
 
@@ -21,6 +21,8 @@ from scgd.torch.layout import Layout, real_entries
 __all__ = ["MeZO", "SparseMeZO", "step_along"]
 
 CHUNK = 1 << 18
+SHORT = 1 << 20
+"""Entries up to which a direction is kept for the step: a few megabytes, a third of the draws."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Direction:
     def __init__(self, estimator: Any, layout: Layout, seed: int, thresholds: list[float]) -> None:
         self.estimator, self.layout, self.seed = estimator, layout, seed
         self.masks: list[torch.Tensor] | None = None
+        self.kept: dict[tuple[int, int], torch.Tensor] = {}
+        self.whole = False  # whether all of it is kept
         if isinstance(estimator, SparseMeZO):
             pairs = zip(layout.params, thresholds, strict=True)
             self.masks = [real_entries(p).abs().reshape(-1) <= limit for p, limit in pairs]
@@ -67,26 +71,38 @@ class Direction:
 
     def chunks(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Yield stretches of the parameters and of the direction."""
+        known = self.whole
         for i, p in enumerate(self.layout.params):
             entries = real_entries(p)
             flat = entries.reshape(-1)
-            generator = torch.Generator(flat.device)
-            generator.manual_seed(splitmix(self.seed ^ i) >> 1)
+            generator = None if known else self.generator(i, flat.device)
             for start in range(0, flat.numel(), CHUNK):
                 part = flat[start : start + CHUNK]
-                u = self.draw(part, generator)
-                if self.masks is not None:
-                    u.mul_(self.masks[i][start : start + CHUNK])
-                yield part, u
+                yield part, self.stretch(i, start, part, generator)
             if flat.data_ptr() != entries.data_ptr():
                 entries.copy_(flat.view(entries.shape))
+        self.whole = self.layout.n_coords <= SHORT
 
-    def draw(self, part: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-        """Draw a stretch of the direction."""
+    def generator(self, i: int, device: torch.device) -> torch.Generator:
+        """Return the generator of the stretches of one parameter."""
+        return torch.Generator(device).manual_seed(splitmix(self.seed ^ i) >> 1)
+
+    def stretch(
+        self, i: int, start: int, part: torch.Tensor, generator: torch.Generator | None
+    ) -> torch.Tensor:
+        """Return a stretch of the direction, drawn or kept."""
+        if generator is None:
+            return self.kept[i, start]
         u = torch.empty_like(part)
         if isinstance(self.estimator, SPSA):
-            return u.random_(0, 2, generator=generator).mul_(2).sub_(1)
-        return u.normal_(generator=generator)
+            u.random_(0, 2, generator=generator).mul_(2).sub_(1)
+        else:
+            u.normal_(generator=generator)
+        if self.masks is not None:
+            u.mul_(self.masks[i][start : start + CHUNK])
+        if self.layout.n_coords <= SHORT:
+            self.kept[i, start] = u
+        return u
 
     def add(self, multiple: float, decay: float = 1.0) -> None:
         """Add a multiple of the direction to the parameters, shrunk by ``decay`` first."""
