@@ -165,7 +165,7 @@ def text_like(quick: bool) -> tuple[Any, Any, Any, float]:
 
 
 def against_sgd(quick: bool) -> None:
-    """Print times to the gap against scikit-learn's SGD, its rate and schedule tuned on the data."""
+    """Print times to the gap against scikit-learn's SGD with several rates and schedules."""
     import warnings
 
     from sklearn.linear_model import SGDClassifier, SGDRegressor

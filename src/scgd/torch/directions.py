@@ -1,9 +1,10 @@
 r"""Zeroth order along one random direction for all parameters: baselines of coordinate sampling.
 
-Gaussian and sphere smoothing, SPSA, MeZO and Sparse-MeZO. The direction is not stored, unless it
-is short: it is drawn again from its seed, a chunk at a time, for every pass that adds a multiple of
-it to the parameters in place. Coming back that way leaves rounding errors (none with single coordinates,
-whose values are saved); ``keep_copy=True`` trades a copy of the parameters for exact values.
+Gaussian and sphere smoothing, SPSA, MeZO and Sparse-MeZO. The direction is not stored, unless it is
+short: it is drawn again from its seed, a chunk at a time, for every pass that adds a multiple of it
+to the parameters in place. Coming back that way leaves rounding errors (none with single
+coordinates, whose values are saved); ``keep_copy=True`` trades a copy of the parameters for exact
+values.
 """
 
 from __future__ import annotations
