@@ -338,11 +338,13 @@ def stepper(opt: Optimizer, evaluate: Evaluator, *, stop_at_phase: bool) -> Call
     looked at often enough and cost nothing.
     """
     inline = type(evaluate) is Evaluator and not evaluate.vectorized
-    loop = explorer(opt, evaluate.fun, evaluate.args) if inline else None
+    loop = sampler = None
     n_steps = 1
 
     def advance() -> None:
-        nonlocal n_steps
+        nonlocal n_steps, loop, sampler
+        if inline and sampler is not opt.sampler:  # a plan has changed the recipe
+            loop, sampler = explorer(opt, evaluate.fun, evaluate.args), opt.sampler
         if loop is None or opt.stage is not None:
             probes = opt.ask()
             opt.tell(probes.ids, evaluate.evaluate(probes, opt.theta))

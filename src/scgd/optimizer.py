@@ -481,9 +481,15 @@ class Optimizer:
         self.scouted = None
         if sampler.record(grads):
             self.end_phase()
-        if self.leg_end is not None and self.nfev + self._next_cost() > self.leg_end:
-            assert self.plan is not None
-            self.plan.advance(self, None)
+        self.end_leg()
+
+    def end_leg(self) -> bool:
+        """Let the plan go on where its leg does not pay for another step; tell whether it did."""
+        if self.leg_end is None or self.nfev + self._next_cost() <= self.leg_end:
+            return False
+        assert self.plan is not None
+        self.plan.advance(self, None)
+        return True
 
     def importance(self, coords: Ints, probs: Floats) -> Floats | None:
         """Return the factors on the step sizes of drawn coordinates."""
