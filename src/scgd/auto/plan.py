@@ -32,7 +32,9 @@ NOMINAL = 200
 N_GUARDS = 4
 SHORT = 6
 """Evaluations per coordinate below which a sweep over coordinates costs too much."""
-SECOND = 1.5
+FIRST, SECOND = 2.0, 0.75
+BACK = 0.25
+"""How far the second search for a joint radius starts below the first one's."""
 
 
 class Plan:
@@ -76,8 +78,12 @@ class Plan:
             return Descent(opt.theta, length, self.facts["error"], budget)
         if self.step == "reach":
             return Reach(self.unit, budget, known=opt.problem.scale is not None)
+        if self.step == "grow":
+            return Radii(self.radius * self.unit, 0, self.n_checks(opt), n_pairs(budget))
         if self.step == "radii":
-            return Radii(self.radius * self.unit, int(self.facts["levels"]), self.n_checks(opt))
+            levels = int(self.facts["levels"])
+            common = self.radius * self.facts["growth"] * (1.0 if levels else BACK) * self.unit
+            return Radii(common, levels, self.n_checks(opt), n_pairs(budget))
         if self.step in ("check", "last"):
             assert self.best is not None
             return Judge(self.best["theta"], self.n_checks(opt))
@@ -140,7 +146,9 @@ class Plan:
     def recipe(self, opt: Optimizer) -> Any:
         """Return the member's recipe."""
         if self.kind == "uncontrollable":
-            return joint_member(int(self.facts["n_steps"]), self.facts["factor"])
+            return joint_member(
+                int(self.facts["n_steps"]), self.facts["factor"], self.facts["growth"]
+            )
         length, bend = self.facts["length"], self.facts["bend"]
         smallest = 2 * np.sqrt(self.facts["error"] * opt.n_coords / bend) if bend > 0 else 0.0
         smallest = max(smallest, self.facts["rough"])
@@ -209,9 +217,12 @@ class Plan:
         if stage.found == "nothing" and opt.problem.scale is None:
             warnings.warn(WEAK, RuntimeWarning, stacklevel=2)
         levels = 7 if 14 * n <= 0.12 * budget else 3 if 6 * n <= 0.12 * budget else 0
-        self.facts.update(
-            radius=stage.radius, levels=levels, tries=0, factor=2.0 if levels else 6.0
-        )
+        self.facts.update(radius=stage.radius, levels=levels, tries=0)
+        self.go(opt, "grow")
+
+    def after_grow(self, opt: Optimizer, stage: Radii) -> None:
+        """Start the first leg: signals of the widest radius, steps of the narrow one."""
+        self.facts.update(growth=stage.joint if stage.seen else 1.0, factor=FIRST)
         self.begin_joint(opt, 0.3, self.radius * self.unit)
 
     def begin_joint(self, opt: Optimizer, share: float, scale: Floats) -> None:
@@ -234,22 +245,25 @@ class Plan:
             opt.theta[...] = self.best["theta"]
             self.facts["tries"] += 1
             self.facts["radius"] /= 10**0.5
-            self.begin_joint(opt, 0.3, self.radius * self.unit)
+            self.go(opt, "grow")
         else:
             self.go(opt, "radii")
 
     def after_radii(self, opt: Optimizer, stage: Radii) -> None:
         """Start the second leg in units of the radii found."""
-        self.facts["resolved"] = int(stage.resolved.sum())
-        if self.facts["resolved"]:
-            radii = stage.joint * stage.radii
+        n_resolved = int(stage.resolved.sum()) if self.facts["levels"] else 0
+        self.facts["resolved"] = n_resolved
+        if stage.seen and not self.facts["levels"]:
+            self.facts["growth"] *= BACK * stage.joint
+        scale = self.radius * self.unit
+        if n_resolved:
+            growth = stage.joint * np.sqrt(n_resolved)
+            own = stage.radii / np.sqrt(n_resolved)
+            scale = np.where(stage.resolved, own, self.facts["growth"] / growth * scale)
             self.importance = np.where(stage.resolved, stage.radii**-2.0, 0.0)
-            growth = stage.joint * np.sqrt(self.facts["resolved"] if self.facts["levels"] else 1)
-            self.facts["growth"] = growth
-            self.facts["factor"] = SECOND / growth
-        else:
-            radii, self.facts["factor"] = self.radius * self.unit, 1.0
-        self.begin_joint(opt, 1.0, radii)
+            self.facts["growth"] = float(growth)
+        self.facts["factor"] = SECOND
+        self.begin_joint(opt, 1.0, scale)
         if self.step == "leg":
             self.step = "second"
 
@@ -349,6 +363,11 @@ def guard_samples(budget: int) -> int:
 def final_samples(budget: int) -> int:
     """Return the samples of the comparison with x0, which must not be lost by chance."""
     return max(guard_samples(budget), budget // 150)
+
+
+def n_pairs(budget: int) -> int:
+    """Return the pairs at each joint radius."""
+    return int(np.clip(budget // 1000, 2, 8))
 
 
 def n_guards(budget: int) -> int:
