@@ -526,11 +526,19 @@ class Optimizer:
 
     @property
     def x(self) -> Floats:
-        """The recommended point: the last iterate, or the average where the recipe says so."""
+        """The recommended point: the last iterate, the average, or what the plan stands for."""
+        return self._recommended()[0]
+
+    def _recommended(self) -> tuple[Floats, Floats]:
+        """Return the recommended point and what was observed near it."""
+        seen = self.last_phase if self.last_phase.size else self.observations
+        if self.plan is not None:
+            x, there = self.plan.recommend(self)
+            return x.copy(), seen if there is None else there
         if not self.recipe.average or self.t == 0:
-            return self.theta.copy()
+            return self.theta.copy(), seen
         total, since = self.average
-        return np.asarray((total + self.theta * (self.t - since)) / self.t)
+        return np.asarray((total + self.theta * (self.t - since)) / self.t), seen
 
     def result(self) -> OptimizeResult:
         """Return the result so far.
@@ -540,13 +548,13 @@ class Optimizer:
         """
         from scipy.optimize import OptimizeResult  # half a second that `import scgd` need not take
 
-        seen = self.last_phase if self.last_phase.size else self.observations
+        x, seen = self._recommended()
         fun, error = mean_and_error(seen)
         status = self.status
         if status is Status.RUNNING and self.done:
             status = Status.BUDGET if self.t or self.last_phase.size else Status.TOO_SMALL
         return OptimizeResult(
-            x=self.x,
+            x=x,
             fun=fun,
             fun_error=error,
             nfev=self.nfev,

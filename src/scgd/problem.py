@@ -88,13 +88,15 @@ class Problem:
     """The checked arguments that describe a problem.
 
     ``scale`` is ``None`` when nothing tells the typical size of a coordinate and a short search has
-    to find it: it comes from the argument, else from the bounds, else from x0.
+    to find it: it comes from the argument, else from the bounds, else from x0; ``told`` says that
+    it was not guessed from x0.
     """
 
     x0: Floats
     lower: Floats
     upper: Floats
     scale: Floats | None
+    told: bool = False
 
     @classmethod
     def check(cls, x0: Any, bounds: Any = None, scale: Any = None) -> Problem:
@@ -102,8 +104,9 @@ class Problem:
         theta = check_start(x0)
         lower, upper = check_bounds(bounds, theta)
         if scale is not None:
-            return cls(theta, lower, upper, check_scale(scale, theta.size))
-        return cls(theta, lower, upper, derived_scale(theta, lower, upper))
+            return cls(theta, lower, upper, check_scale(scale, theta.size), told=True)
+        told = bool(np.all(np.isfinite(upper - lower))) and lower.size > 0
+        return cls(theta, lower, upper, derived_scale(theta, lower, upper), told)
 
 
 def derived_scale(x0: Floats, lower: Floats, upper: Floats) -> Floats | None:

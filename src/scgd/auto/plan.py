@@ -7,14 +7,15 @@ is returned is never knowingly worse than x0.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from scgd.auto.classify import Classify
 from scgd.auto.descent import Descent
+from scgd.auto.joint import BACK, JointPlan, n_pairs
 from scgd.auto.judge import Judge
+from scgd.auto.legs import descending, restore, snapshot
 from scgd.auto.members import block_member, joint_member, short_member
 from scgd.auto.radii import Radii
 from scgd.auto.reach import Reach
@@ -32,12 +33,9 @@ NOMINAL = 200
 N_GUARDS = 4
 SHORT = 6
 """Evaluations per coordinate below which a sweep over coordinates costs too much."""
-FIRST, SECOND = 2.0, 0.75
-BACK = 0.25
-"""How far the second search for a joint radius starts below the first one's."""
 
 
-class Plan:
+class Plan(JointPlan):
     """The sequence of stages and legs of one run."""
 
     def __init__(self, opt: Optimizer) -> None:
@@ -77,7 +75,7 @@ class Plan:
             length = self.facts["length"] * self.unit
             return Descent(opt.theta, length, self.facts["error"], budget)
         if self.step == "reach":
-            return Reach(self.unit, budget, known=opt.problem.scale is not None)
+            return Reach(self.unit, budget, known=opt.problem.told)
         if self.step == "grow":
             return Radii(self.radius * self.unit, 0, self.n_checks(opt), n_pairs(budget))
         if self.step == "radii":
@@ -99,6 +97,19 @@ class Plan:
         """Begin a step."""
         self.step = step
         opt.stage = self.stage(opt)
+
+    def recommend(self, opt: Optimizer) -> tuple[Floats, Floats | None]:
+        """Return the point of a run that stops here, and what was seen there if not near theta.
+
+        In the middle of a leg nobody has compared theta with where the leg began: what the leg saw
+        first and last must do, and unless it fell the leg counts for nothing.
+        """
+        if self.finished or self.best is None or self.kind == "deterministic":
+            return opt.theta, None
+        if opt.stage is not None and self.step not in ("guard", "check", "last", "final"):
+            return opt.theta, None
+        fell, first = descending(opt.history, int(self.facts["began"]))
+        return (opt.theta, None) if fell else (self.best["theta"], first)
 
     def advance(self, opt: Optimizer, stage: Stage | None) -> None:
         """Go on after a stage (or a leg, when ``stage`` is None) has ended."""
@@ -159,6 +170,7 @@ class Plan:
     def next_leg(self, opt: Optimizer) -> None:
         """Run to the next guard."""
         self.step, opt.stage = "leg", None
+        self.facts["began"] = opt.nfev
         self.facts["guards"] += 1
         start, end = self.facts["start"], self.facts["end"]
         n = n_guards(self.budget(opt))
@@ -199,85 +211,6 @@ class Plan:
             self.facts["nominal"] *= 2
             self.extend(opt)
 
-    # ---- noise that nobody controls: joint directions --------------------------------------------
-
-    @property
-    def radius(self) -> float:
-        """The common radius, in units of x."""
-        return self.facts["radius"]
-
-    def n_checks(self, opt: Optimizer) -> int:
-        """Return the pairs of a comparison."""
-        budget = self.budget(opt)
-        return max(min(10, budget // 40), int(0.002 * budget), 2)
-
-    def after_reach(self, opt: Optimizer, stage: Reach) -> None:
-        """Start the first leg at the radius found."""
-        n, budget = opt.n_coords, self.budget(opt)
-        if stage.found == "nothing" and opt.problem.scale is None:
-            warnings.warn(WEAK, RuntimeWarning, stacklevel=2)
-        levels = 7 if 14 * n <= 0.12 * budget else 3 if 6 * n <= 0.12 * budget else 0
-        self.facts.update(radius=stage.radius, levels=levels, tries=0)
-        self.go(opt, "grow")
-
-    def after_grow(self, opt: Optimizer, stage: Radii) -> None:
-        """Start the first leg: signals of the widest radius, steps of the narrow one."""
-        self.facts.update(growth=stage.joint if stage.seen else 1.0, factor=FIRST)
-        self.begin_joint(opt, 0.3, self.radius * self.unit)
-
-    def begin_joint(self, opt: Optimizer, share: float, scale: Floats) -> None:
-        """Spend a share of what is left, less two comparisons, on joint directions."""
-        room = self.budget(opt) - opt.nfev - 6 * self.n_checks(opt)
-        n_steps = int(share * room / 2)
-        if n_steps < 1:
-            self.go(opt, "final")
-            return
-        self.facts["n_steps"] = n_steps
-        end = opt.nfev + 2 * n_steps
-        opt.adopt(self.recipe(opt), scale, end)
-        self.best = snapshot(opt)
-        self.step, opt.stage, opt.leg_end = "leg", None, end
-
-    def after_check(self, opt: Optimizer, stage: Judge) -> None:
-        """After the first leg: nearer if it went wrong, else a radius per coordinate."""
-        assert self.best is not None
-        if stage.mean > 2 * stage.error and self.facts["tries"] < 4:
-            opt.theta[...] = self.best["theta"]
-            self.facts["tries"] += 1
-            self.facts["radius"] /= 10**0.5
-            self.go(opt, "grow")
-        else:
-            self.go(opt, "radii")
-
-    def after_radii(self, opt: Optimizer, stage: Radii) -> None:
-        """Start the second leg in units of the radii found."""
-        n_resolved = int(stage.resolved.sum()) if self.facts["levels"] else 0
-        self.facts["resolved"] = n_resolved
-        if stage.seen and not self.facts["levels"]:
-            self.facts["growth"] *= BACK * stage.joint
-        scale = self.radius * self.unit
-        if n_resolved:
-            growth = stage.joint * np.sqrt(n_resolved)
-            own = stage.radii / np.sqrt(n_resolved)
-            scale = np.where(stage.resolved, own, self.facts["growth"] / growth * scale)
-            self.importance = np.where(stage.resolved, stage.radii**-2.0, 0.0)
-            self.facts["growth"] = float(growth)
-        self.facts["factor"] = SECOND
-        self.begin_joint(opt, 1.0, scale)
-        if self.step == "leg":
-            self.step = "second"
-
-    def after_second(self, opt: Optimizer, stage: None) -> None:
-        """Compare the second leg with the first."""
-        self.go(opt, "last")
-
-    def after_last(self, opt: Optimizer, stage: Judge) -> None:
-        """Go back to the end of the first leg if the second made it worse."""
-        assert self.best is not None
-        if stage.mean > 2 * stage.error:
-            opt.theta[...] = self.best["theta"]
-        self.go(opt, "final")
-
     # ---- more budget ----------------------------------------------------------------------------
 
     def extend(self, opt: Optimizer) -> None:
@@ -317,34 +250,12 @@ class Plan:
             opt.rebuild(self.recipe(opt))
 
 
-WEAK = (
-    "nothing near x0 shows above the noise; "
-    "give scale= (the typical size of a coordinate) or bounds="
-)
 FOUND = {
     "unknown": "The noise has not been classified yet.",
     "deterministic": "Found a deterministic function.",
     "controllable": "Found noise that the sample controls; length scale {length:.3g}.",
     "uncontrollable": "Found noise that nobody controls; radius {radius:.3g} in units of x.",
 }
-
-
-def snapshot(opt: Optimizer) -> dict[str, Any]:
-    """Return a copy of what a leg changes."""
-    return {
-        "theta": opt.theta.copy(),
-        "slots": opt.slots.copy(),
-        "sampler": opt.sampler.state_dict(),
-    }
-
-
-def restore(opt: Optimizer, saved: dict[str, Any]) -> None:
-    """Put a copy back; random streams go on, so that the leg is not repeated."""
-    stream = opt.sampler.stream.copy()
-    opt.theta[...] = saved["theta"]
-    opt.slots[...] = saved["slots"]
-    opt.sampler.load_state_dict(saved["sampler"])
-    opt.sampler.stream[...] = stream
 
 
 def scale_rounds(budget: int, kind: str) -> tuple[int, ...]:
@@ -363,11 +274,6 @@ def guard_samples(budget: int) -> int:
 def final_samples(budget: int) -> int:
     """Return the samples of the comparison with x0, which must not be lost by chance."""
     return max(guard_samples(budget), budget // 150)
-
-
-def n_pairs(budget: int) -> int:
-    """Return the pairs at each joint radius."""
-    return int(np.clip(budget // 1000, 2, 8))
 
 
 def n_guards(budget: int) -> int:
