@@ -314,7 +314,7 @@ class Wiener(StepRule):
     beta2: float = 0.99
     shrinkage: float = 1.0
     shared_gain: float = 0.01
-    longest: float = 5.0
+    longest: float = 8.0
     code: ClassVar[int] = 5
     n_slots: ClassVar[int] = 4
     n_shared: ClassVar[int] = 1

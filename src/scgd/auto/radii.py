@@ -159,7 +159,7 @@ def quadratic(rises: Floats, slopes: Floats, rise: float, slope: float) -> bool:
     Rises and slopes below the last two arguments do not show above the noise.
     """
     before, slack = max(rises[-2], rise), 0.5 * rise
-    if rises[-1] - slack > 6 * before:
+    if rises[-1] - slack > 6 * before or slopes[-1] > 4 * max(slopes[-2], slope):
         return False
     if rises[-2] > rise:
         return bool(rises[-1] + slack >= 3 * (before - slack))
