@@ -295,7 +295,9 @@ class Wiener(StepRule):
         \frac{\overline{g}}{\sqrt{\overline{g^2}}}
 
     with n the effective number of gradients in the mean. Coordinates whose mean is no larger than
-    chance stand still, which is what joint directions need when few coordinates matter.
+    chance stand still, which is what joint directions need when few coordinates matter. A factor
+    common to all coordinates is learned as in :class:`Learned`: it grows while gradients agree with
+    the mean of earlier ones.
 
     Parameters
     ----------
@@ -303,6 +305,8 @@ class Wiener(StepRule):
         How slowly the means of g and of its square forget.
     shrinkage
         The factor s; 0 moves along the plain mean.
+    shared_gain, longest
+        How fast the common factor learns, and the limit of its logarithm.
 
     Examples
     --------

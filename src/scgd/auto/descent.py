@@ -27,11 +27,15 @@ class Descent(Stage):
     After the sweep the active set holds the coordinates whose slopes and curvatures explain nearly
     all of what f can change over its length scale. Chunks of the budget then go to the search with
     the larger decrease per evaluation, now and then to the other one: without noise such a race
-    measures what it claims to.
+    measures what it claims to. ``search`` names one of the two to run it alone after the sweep
+    (``"parabola"`` or ``"bfgs"``).
     """
 
-    def __init__(self, theta: Floats, length: Floats, error: float, budget: int) -> None:
+    def __init__(
+        self, theta: Floats, length: Floats, error: float, budget: int, search: str = "descent"
+    ) -> None:
         self.theta, self.length, self.error, self.budget = theta, length, error, budget
+        self.search = search
         short = 3 * theta.size > 0.8 * budget
         self.parabolas = Parabolas(theta, length, min(theta.size, budget // 2) if short else 0)
         self.newton: ActiveBFGS | None = None
@@ -81,7 +85,7 @@ class Descent(Stage):
 
     def _start_race(self) -> None:
         active = active_set(self.parabolas.slope, self.parabolas.bend, self.length)
-        if len(active):
+        if len(active) and self.search != "parabola":
             bend = self.parabolas.bend[active]
             self.newton = ActiveBFGS(self.theta, self.length, active, bend, self.error)
         else:
@@ -103,6 +107,7 @@ class Descent(Stage):
         newton = self.newton is not None and self.rates[0] >= self.rates[1]
         if self.newton is not None and self.n_chunks % VISIT == 0:
             newton = not newton
+        newton = newton or (self.search == "bfgs" and self.newton is not None)
         self.chunk_start, self.chunk_value = self.spent, value
         if newton:
             assert self.newton is not None

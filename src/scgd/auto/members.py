@@ -62,7 +62,7 @@ def joint_member(n_steps: int, factor: float, growth: float) -> Recipe:
         "auto: joint directions",
         policy=Full(),
         estimator=SPSA(),
-        step=Wiener(),
+        step=Wiener(shared_gain=float(np.clip(15 / max(1, n_steps), 0.01, 0.05))),
         learning_rate=Linear(factor / np.sqrt(max(1, n_steps)), power=2),
         radius=Constant(growth),
     )

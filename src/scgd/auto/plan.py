@@ -39,8 +39,9 @@ class Plan(JointPlan):
     """The sequence of stages and legs of one run."""
 
     def __init__(self, opt: Optimizer) -> None:
-        self.step = "classify"
-        self.kind = "unknown"
+        given = opt.recipe.search is not None
+        self.step, self.kind = ("scale", "deterministic") if given else ("classify", "unknown")
+        self.search: str = opt.recipe.search or "descent"
         self.unit: Floats = (
             np.ones(opt.n_coords) if opt.problem.scale is None else opt.problem.scale
         )
@@ -73,7 +74,7 @@ class Plan(JointPlan):
             return Rounding(self.facts["length"] * self.unit)
         if self.step == "descent":
             length = self.facts["length"] * self.unit
-            return Descent(opt.theta, length, self.facts["error"], budget)
+            return Descent(opt.theta, length, self.facts["error"], budget, self.search)
         if self.step == "reach":
             return Reach(self.unit, budget, known=opt.problem.told)
         if self.step == "grow":
