@@ -12,7 +12,15 @@ from scgd import Checkpoint, Optimizer, minimize
 from scgd.auto.judge import Judge
 from scgd.auto.plan import final_samples
 from scgd.auto.rounding import Rounding
-from scgd.compare.problems import Task, hyperparameters, quadratic, ridge, rosenbrock, scaled
+from scgd.compare.problems import (
+    Task,
+    hyperparameters,
+    quadratic,
+    rastrigin,
+    ridge,
+    rosenbrock,
+    scaled,
+)
 
 P = 30
 CENTRE = np.linspace(-1, 1, P)
@@ -358,6 +366,15 @@ def test_searches_of_deterministic_functions_run_by_name(method):
     result = minimize(task.make(0), task.x0, method=method, max_evals=3000, seed=0)
     assert task.gap(result.x) < 1e-12
     assert result.recipe.name == method
+
+
+def test_a_stuck_search_looks_wide():
+    """Rastrigin's function has a local minimum near every point; where BFGS stays, ``auto`` goes on."""
+    task = rastrigin(20)
+    fun = task.make(0)
+    near = minimize(fun, task.x0, method="bfgs", max_evals=600, seed=0)
+    far = minimize(fun, task.x0, max_evals=10_000, seed=0)
+    assert task.gap(far.x) < 0.5 * task.gap(near.x)
 
 
 def test_only_bfgs_follows_a_curved_valley():

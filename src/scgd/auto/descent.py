@@ -17,6 +17,8 @@ __all__ = ["Descent"]
 
 MOST_ACTIVE = 500
 COVERED = 1e-4
+NOTHING = 1e-13
+"""Relative decrease per evaluation below which both searches are stuck."""
 VISIT = 6
 """Every so many chunks the slower search gets a turn."""
 
@@ -99,6 +101,8 @@ class Descent(Stage):
         self.rates[arm] = (self.chunk_value - value) / max(1, used)
         if self._stalled():
             self.rates[arm] *= 0.1
+        if max(self.rates) <= NOTHING * abs(value):
+            self.parabolas.lost, self.rates[1] = True, float("inf")
         self._next_chunk(value)
 
     def _next_chunk(self, value: float) -> None:
