@@ -185,6 +185,8 @@ class Parabolas(Stage):
         h, first = float(self.radius[k]), not self.visited[k]
         self.visited[k] = True
         new = float(np.clip(abs(entry - here), 0.3 * h, 3 * h))
+        if entry in self.sides and entry != here:
+            new = 3 * h  # no minimum in between
         self.radius[k] = max(new, SMALLEST * self.length[k])
         gain = self.value - value
         self.gain[k] = gain if first else 0.5 * (self.gain[k] + gain)
