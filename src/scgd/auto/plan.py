@@ -33,6 +33,8 @@ NOMINAL = 200
 N_GUARDS = 4
 SHORT = 6
 """Evaluations per coordinate below which a sweep over coordinates costs too much."""
+SCARCE = 1.5
+"""The same where f is deterministic and one difference tells a slope."""
 
 
 class Plan(JointPlan):
@@ -105,7 +107,7 @@ class Plan(JointPlan):
         In the middle of a leg nobody has compared theta with where the leg began: what the leg saw
         first and last must do, and unless it fell the leg counts for nothing.
         """
-        if self.finished or self.best is None or self.kind == "deterministic":
+        if self.finished or self.best is None:
             return opt.theta, None
         if opt.stage is not None and self.step not in ("guard", "check", "last", "final"):
             return opt.theta, None
@@ -134,9 +136,10 @@ class Plan(JointPlan):
         self.go(opt, "rounding")
 
     def after_rounding(self, opt: Optimizer, stage: Rounding) -> None:
-        """Start the member for controllable noise."""
+        """Start the member; without noise joint directions if the budget is too small to scan."""
         self.facts["error"] = stage.error
-        if self.kind == "deterministic":
+        scarce = self.budget(opt) < SCARCE * opt.n_coords and opt.recipe.search is None
+        if self.kind == "deterministic" and not scarce:
             self.go(opt, "descent")
         else:
             self.begin_blocks(opt)
