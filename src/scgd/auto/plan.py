@@ -197,6 +197,8 @@ class Plan(JointPlan):
             opt.replace_recipe(self.recipe(opt))
         else:
             self.best = snapshot(opt)
+        law = opt.sampler.weights()  # a law forgets; the sum of a few remembers what mattered
+        self.importance = law + (self.importance if self.importance.size else 0.0)
         self.next_leg(opt)
 
     def after_final(self, opt: Optimizer, stage: Judge) -> None:
