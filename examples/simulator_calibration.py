@@ -1,5 +1,7 @@
 """Calibrate a noisy simulator: weekly contact rates of an epidemic from observed case counts.
 
+After the wave there are too few cases to tell the rates, and they stay near their start.
+
 A run of the simulator is random, but its seed can be held fixed, so ``sample=`` is given: the same
 seed serves all evaluations of a step. Writes simulator_calibration.html.
 """

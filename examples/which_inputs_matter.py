@@ -41,14 +41,13 @@ def picture(result):
         marker={"size": 3, "color": "#94a3b8"},
     )  # fmt: skip
     figure.add_scatter(
-        x=important, y=result.weights[important], mode="markers+text", name="the 12 that matter",
-        text=important, textposition="top center", textfont_size=11,
+        x=important, y=result.weights[important], mode="markers", name="the 12 that matter",
         marker={"size": 9, "color": "#ea580c"},
     )  # fmt: skip
     figure.update_yaxes(type="log", title_text="sampling weight", dtick=1, exponentformat="power")
     figure.update_xaxes(title_text="input", range=[-200, INPUTS + 200])
     figure.update_layout(
-        template="plotly_white", height=460, font_size=14, legend={"orientation": "h", "y": 1.08},
+        template="plotly_white", height=460, font_size=14, legend={"orientation": "h", "y": -0.2},
         title=f"the law learned after {result.nfev / INPUTS:.0f} evaluations per input",
     )  # fmt: skip
     return figure
