@@ -345,6 +345,9 @@ def stepper(opt: Optimizer, evaluate: Evaluator, *, stop_at_phase: bool) -> Call
         nonlocal n_steps, loop, sampler
         if inline and sampler is not opt.sampler:  # a plan has changed the recipe
             loop, sampler = explorer(opt, evaluate.fun, evaluate.args), opt.sampler
+        if inline and opt.stage is not None:
+            scout(opt, evaluate)
+            return
         if loop is None or opt.stage is not None:
             probes = opt.ask()
             opt.tell(probes.ids, evaluate.evaluate(probes, opt.theta))
@@ -356,6 +359,15 @@ def stepper(opt: Optimizer, evaluate: Evaluator, *, stop_at_phase: bool) -> Call
         n_steps = min(2 * n_steps, MAX_ROUND) if fast else max(1, n_steps // 2)
 
     return advance
+
+
+def scout(opt: Optimizer, evaluate: Evaluator) -> None:
+    """Let a stage ask until it reports, ends, or has asked for a while."""
+    stage, reports, last = opt.stage, opt.n_reports, time.perf_counter() + ROUND
+    while opt.stage is stage and opt.n_reports == reports and not opt.done:
+        opt.scout(evaluate.evaluate)
+        if time.perf_counter() > last:
+            return
 
 
 @contextmanager

@@ -8,6 +8,7 @@ with the same arithmetic, bit for bit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -334,6 +335,16 @@ class Optimizer:
             self._values = [None] * len(probes)
             self._answered = np.zeros(len(probes), bool)
         return self._pending
+
+    def scout(self, evaluate: Callable[[Probes, Floats], list[Any]]) -> None:
+        """Ask the stage's next question and tell it the values, without the ledger of ``tell``."""
+        probes = self._next_probes()
+        n = len(probes)
+        probes.ids = np.arange(self.nfev, self.nfev + n)
+        self._pending, self._values, self._answered = probes, [None] * n, np.zeros(n, bool)
+        self._values = evaluate(probes, self.theta)
+        self._answered[:] = True
+        self._finish(probes)
 
     def _next_probes(self) -> Probes:
         place = self.prepare()

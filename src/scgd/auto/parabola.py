@@ -165,7 +165,7 @@ class Parabolas(Stage):
             reach = (
                 FARTHEST * self.length[k] if not self.swept else max(100 * right, self.length[k])
             )
-            self.trial = here + float(np.clip(-slope / bend, -reach, reach))
+            self.trial = here + min(max(-slope / bend, -reach), reach)
             self.n_points = 1
         else:
             self._keep_best(here, self.value)
@@ -184,7 +184,7 @@ class Parabolas(Stage):
                 entry, value = side, seen
         h, first = float(self.radius[k]), not self.visited[k]
         self.visited[k] = True
-        new = float(np.clip(abs(entry - here), 0.3 * h, 3 * h))
+        new = min(max(abs(entry - here), 0.3 * h), 3 * h)
         if entry in self.sides and entry != here:
             new = 3 * h  # no minimum in between
         self.radius[k] = max(new, SMALLEST * self.length[k])
