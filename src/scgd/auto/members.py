@@ -62,7 +62,16 @@ def joint_member(n_steps: int, factor: float, growth: float) -> Recipe:
         "auto: joint directions",
         policy=Full(),
         estimator=SPSA(),
-        step=Wiener(shared_gain=float(np.clip(15 / max(1, n_steps), 0.01, 0.05))),
+        step=Wiener(shared_gain=learning_gain(n_steps)),
         learning_rate=Linear(factor / np.sqrt(max(1, n_steps)), power=2),
         radius=Constant(growth),
     )
+
+
+def learning_gain(n_steps: int) -> float:
+    """Return how fast a leg of so many steps learns its common step length.
+
+    A short leg must learn fast; a long one that does would follow the noise.
+    """
+    n = max(1, n_steps)
+    return float(np.clip(15 / n, min(0.01, 35 / n), 0.05))
