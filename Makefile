@@ -13,7 +13,7 @@ test: $(VENV)/.dev
 	@$(PY) -m pytest -q -m "not slow and not faults" -n 2 --dist worksteal
 
 test-faults: $(VENV)/.dev
-	@$(PY) -m pytest -q tests/test_faults.py tests/test_kills.py tests/test_workers.py \
+	@$(PY) -m pytest -q tests/test_faults.py tests/test_kills.py tests/test_workers.py tests/test_scheduler.py \
 		tests/test_asynchronous.py tests/test_command.py tests/test_checkpoint.py
 
 test-slow: $(VENV)/.dev

@@ -2,8 +2,8 @@
 
 Kernels: minima over short chunks run in turn in one process, one thread; the floor is a random row
 and its dot product, written in numba. Fits: wall time until the objective is within a relative gap
-of 1e-3, for budgets of passes or epochs that grow by a half, the rivals with the best of five first
-learning rates. Start-up: a fit in a fresh process, with an empty and with a filled cache of
+of 1e-3, for budgets of passes or epochs that grow by a half, the rivals with several schedules and
+first rates. Start-up: a fit in a fresh process, with an empty and with a filled cache of
 compiled code.
 """
 
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,15 @@ from scgd.linear import SCGDClassifier, SCGDRegressor, block_data, solve
 from scgd.linear.columns import run_columns
 from scgd.linear.data import REASSOCIATE, transposed
 from scgd.linear.engine import run_rows
+from scgd.linear.inputs import as_problem
 from scgd.linear.objective import objective
-from scgd.linear.solver import RECIPE, as_problem
+from scgd.linear.solver import RECIPE
 from scgd.linear.walks import Run, Timetable
 from scgd.random import below, stream
 
 GAP = 1e-3
-ETAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+ETAS = (1e-3, 1e-2, 0.1, 0.3, 1.0, 3.0)
+ALPHA = 1e-4
 
 
 @njit(error_model="numpy", fastmath=REASSOCIATE)
@@ -128,64 +131,66 @@ def time_to_gap(
     return f"not reached in {most} passes (gap {gap:.2g})"
 
 
-def against_sgd(quick: bool) -> None:
-    """Print times to the gap against scikit-learn's SGD."""
-    import warnings
+def uneven_dense(quick: bool) -> tuple[Any, Any, Any, float]:
+    """Return dense data whose columns fade like 1/k, its problem and the least objective."""
+    from sklearn.linear_model import Ridge
 
-    from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
-
-    warnings.simplefilter("ignore")
     rng = np.random.default_rng(0)
     n, p = (2000, 300) if quick else (10_000, 1000)
     X = rng.normal(size=(n, p)) * np.arange(1.0, p + 1) ** -1.0
     y = X @ rng.normal(size=p) + 0.1 * rng.normal(size=n)
-    alpha = 1e-4
-    problem = as_problem(X, y, l2=alpha)
-    exact = Ridge(alpha=alpha * n).fit(X, y)
+    problem = as_problem(X, y, l2=ALPHA)
+    exact = Ridge(alpha=ALPHA * n).fit(X, y)
     theta = np.append(exact.coef_, exact.intercept_)
-    best = float(objective(problem, theta[None])[0])
-    print(f"uneven dense squared, n={n} p={p}: time to a relative gap of {GAP}")
-    most = 60 if quick else 200
-    for policy in ("musketeer", "uniform"):
-        told = time_to_gap(
-            lambda b, policy=policy: SCGDRegressor(
-                alpha=alpha, policy=policy, max_iter=b, tol=0.0, random_state=0
-            ), X, y, problem, best, most,
-        )  # fmt: skip
-        print(f"  SCGDRegressor {policy:<22}{told}")
-    for eta in ETAS:
-        told = time_to_gap(
-            lambda b, eta=eta: SGDRegressor(
-                alpha=alpha, eta0=eta, max_iter=b, tol=None, random_state=0
-            ), X, y, problem, best, most,
-        )  # fmt: skip
-        print(f"  SGDRegressor eta0={eta:<18g}{told}")
+    return X, y, problem, float(objective(problem, theta[None])[0])
+
+
+def text_like(quick: bool) -> tuple[Any, Any, Any, float]:
+    """Return sparse counts with words as frequent as 1/rank, their problem and least objective."""
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
     n, p, nnz = (3000, 20_000, 50) if quick else (20_000, 100_000, 100)
     ranks = np.arange(1.0, p + 1)
-    law = ranks**-1 / np.sum(ranks**-1)
-    indices = rng.choice(p, (n, nnz), p=law)
+    indices = rng.choice(p, (n, nnz), p=ranks**-1 / np.sum(ranks**-1))
     counts = sparse.csr_array((np.full(n * nnz, nnz**-0.5), indices.ravel(),
                                np.arange(0, n * nnz + 1, nnz)), shape=(n, p))  # fmt: skip
     counts.sum_duplicates()
     counts.indices, counts.indptr = counts.indices.astype("i4"), counts.indptr.astype("i4")
     y = np.where(counts @ rng.normal(size=p) + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
-    problem = as_problem(counts, y, loss="logistic", l2=alpha)
-    exact = LogisticRegression(C=1 / (alpha * n), tol=1e-6, max_iter=3000).fit(counts, y)
+    problem = as_problem(counts, y, loss="logistic", l2=ALPHA)
+    exact = LogisticRegression(C=1 / (ALPHA * n), tol=1e-6, max_iter=3000).fit(counts, y)
     theta = np.append(exact.coef_[0], exact.intercept_)
-    best = float(objective(problem, theta[None])[0])
-    print(f"sparse logistic, n={n} p={p} nnz={nnz}: time to a relative gap of {GAP}")
-    for policy in ("musketeer", "uniform"):
-        told = time_to_gap(
-            lambda b, policy=policy: SCGDClassifier(
-                alpha=alpha, policy=policy, max_iter=b, tol=0.0, random_state=0
-            ), counts, y, problem, best, most,
-        )  # fmt: skip
-        print(f"  SCGDClassifier {policy:<21}{told}")
-    told = time_to_gap(
-        lambda b: SGDClassifier("log_loss", alpha=alpha, max_iter=b, tol=None, random_state=0),
-        counts, y, problem, best, most,
-    )  # fmt: skip
-    print(f"  SGDClassifier learning_rate=optimal  {told}")
+    return counts, y, problem, float(objective(problem, theta[None])[0])
+
+
+def against_sgd(quick: bool) -> None:
+    """Print times to the gap against scikit-learn's SGD, its rate and schedule tuned on the data."""
+    import warnings
+
+    from sklearn.linear_model import SGDClassifier, SGDRegressor
+
+    warnings.simplefilter("ignore")
+    schedules = [{}, {"learning_rate": "optimal"}] + [
+        {"learning_rate": name, "eta0": eta} for name in ("invscaling", "adaptive") for eta in ETAS
+    ]
+    classifier = partial(SGDClassifier, "log_loss")
+    for name, make, ours, theirs in (
+        ("uneven dense squared", uneven_dense, SCGDRegressor, SGDRegressor),
+        ("sparse logistic", text_like, SCGDClassifier, classifier),
+    ):
+        X, y, problem, best = make(quick)
+        rivals = [(ours, {"policy": policy, "tol": 0.0}) for policy in ("musketeer", "uniform")]
+        rivals += [(theirs, {"tol": None, **schedule}) for schedule in schedules]
+        print(f"{name}, {X.shape[0]} x {X.shape[1]}: time to a relative gap of {GAP}")
+        for kind, parts in rivals:
+            told = time_to_gap(
+                lambda b, kind=kind, parts=parts: kind(
+                    alpha=ALPHA, max_iter=b, random_state=0, **parts
+                ), X, y, problem, best, 60 if quick else 200,
+            )  # fmt: skip
+            label = "SCGD" if kind is ours else "SGD"
+            print(f"  {label:<6}{', '.join(f'{k}={v}' for k, v in parts.items()):<48}{told}")
 
 
 def panels(quick: bool) -> None:
@@ -237,12 +242,17 @@ def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small problems, few repeats")
-    quick = parser.parse_args().quick
-    kernels(50 if quick else 400)
-    columns_against_rows(3 if quick else 10)
-    against_sgd(quick)
-    panels(quick)
-    start_up()
+    parts = {
+        "kernels": lambda quick: kernels(50 if quick else 400),
+        "columns": lambda quick: columns_against_rows(3 if quick else 10),
+        "sgd": against_sgd,
+        "panels": panels,
+        "start-up": lambda quick: start_up(),
+    }
+    parser.add_argument("--only", choices=parts, action="append", help="some of the tables")
+    args = parser.parse_args()
+    for name in args.only or parts:
+        parts[name](args.quick)
 
 
 if __name__ == "__main__":

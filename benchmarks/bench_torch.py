@@ -23,13 +23,13 @@ from scgd.torch import SCGD, ForwardLoss, ZeroOrderSCGD
 Table = dict[str, Callable[[], object]]
 
 
-def time_in_turn(table: Table, n_repeats: int) -> dict[str, float]:
+def time_in_turn(table: Table, n_repeats: int, in_a_row: int = 1) -> dict[str, float]:
     """Return the smallest time per call of each variant in microseconds."""
     best = dict.fromkeys(table, float("inf"))
     for run in table.values():
         run()
-    for _ in range(n_repeats):
-        for name, run in table.items():
+    for _ in range(n_repeats // in_a_row):
+        for name, run in itertools.chain(*([row] * in_a_row for row in table.items())):
             start = time.perf_counter()
             run()
             best[name] = min(best[name], (time.perf_counter() - start) * 1e6)
@@ -101,9 +101,13 @@ def zeroth_order_step(repeats: int) -> None:
     """Compare zeroth-order steps with two bare forward passes."""
     x, y = torch.randn(32, 784), torch.randint(0, 10, (32,))
     for widths in ((784, 32, 32, 64), (784, 64, 64, 10)):
-        model, twin = perceptron(*widths), perceptron(*widths)
+        model = perceptron(*widths)  # the same for all, so that all find it in the caches
         generic = ZeroOrderSCGD(model.parameters(), 1e-3, radius=1e-2, seed=0)
-        fast = ZeroOrderSCGD(twin.parameters(), 1e-3, radius=1e-2, seed=0)
+        fast = ZeroOrderSCGD(model.parameters(), 1e-3, radius=1e-2, seed=0)
+        many = [
+            ZeroOrderSCGD(model.parameters(), 1e-3, radius=1e-2, block_size=16, seed=0)
+            for _ in range(2)
+        ]
 
         def forward(model: nn.Module = model) -> torch.Tensor:
             return F.cross_entropy(model(x), y)
@@ -115,12 +119,20 @@ def zeroth_order_step(repeats: int) -> None:
 
         table: Table = {
             "two bare forwards": two_forwards,
-            "generic closure": lambda s=generic.step, f=forward: s(f),
-            "ForwardLoss": lambda s=fast.step, m=twin: s(ForwardLoss(m, F.cross_entropy, x, y)),
+            "generic": lambda s=generic.step, f=forward: s(f),
+            "ForwardLoss": lambda s=fast.step, m=model: s(ForwardLoss(m, F.cross_entropy, x, y)),
+            "generic, 16 coordinates": lambda s=many[0].step, f=forward: s(f),
+            "ForwardLoss, 16 coordinates": lambda s=many[1].step, m=model: s(
+                ForwardLoss(m, F.cross_entropy, x, y)
+            ),
         }
-        best = time_in_turn(table, repeats)
-        show(f"zeroth-order step, {widths}, batch 32", best, "two bare forwards")
-        print(f"  generic / ForwardLoss        {best['generic closure'] / best['ForwardLoss']:.2f}")
+        for in_a_row in (1, 10):
+            best = time_in_turn(table, repeats, in_a_row)
+            title = f"zeroth-order step, {widths}, batch 32, {in_a_row} calls in a row"
+            show(title, best, "two bare forwards")
+            for suffix in ("", ", 16 coordinates"):
+                ratio = best[f"generic{suffix}"] / best[f"ForwardLoss{suffix}"]
+                print(f"  generic / ForwardLoss{suffix}: {ratio:.2f}")
 
 
 MEMORY = """
@@ -182,9 +194,15 @@ def memory(quick: bool) -> None:
     base = 0.0
     for way in ways:
         command = [sys.executable, "-c", MEMORY, way, str(quick)]
-        peak = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        base = peak if way == "inference" else base
-        print(f"  {way:<28} {peak:9.1f} MB {peak / base:8.2f} x inference")
+        runs = [
+            subprocess.run(command, capture_output=True, text=True, check=True)
+            for _ in range(1 if quick else 5)
+        ]
+        peaks = sorted(float(run.stdout) for run in runs)
+        middle = peaks[len(peaks) // 2]
+        base = middle if way == "inference" else base
+        spread = f"({peaks[0]:.1f} to {peaks[-1]:.1f})"
+        print(f"  {way:<28} {middle:9.1f} MB {spread:>18} {middle / base:8.2f} x inference")
 
 
 PARALLEL = """

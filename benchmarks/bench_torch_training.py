@@ -106,14 +106,18 @@ def make_optimizer(method: str, model: nn.Module, seed: int) -> torch.optim.Opti
 
 # method, epochs, axis of the softmax, where its published accuracies are, name there
 ROWS = [
+    ("fo eta=1", 40, 0, "fo_mnist", "eta1"),
+    ("fo eta=2", 40, 0, "fo_mnist", "eta2"),
     ("fo eta=10", 40, 0, "fo_mnist", "eta10"),
     ("fo eta=10", 40, 1, None, None),
     ("sgd", 4, 0, "fo_mnist", "sgd"),
+    ("sgd", 4, 1, None, None),
     ("sgd", 40, 0, None, None),
     ("sgd", 40, 1, None, None),
     ("zo-absolute", 100, 0, "zo_mnist", "musketeer-absolute"),
     ("zo-absolute", 100, 1, None, None),
     ("zo-uniform", 100, 0, "zo_mnist", "uniform"),
+    ("zo-uniform", 100, 1, None, None),
 ]
 
 

@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from functools import partial
 from pathlib import Path
 
@@ -93,16 +94,19 @@ def run_case(folder, size):
     from scgd.cli import main
     from scgd.experiments import runner
 
-    execute = runner.execute
-
     def counted(job):
         count_call(folder)
         return execute(job)
 
-    runner.execute = counted
+    execute, runner.execute = runner.execute, counted
     command = ["run", "theory", "--panel", "rescaled", "--quick", "--no-progress", "--workers", "1"]
-    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-        main([*command, "--runs", str(size), "--out", str(folder / "out")])
+    try:
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+            code = main([*command, "--runs", str(size), "--out", str(folder / "out")])
+    finally:
+        runner.execute = execute
+    if code:
+        raise RuntimeError(f"scgd run ended with exit code {code}")
     rows = [line.split(",") for line in (folder / "out/theory.csv").read_text().splitlines()]
     np.savez(folder / "result.npz", rows=np.array([row[:7] + row[8:] for row in rows]))
 
@@ -125,6 +129,8 @@ def run_child(case, folder, size):
         try:
             CASES[case](folder, size)
             code = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
     return child

@@ -17,6 +17,7 @@ ORDER = [
     {"policies"},
     {"problem", "sampler", "estimators", "steps"},
     {"recipes", "result", "scale", "auto", "theory"},
+    {"course"},
     {"optimizer"},
     {"explore", "workers", "checkpoint", "progress", "states"},
     {"asynchronous"},

@@ -149,7 +149,9 @@ def check_mutation(data, path, method):
 METHODS = [
     "musketeer",
     scgd.RECIPES["musketeer"].override(policy=scgd.Musketeer(normalization="softmax")),
+    scgd.RECIPES["musketeer"].override(policy=scgd.RecentGains()),
 ]
+NAMES = ["l1", "softmax", "recent"]
 
 
 def fuzz_states(tmp_path_factory, n, method):
@@ -171,13 +173,13 @@ def fuzz_states(tmp_path_factory, n, method):
     check()
 
 
-@pytest.mark.parametrize("method", METHODS, ids=["l1", "softmax"])
+@pytest.mark.parametrize("method", METHODS, ids=NAMES)
 def test_malformed_states(method, tmp_path_factory):
     fuzz_states(tmp_path_factory, 200, method)
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("method", METHODS, ids=["l1", "softmax"])
+@pytest.mark.parametrize("method", METHODS, ids=NAMES)
 def test_malformed_states_many(method, tmp_path_factory):
     fuzz_states(tmp_path_factory, 3000, method)
 

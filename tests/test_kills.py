@@ -14,7 +14,7 @@ SIZES = {
     "minimize": (800, 4000),
     "torch-first-order": (600, 6000),
     "torch-zeroth-order": (600, 6000),
-    "run": (1, 30),
+    "run": (1, 150),
 }
 QUICK = ("minimize", "torch-first-order", "torch-zeroth-order")
 

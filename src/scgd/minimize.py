@@ -19,7 +19,7 @@ from scgd.asynchronous import Events, Flights
 from scgd.checkpoint import Checkpoint
 from scgd.estimators import Estimator, FirstOrder
 from scgd.explore import explorer
-from scgd.optimizer import Optimizer, as_scalar
+from scgd.optimizer import MONITOR, Optimizer, as_scalar
 from scgd.policies import Musketeer, Policy
 from scgd.problem import Sample
 from scgd.progress import Progress
@@ -41,8 +41,6 @@ DEFAULT_BUDGET = 200
 """Evaluations per coordinate when nothing limits the run."""
 ROUND, MAX_ROUND = 0.02, 100_000
 """Seconds and steps between two looks at clock, checkpoint and progress."""
-MONITOR = 16
-"""Evaluations of fun, at most, that tell the value reached by a run that only saw derivatives."""
 
 
 def minimize(

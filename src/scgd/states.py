@@ -11,10 +11,21 @@ from typing import Any
 import numpy as np
 
 from scgd.checkpoint import CheckpointError
-from scgd.optimizer import CHUNK, Optimizer
+from scgd.course import CHUNK
+from scgd.optimizer import MONITOR, Optimizer
 from scgd.policies import recent
-from scgd.policies.law import KIND, RECENT, Law
-from scgd.policies.softmax import HEAVY, SIZE
+from scgd.policies.law import BOUNDED, KIND, RECENT, Law
+from scgd.policies.softmax import (
+    FIRST,
+    HEAVY,
+    INCREMENTS,
+    LAST,
+    LIGHT,
+    NORMALISER,
+    SHIFT,
+    SIZE,
+    X,
+)
 from scgd.policies.sumtree import refresh
 from scgd.result import Status
 
@@ -75,6 +86,7 @@ def check_counters(state: dict[str, Any], opt: Optimizer) -> None:
     t, start = state["t"], state["chunk_start"]
     for name in ("t", "nfev", "n_skipped", "leg_start", "reserve"):
         require(state[name] >= 0, f"{name} is {state[name]}")
+    require(state["reserve"] <= MONITOR, f"reserve is {state['reserve']}")
     require(start == -1 or start % CHUNK == 0, f"chunk_start is {start}")
     require(start == -1 or start <= t <= start + CHUNK, f"step {t} is not in its chunk")
     require(state["max_evals"] is None or state["max_evals"] >= 1, "max_evals is not positive")
@@ -117,7 +129,6 @@ def check_law(found: dict[str, Any], mine: Any, n_coords: int) -> None:
         check_sweep(found["heavy"], n_coords)
     else:
         require(found["params"][0] == mine.params[0], "the law has another sharpness")
-        check_heavy(found["heavy"], n_coords)
     require(0 <= found["params"][1] <= 1, "the mixing is not a share")
     require(np.all(found["counts"] >= 0), "the law counts below zero")
     for name in ("sums", "extra", "tree"):
@@ -128,14 +139,25 @@ def check_law(found: dict[str, Any], mine: Any, n_coords: int) -> None:
     again = tree.copy()
     refresh(again, mine.levels)
     require(np.allclose(again, tree, rtol=1e-9, atol=0.0), "the tree does not add up")
+    if found["codes"][KIND] == BOUNDED:
+        check_softmax(found, n_coords)
 
 
-def check_heavy(heavy: Any, n_coords: int) -> None:
-    """Check the heavy coordinates of an exact softmax law."""
-    if len(heavy):
-        require(0 <= heavy[SIZE] <= len(heavy) - HEAVY, "the heavy set has no room")
-        members = heavy[HEAVY : HEAVY + heavy[SIZE]]
-        require(np.all((members >= 0) & (members < n_coords)), "heavy members are out of range")
+def check_softmax(law: dict[str, Any], n_coords: int) -> None:
+    """Check what an exact softmax law keeps beside its sums: draws are rejected by its bounds."""
+    state, heavy, sums = law["extra"], law["heavy"], law["sums"]
+    x, first, last, shift = state[X], state[FIRST], state[LAST], state[SHIFT]
+    require(0 <= last <= x <= first, "the softmax has left its interval")
+    require(0 <= heavy[SIZE] <= len(heavy) - HEAVY, "the heavy set has no room")
+    members = heavy[HEAVY : HEAVY + heavy[SIZE]]
+    light = np.abs(sums) * (first - last) <= LIGHT
+    require(np.array_equal(np.sort(members), np.flatnonzero(~light)), "the heavy set")
+    ends = np.where(light, np.where(sums >= 0, first, last), x)
+    with np.errstate(over="ignore"):
+        bounds, shares = np.exp(sums * ends - shift), np.exp(sums * x - shift)
+    require(np.allclose(law["tree"][:n_coords], bounds, rtol=1e-9, atol=0.0), "the bounds")
+    require(np.isclose(state[NORMALISER], shares.sum(), rtol=1e-6), "the normaliser")
+    require(not np.any(state[INCREMENTS:]), "moments of a phase in progress")
 
 
 def check_sweep(order: Any, n_coords: int) -> None:

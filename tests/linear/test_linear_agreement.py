@@ -8,7 +8,8 @@ from scipy import sparse
 
 from scgd import FixedWeights, InverseTime, Musketeer
 from scgd.linear import LOSSES, solve
-from scgd.linear.solver import RECIPE, as_problem
+from scgd.linear.inputs import as_problem
+from scgd.linear.solver import RECIPE
 from scgd.linear.walks import Run, Timetable
 from scgd.policies import law as laws
 from scgd.random import below

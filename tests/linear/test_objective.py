@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from scgd.linear.inputs import as_problem
 from scgd.linear.losses import LOGISTIC, value
 from scgd.linear.objective import log_losses, objective, quadratic
-from scgd.linear.solver import as_problem
 
 
 def test_vector_logarithms_give_the_logistic_loss():

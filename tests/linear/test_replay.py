@@ -12,8 +12,9 @@ from published import (
 )
 
 from scgd.linear.directions import step_along
+from scgd.linear.inputs import as_problem
 from scgd.linear.objective import objective
-from scgd.linear.solver import RECIPE, as_problem
+from scgd.linear.solver import RECIPE
 from scgd.linear.walks import Run, Timetable
 
 FIRST_SEED = {"ridge": 41, "logistic": 42}

@@ -10,8 +10,8 @@ from sklearn.svm import LinearSVC
 
 from scgd import Uniform
 from scgd.linear import SCGDClassifier, SCGDRegressor
+from scgd.linear.inputs import as_problem
 from scgd.linear.objective import objective
-from scgd.linear.solver import as_problem
 
 TIGHT = {"tol": 1e-12, "max_iter": 100_000, "random_state": 0}
 

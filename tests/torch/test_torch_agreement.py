@@ -217,3 +217,25 @@ def test_an_undrawn_nan_gradient_moves_nothing():
     assert 50 < int(p.isnan().sum()) < 150
     assert torch.equal(p[~p.isnan()], torch.zeros(int((~p.isnan()).sum())))
     assert isinstance(optimizer.laws[0], EntryLaw)
+
+
+@pytest.mark.parametrize("gain", GAINS)
+def test_a_nan_gradient_earns_nothing_in_the_fused_pass_as_in_the_core(gain):
+    params, bad = parameters(), 2 * 7 + 3
+    optimizer = SCGD(params, 1e-3, fraction=0.5, policy=Musketeer(gain=gain), seed=0)
+    law, seen = core_law(optimizer.param_groups[0]["policy"]), []
+    for step in range(N_STEPS):
+        set_gradients(params, step)
+        if step > 10:
+            params[0].grad[2, 3] = np.nan
+        grads = flat([p.grad for p in params])
+        coords, probs = optimizer.laws[0].draw()[:2]
+        optimizer.laws[0].pending = None  # the fused pass draws again, the same
+        seen.append(bad in coords)
+        optimizer.step()
+        mixing = float(optimizer.laws[0].mixing(step + 1))
+        core.update(law, coords, probs, grads[coords], mixing)
+        # Probabilities are multiples of 2^-30 in the fused pass.
+        np.testing.assert_allclose(optimizer.weights(), core_weights(law), rtol=1e-6)
+    assert any(seen[:10]) and any(seen[11:])
+    assert optimizer.weights()[bad] > core_weights(law).min()

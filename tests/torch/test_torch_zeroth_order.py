@@ -12,7 +12,7 @@ from torch.nn import functional as F  # noqa: E402
 
 from scgd import Musketeer, SphereSmoothing, Uniform  # noqa: E402
 from scgd.policies import law as core  # noqa: E402
-from scgd.torch import ForwardLoss, SparseMeZO, ZeroOrderSCGD  # noqa: E402
+from scgd.torch import SparseMeZO, ZeroOrderSCGD  # noqa: E402
 
 DIRECTIONS = ["gaussian", "sphere", "spsa", "mezo", "sparse-mezo"]
 
@@ -294,100 +294,3 @@ def test_frozen_parameters_stay():
         optimizer.step(closure_of(model))
     same = [torch.equal(a, b) for a, b in zip(before, values(model), strict=True)]
     assert same[:2] == [True, True] and not any(same[2:])
-
-
-# ForwardLoss
-
-ACTIVATIONS = [nn.ReLU, nn.Sigmoid, nn.Tanh, nn.SiLU, nn.GELU, nn.Identity]
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("estimator", ["forward", "central"])
-def test_fast_and_generic_paths_agree(activation, estimator):
-    x, y = batch()
-    models = [perceptron(activation=activation) for _ in range(2)]
-    fast, generic = (
-        ZeroOrderSCGD(
-            m.parameters(), 0.5, radius=1e-3, estimator=estimator, block_size=3, seed=0
-        )
-        for m in models
-    )  # fmt: skip
-    closure = ForwardLoss(models[0], F.cross_entropy, x, y)
-    assert closure.is_stack
-    for _ in range(60):
-        one = fast.step(closure)
-        two = generic.step(lambda: F.cross_entropy(models[1](x), y))
-    assert one.item() == pytest.approx(two.item(), rel=1e-6)
-    np.testing.assert_allclose(flat(models[0]), flat(models[1]), atol=1e-8)
-    assert fast.n_forwards == generic.n_forwards
-
-
-def tails():
-    y = batch()[1]
-    target = torch.randn(9, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    yield "cross-entropy", None, nn.CrossEntropyLoss(), y, 0
-    yield "nll over classes", nn.LogSoftmax(1), F.nll_loss, y, 0
-    yield "nll over the batch", nn.LogSoftmax(0), nn.NLLLoss(), y, 1
-    yield "squares", None, F.mse_loss, target, 2
-    yield "own loss", None, lambda out, t: (out - t).abs().mean(), target, -1
-    yield "smoothed", None, nn.CrossEntropyLoss(label_smoothing=0.1), y, -1
-    yield "own loss after a tail", nn.LogSoftmax(1), lambda out, t: (out * t).sum(), target, -1
-
-
-@pytest.mark.parametrize(("name", "tail", "loss", "target", "code"), list(tails()))
-def test_compiled_losses_are_torchs(name, tail, loss, target, code):
-    model, x = perceptron(), batch()[0]
-    model = model if tail is None else nn.Sequential(nn.Flatten(), *model, nn.Dropout(0.5), tail)
-    model.eval()
-    closure = ForwardLoss(model, loss, x, target)
-    optimizer = ZeroOrderSCGD(model.parameters(), 0.1, radius=1e-3, seed=0)
-    probes = closure.probes(optimizer.layouts[0])
-    assert probes.code == code
-    with torch.no_grad():
-        assert float(probes.base()) == pytest.approx(closure().item(), rel=1e-12)
-        for i, p in enumerate(model.parameters()):
-            for index in (0, p.numel() - 1):
-                p.view(-1)[index] += 0.1
-                expected = closure().item()
-                p.view(-1)[index] -= 0.1
-                assert float(probes.moved(i, index, 0.1)) == pytest.approx(expected, rel=1e-9)
-
-
-def test_other_models_take_the_usual_path():
-    x, y = batch()
-    stack = perceptron()
-
-    class Wrapped(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = perceptron()
-
-        def forward(self, x):
-            return self.inner(x)
-
-    hooked = perceptron()
-    hooked[0].register_forward_hook(lambda *a: None)
-    dropping = nn.Sequential(nn.Linear(6, 4), nn.Dropout(0.5), nn.Linear(4, 3)).double()
-    for model in (Wrapped(), hooked, dropping, perceptron().to(torch.bfloat16)):
-        assert not ForwardLoss(model, F.cross_entropy, x, y).is_stack
-    assert ForwardLoss(dropping.eval(), F.cross_entropy, x, y).is_stack
-    assert ForwardLoss(stack, F.cross_entropy, x, y).is_stack
-    wrapped = Wrapped()
-    optimizer = ZeroOrderSCGD(wrapped.parameters(), 0.5, radius=1e-2, seed=0)
-    first = optimizer.step(ForwardLoss(wrapped, F.cross_entropy, x, y))
-    for _ in range(300):
-        last = optimizer.step(ForwardLoss(wrapped, F.cross_entropy, x, y))
-    assert last < 0.9 * first
-
-
-def test_the_fast_path_follows_reloaded_parameters():
-    x, y = batch()
-    model, other = perceptron(), perceptron(activation=nn.Tanh)
-    closure = ForwardLoss(model, F.cross_entropy, x, y)
-    optimizer = ZeroOrderSCGD(model.parameters(), 0.5, radius=1e-2, seed=0)
-    optimizer.step(closure)
-    for p, q in zip(model.parameters(), other.parameters(), strict=True):
-        p.data = q.detach().clone() + 1.0
-    with torch.no_grad():
-        expected = closure().item()
-    assert optimizer.step(closure).item() == pytest.approx(expected, rel=1e-6)

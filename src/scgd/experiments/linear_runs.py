@@ -14,9 +14,9 @@ from scgd.experiments.linear_rows import LinearProblem
 from scgd.experiments.rows import Job
 from scgd.experiments.table import Curve, Run
 from scgd.linear import solve
+from scgd.linear.inputs import as_problem
 from scgd.linear.objective import objective
 from scgd.linear.problems import BlockData, block_data, optimum
-from scgd.linear.solver import as_problem
 from scgd.policies import Musketeer
 from scgd.typing import Array
 

@@ -127,7 +127,9 @@ def check_same_kind(out: Path, id: str, quick: bool) -> None:
                     f"{out} holds {kinds[known['quick']]} runs of {id}; "
                     f"use another --out for {kinds[quick]} ones"
                 )
-        path.write_text(json.dumps({"quick": quick, "scgd": __version__}) + "\n")
+        partial = path.with_name(f".{path.name}.partial")
+        partial.write_text(json.dumps({"quick": quick, "scgd": __version__}) + "\n")
+        partial.replace(path)  # a kill leaves the old note or the new one, never half of it
     except OSError as error:
         raise CommandError(f"cannot write {path}: {error.strerror}; use --out DIR") from None
     except (ValueError, KeyError, TypeError):

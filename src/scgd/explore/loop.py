@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scgd.optimizer import CHUNK, Optimizer
+from scgd.course import CHUNK
+from scgd.optimizer import Optimizer
 from scgd.typing import Floats
 
 __all__ = ["Loop"]

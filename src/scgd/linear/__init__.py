@@ -7,8 +7,9 @@ fit models. The estimators import scikit-learn when they are first asked for.
 from typing import TYPE_CHECKING, Any
 
 from scgd.linear.losses import LOSSES
+from scgd.linear.plan import LinearResult
 from scgd.linear.problems import BlockData, block_data
-from scgd.linear.solver import LinearResult, solve
+from scgd.linear.solver import solve
 
 if TYPE_CHECKING:
     from scgd.linear.estimators import SCGDClassifier, SCGDRegressor

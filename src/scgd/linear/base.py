@@ -20,9 +20,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scgd.linear.data import Problem, transposed
 from scgd.linear.descent import Descent, Report, descend
+from scgd.linear.inputs import as_problem
 from scgd.linear.objective import objective
 from scgd.linear.smoothness import inverse_smoothness
-from scgd.linear.solver import RECIPE, as_problem, solve
+from scgd.linear.solver import RECIPE, solve
 from scgd.linear.walks import Run, Timetable
 from scgd.policies import LawPolicy, Musketeer, Uniform
 from scgd.schedules import Constant

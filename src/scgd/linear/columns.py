@@ -27,6 +27,7 @@ from scgd.linear.rows import (
     N_FEATURES,
     RULE,
     SCALED,
+    fetch_ahead,
     sample_part,
     soft_threshold,
 )  # fmt: skip
@@ -38,6 +39,10 @@ __all__ = ["compute_margins", "explore_columns", "partial_sum", "run_columns"]
 
 POSITION, N_PHASES, AGE = range(3)
 FRESH = 30
+SHORT = 64
+"""Cache lines of the next dense column that are asked for ahead; the hardware does the rest."""
+OVERHEAD = 100.0
+"""What a step costs beside its column, in entries of a column."""
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -158,6 +163,17 @@ def sampled_sum(
 
 
 @njit(cache=True, error_model="numpy")
+def visit_cost(dense, indptr, k):
+    """Return the time of a step along column ``k``, so that gains are gains per time.
+
+    In units of one entry for sparse columns, whose lengths differ; 1 where all cost the same.
+    """
+    if len(dense) > 0:
+        return 1.0
+    return OVERHEAD + (indptr[k + 1] - indptr[k] if k < len(indptr) - 1 else 0)
+
+
+@njit(cache=True, error_model="numpy")
 def explore_columns(
     dense, indptr, indices, values, targets, weights, codes, params,
     theta, coords, probs, grads, samples, margins, scale, hyper, slots, means, reach,
@@ -169,6 +185,9 @@ def explore_columns(
     batch, curves = samples.shape[1], np.empty(block)
     for s in range(first, last):
         h, rate, curve = radii[s - first], rates[s - first], 0.0
+        after = coords[min((s + 1) * block, len(coords) - 1)]
+        if after < len(dense):
+            fetch_ahead(dense, after, SHORT)
         for d in range(s * block, (s + 1) * block):
             k = coords[d]
             mean = means[k] if len(means) > 0 and k < n_features else 0.0
@@ -212,7 +231,7 @@ def explore_columns(
                 theta[k] = soft_threshold(theta[k], step * l1)
                 grads[d] = (place - theta[k]) / step if step > 0.0 else 0.0
             if codes[SCALED] == 1:
-                grads[d] *= sqrt(unit)
+                grads[d] *= sqrt(unit / visit_cost(dense, indptr, k))
             if len(reach) > 0 and loss != LOGISTIC and loss != CROSS_ENTROPY:
                 moved = 2.0 * abs(theta[k] - place)
                 reach[k] = max(moved, 0.5 * reach[k]) if reach[k] < np.inf else moved

@@ -19,8 +19,8 @@ from scipy.optimize import minimize as scipy_minimize
 from scipy.special import expit
 
 from scgd.linear.data import Problem
+from scgd.linear.inputs import as_problem
 from scgd.linear.objective import objective
-from scgd.linear.solver import as_problem
 from scgd.typing import Array, Floats
 
 __all__ = ["BlockData", "block_data", "optimum"]

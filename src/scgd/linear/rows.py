@@ -55,9 +55,9 @@ def prefetch(typingctx, matrix, i, j):
 
 
 @njit(cache=True, error_model="numpy")
-def fetch_ahead(dense, i):
-    """Start loading the first cache lines of a dense row; the hardware follows."""
-    for line in range(min(AHEAD, dense.shape[1] // LINE)):
+def fetch_ahead(dense, i, n_lines):
+    """Start loading the first cache lines of row ``i``; the hardware follows."""
+    for line in range(min(n_lines, dense.shape[1] // LINE)):
         prefetch(dense, i, line * LINE)
 
 
@@ -92,7 +92,7 @@ def explore_rows(  # flat arguments: a tuple of arrays costs a reference count p
     for s in range(first, last):
         h, after = radii[s - first], min(s + 1, len(samples) - 1)
         for j in range(n_rows):
-            fetch_ahead(dense, samples[after, j])
+            fetch_ahead(dense, samples[after, j], AHEAD)
         for j in range(n_rows):
             i = samples[s, j]
             if is_dense:

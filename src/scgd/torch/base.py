@@ -15,14 +15,31 @@ import torch
 from scgd.policies import POLICIES
 from scgd.recipes import check_block_size, check_importance, pick
 from scgd.steps import RMS, SGD, Adam, Momentum, StepRule, apply_block
+from scgd.torch.distributed import Team
 from scgd.torch.laws import Draw
 from scgd.torch.layout import GRANULARITIES, Layout
 from scgd.typing import Array
 
-__all__ = ["CoordinateOptimizer", "check_number", "fresh_seed", "make_rule", "pack", "unpack"]
+__all__ = ["CoordinateOptimizer", "check_number", "make_rule", "pack", "unpack"]
 
 NO_BOUNDS = np.empty(0)
+PLAIN = SGD()
 RULES = ("sgd", "rms", "adam")
+# What a group may set for itself in both optimizers.
+COMMON = (
+    "lr",
+    "policy",
+    "block_size",
+    "importance",
+    "granularity",
+    "rule",
+    "momentum",
+    "nesterov",
+    "betas",
+    "eps",
+    "weight_decay",
+    "maximize",
+)
 # Settings that shape a law; a state only fits an optimizer that agrees on them.
 DESCRIBED = ("policy", "estimator")
 SHAPING = ("policy", "sampling", "granularity", "estimator", "block_size", "fraction", "rule")
@@ -58,7 +75,7 @@ def make_rule(group: dict[str, Any]) -> StepRule:
     if group["rule"] == "adam":
         return Adam(*group["betas"], group["eps"])
     momentum = group["momentum"]
-    return Momentum(momentum, group["nesterov"]) if momentum > 0 else SGD()
+    return Momentum(momentum, group["nesterov"]) if momentum > 0 else PLAIN
 
 
 def pack(value: Any) -> Any:
@@ -86,8 +103,14 @@ class CoordinateOptimizer(torch.optim.Optimizer):
 
     # What copies and pickles keep besides torch's own; process groups and hooks stay behind.
     carried: ClassVar[tuple[str, ...]] = ("laws", "layouts", "slots")
+    own: ClassVar[tuple[str, ...]] = ()
+    """Settings of a group besides the common ones."""
 
-    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+    def __init__(self, params: Any, given: dict[str, Any], team: Team) -> None:
+        self.team = team
+        seed = fresh_seed() if given["seed"] is None else given["seed"]
+        defaults = {name: given[name] for name in (*COMMON, *self.own)}
+        defaults["seed"] = team.agree(seed)
         self.laws: list[Any] = []
         self.layouts: list[Layout] = []
         self.slots: list[Array | None] = []
@@ -177,12 +200,19 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         if len(coords) == 0:
             return
         pieces = layout.split(coords)
-        theta = layout.gather(layout.params, coords, pieces)
+        theta = layout.gather(layout.params, coords, pieces, draw.sizes)
         if group["weight_decay"]:
             with np.errstate(invalid="ignore", over="ignore"):
                 grads += group["weight_decay"] * theta
-        factors = 1.0 if group["importance"] is None else law.factors(draw, group["importance"])
-        rates = np.broadcast_to(float(group["lr"]) * factors, grads.shape)
+        rates: Any = float(group["lr"])
+        if group["importance"] is not None:
+            rates = rates * law.factors(draw, group["importance"])
+        if rule.n_slots == 0 and law.sampling != "replacement":
+            with np.errstate(invalid="ignore", over="ignore"):
+                theta -= rule.kernel(0, grads, rates, (), ())  # all at once: nothing is remembered
+            layout.scatter(coords, pieces, theta, draw.sizes)
+            return
+        rates = np.broadcast_to(rates, grads.shape)
         first = order = np.arange(len(coords))
         if law.sampling == "replacement":
             _, first, order = np.unique(coords, return_index=True, return_inverse=True)
@@ -191,7 +221,7 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         hyper = np.array(rule.hyper)
         apply_block(rule.code, order, grads, rates, hyper, memory, here, NO_BOUNDS, NO_BOUNDS)
         slots[:, coords[first]] = memory
-        layout.scatter(coords, pieces, here[order])
+        layout.scatter(coords, pieces, here[order], draw.sizes)
 
     def weights(self, group: int = 0) -> Array:
         """Return the sampling weights in force, one per coordinate or unit of a group."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from math import inf, isfinite
 from typing import Any
 
 import torch
@@ -36,84 +36,70 @@ class Evaluation:
         if self.states is not None:
             set_generator_states(self.states)
         self.n_calls += 1
-        return as_loss(call_forward(self.closure))
+        try:
+            value = self.closure()
+        except RuntimeError as error:
+            if "does not require grad" not in str(error):
+                raise
+            raise RuntimeError(
+                "the closure called backward, but zeroth-order steps run without gradients; "
+                "return the loss and nothing more"
+            ) from error
+        return as_loss(value)
 
     def differences(
-        self, layout: Layout, coords: list[int], radius: float, central: bool
+        self, layout: Layout, coords: list[int], spots: list[Any], radius: float, central: bool
     ) -> tuple[list[float], list[float]]:
         """Return the losses around each coordinate and how far apart the entries were.
 
         Forward: the base loss, then one per coordinate; central: (below, above) per coordinate.
         Entries are saved and copied back, also when the closure fails.
         """
-        fast = self.closure.probes(layout) if isinstance(self.closure, ForwardLoss) else None
-        if fast is not None:
-            return self._fast_differences(fast, layout, coords, radius, central)
+        if isinstance(self.closure, ForwardLoss):
+            fast = self.closure.probes(layout)
+            if fast is not None:
+                return self._fast_differences(fast, coords, radius, central)
         values = [] if central else [self()]
         widths = []
-        for coord in coords:
-            i, index = layout.place(coord)
-            cell = layout.cell(i)
-            saved = cell.get(index)
-            down, up = sides(central, saved, radius, -math.inf, math.inf)
+        for entries, index in spots:
+            saved = entries[index]
+            down, up = sides(central, saved, radius, -inf, inf)
             try:
                 if central:
-                    cell.set(index, down)
-                    down = cell.get(index)
+                    entries[index] = down
+                    down = entries[index]
                     values.append(self())
-                cell.set(index, up)
-                widths.append(cell.get(index) - down)
+                entries[index] = up
+                widths.append(entries[index] - down)
                 values.append(self())
             finally:
-                cell.set(index, saved)
+                entries[index] = saved
         return values, widths
 
     def _fast_differences(
-        self, fast: StackProbes, layout: Layout, coords: list[int], radius: float, central: bool
+        self, fast: StackProbes, coords: list[int], radius: float, central: bool
     ) -> tuple[list[float], list[float]]:
         """Do the same without touching the parameters."""
-        base = as_loss(fast.base())
-        values = [] if central else [base]
-        widths = []
-        rounded = layout.dtype.type
-        for coord in coords:
-            i, index = layout.place(coord)
-            saved = layout.cell(i).get(index)
-            down, up = sides(central, saved, radius, -math.inf, math.inf)
-            down, up = float(rounded(down)), float(rounded(up))
-            if central:
-                values.append(as_loss(fast.moved(i, index, down - saved)))
-            values.append(as_loss(fast.moved(i, index, up - saved)))
-            widths.append(up - down)
+        values, widths = fast.differences(coords, radius, central)
+        values = [as_loss(value) for value in values[central:]]
         self.n_calls += len(values)
         return values, widths
 
 
-def call_forward(closure: Callable[[], Any]) -> Any:
-    """Call a closure; explain the error of one that wants gradients."""
-    try:
-        return closure()
-    except RuntimeError as error:
-        if "does not require grad" in str(error):
-            raise RuntimeError(
-                "the closure called backward, but zeroth-order steps run without gradients; "
-                "return the loss and nothing more"
-            ) from error
-        raise
-
-
 def as_loss(value: Any) -> float:
     """Return a loss as a number; refuse what is not one finite number."""
-    if isinstance(value, torch.Tensor) and value.numel() != 1:
+    try:
+        loss = float(value)
+    except (RuntimeError, TypeError, ValueError):
+        if not isinstance(value, torch.Tensor):
+            raise TypeError(f"the closure must return the loss, got {value!r}") from None
+        if value.numel() == 1:
+            raise
         raise ValueError(
             f"the closure must return one number, got a tensor of shape {tuple(value.shape)}; "
             "reduce it, for example with .mean()"
-        )
-    try:
-        loss = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"the closure must return the loss, got {value!r}") from None
-    if not math.isfinite(loss):
+        ) from None
+    if not isfinite(loss):
         raise FloatingPointError(
             f"the closure returned {loss}; the parameters are as before the step: "
             "lower lr or radius, or look for the cause in the model"

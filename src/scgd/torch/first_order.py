@@ -11,7 +11,7 @@ import torch
 from scgd.policies import Musketeer, Policy
 from scgd.policies.law import GAINS
 from scgd.torch import kernels
-from scgd.torch.base import CoordinateOptimizer, fresh_seed
+from scgd.torch.base import CoordinateOptimizer
 from scgd.torch.distributed import Team
 from scgd.torch.laws import SAMPLINGS, Draw, EntryLaw, UnitLaw, make_law
 from scgd.torch.layout import FLOATS, Layout, is_plain, real_entries
@@ -65,7 +65,7 @@ class SCGD(CoordinateOptimizer):
     -----
     With single coordinates every step is a phase, so a policy's ``length`` has no effect; with
     units it has. Coordinates whose ``grad`` is ``None`` stay and learn nothing. A coordinate drawn
-    with a NaN gradient becomes NaN, as with any torch optimizer, and its gain is set to zero.
+    with a NaN gradient becomes NaN, as with any torch optimizer, and earns nothing.
 
     Examples
     --------
@@ -79,6 +79,8 @@ class SCGD(CoordinateOptimizer):
     >>> loss.item() < 1.0  # from 500, moving a tenth of the coordinates per step
     True
     """
+
+    own = ("fraction", "sampling")
 
     def __init__(
         self,
@@ -102,26 +104,8 @@ class SCGD(CoordinateOptimizer):
         process_group: Any = None,
         check_every: int = 100,
     ) -> None:
-        self.team = Team(process_group, check_every)
-        settings = dict(
-            lr=lr,
-            fraction=fraction,
-            block_size=block_size,
-            policy=policy,
-            importance=importance,
-            sampling=sampling,
-            granularity=granularity,
-            rule=rule,
-            momentum=momentum,
-            nesterov=nesterov,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            maximize=maximize,
-            seed=self.team.agree(fresh_seed() if seed is None else seed),
-        )
         self._views: dict[int, Any] = {}
-        super().__init__(params, settings)
+        super().__init__(params, locals(), Team(process_group, check_every))
         if not any(p.requires_grad for group in self.param_groups for p in group["params"]):
             raise ValueError("no parameter requires a gradient; unfreeze some before optimizing")
 
@@ -230,7 +214,8 @@ class SCGD(CoordinateOptimizer):
         pieces = layout.split(draw.coords)
         alone = self.team.group is None
         seen = [(i, where) for i, where in pieces if layout.params[i].grad is not None]
-        grads = layout.gather([checked(p) for p in layout.params], draw.coords, seen)
+        found = [checked(p) for p in layout.params]
+        grads = layout.gather(found, draw.coords, seen, draw.sizes)
         self.team.mean(grads)
         if group["maximize"]:
             np.negative(grads, out=grads)

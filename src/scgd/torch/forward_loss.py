@@ -11,18 +11,19 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from scgd.torch import mlp
+from scgd.estimators import sides
+from scgd.torch import activations, mlp
 from scgd.torch.layout import FLOATS, Layout
 from scgd.typing import Array
 
 __all__ = ["ForwardLoss"]
 
 CODES = {
-    nn.Identity: mlp.IDENTITY,
-    nn.ReLU: mlp.RELU,
-    nn.Sigmoid: mlp.SIGMOID,
-    nn.Tanh: mlp.TANH,
-    nn.SiLU: mlp.SILU,
+    nn.Identity: activations.IDENTITY,
+    nn.ReLU: activations.RELU,
+    nn.Sigmoid: activations.SIGMOID,
+    nn.Tanh: activations.TANH,
+    nn.SiLU: activations.SILU,
 }
 NO_LABELS = np.empty(0, np.int64)
 
@@ -69,106 +70,137 @@ class ForwardLoss:
 
     def probes(self, layout: Layout) -> StackProbes | None:
         """Return the fast way to losses with entries of these parameters moved, if there is one."""
-        stack = stack_of(self.model)
-        if stack is None or not isinstance(self.inputs, torch.Tensor):
+        stack, x = stack_of(self.model), self.inputs
+        if stack is None or type(x) is not torch.Tensor or x.dtype != stack.dtype or not x.is_cpu:
             return None
-        if self.inputs.dtype != stack.dtype or self.inputs.device.type != "cpu":
+        if x.ndim != 2 and not (stack.flattens and x.ndim > 2):
             return None
-        places = [stack.places.get(id(p)) for p in layout.params]
-        return None if None in places else StackProbes(stack, places, self)
+        table = stack.table(layout)
+        return None if table is None else StackProbes(stack, table, self)
 
 
 class Stack:
     """A model taken apart into linear layers, activations and what follows the last layer."""
 
-    def __init__(self, model: nn.Module, linears: list[nn.Linear], codes: list[int], tail: Any):
-        self.linears, self.tail = linears, tail
-        self.codes = np.array(codes)
-        self.modules = [m for m in model.modules() if isinstance(m, nn.Dropout)]
-        self.dtype = linears[0].weight.dtype
-        self.work: dict[int, Any] = {}
-        self.link()
-
-    def link(self) -> None:
-        """Take views of the parameters where they are now."""
-        self.places: dict[int, tuple[int, bool]] = {}
-        weights, biases = [], []
-        for n, linear in enumerate(self.linears):
-            weights.append(linear.weight.detach().numpy())
-            self.places[id(linear.weight)] = n, True
-            if linear.bias is None:
-                biases.append(np.zeros(linear.out_features, weights[-1].dtype))
-            else:
-                biases.append(linear.bias.detach().numpy())
-                self.places[id(linear.bias)] = n, False
-        self.weights, self.biases = tuple(weights), tuple(biases)
+    def __init__(self, model: nn.Module, modules: list[Any], codes: list[int]) -> None:
+        self.modules, self.codes = modules, np.array(codes)
+        self.linears = [m for m in modules if type(m) is nn.Linear]
+        self.dropouts = [m for m in modules if isinstance(m, nn.Dropout)]
+        self.tail = modules[-1] if type(modules[-1]) is nn.LogSoftmax else None
+        self.flattens = type(modules[0]) is nn.Flatten
+        self.containers = [m._modules for m in model.modules() if type(m) is nn.Sequential]
+        self.children = [list(children.values()) for children in self.containers]
+        self.hooks = [h for m in modules for h in (m._forward_hooks, m._forward_pre_hooks)]
+        self.held = [m._parameters for m in self.linears]
+        self.dtype = self.linears[0].weight.dtype
+        self.weights = tuple(linear.weight.detach().numpy() for linear in self.linears)
+        self.biases = tuple(
+            np.zeros(len(w), w.dtype) if linear.bias is None else linear.bias.detach().numpy()
+            for linear, w in zip(self.linears, self.weights, strict=True)
+        )
+        self.first = self.linears[0].weight.detach()
         self.addresses = self.where()
+        self.n_units = sum(len(w) for w in self.weights)
+        self.work = np.empty((4, 0), self.weights[0].dtype)
+        self.network = self.weights, self.biases, self.codes
+        self.tables: WeakKeyDictionary[Layout, Array | None] = WeakKeyDictionary()
 
     def where(self) -> list[int]:
-        """Return the addresses of the weights, which change when a model is moved or reloaded."""
-        return [linear.weight.data_ptr() for linear in self.linears]
+        """Return the addresses of the parameters, which change when they are moved or replaced."""
+        params = [p for held in self.held for p in held.values() if p is not None]
+        return list(map(torch.Tensor.data_ptr, params))
 
-    def workspace(self, n_rows: int) -> Any:
-        """Return room for the layers of a batch: (zs, outs, zs_new, outs_new)."""
-        if n_rows not in self.work:
-            kind = self.weights[0].dtype
-            rooms = [tuple(np.empty((n_rows, len(w)), kind) for w in self.weights) for _ in "1234"]
-            self.work = {n_rows: rooms}
-        return self.work[n_rows]
+    def is_current(self) -> bool:
+        """Whether modules and parameters are what they were and no hook has come."""
+        children = [list(children.values()) for children in self.containers]
+        return children == self.children and self.addresses == self.where() and not any(self.hooks)
+
+    def multiply(self, x: torch.Tensor) -> Array:
+        """Return working memory for a batch that holds the first layer's product with it."""
+        n_rows = len(x)
+        if self.work.shape[1] != n_rows * self.n_units:
+            self.work = np.empty((4, n_rows * self.n_units), self.work.dtype)
+            self.product = torch.from_numpy(mlp.room(self.work, mlp.Z, 0, self.weights))
+        torch.mm(self.first, x.t(), out=self.product)
+        return self.work
+
+    def table(self, layout: Layout) -> Array | None:
+        """Return where a layout's parameters are: first coordinate, layer, is a weight."""
+        table = self.tables.get(layout)
+        if table is None:
+            places = {id(m.weight): (n, 1) for n, m in enumerate(self.linears)}
+            places |= {id(m.bias): (n, 0) for n, m in enumerate(self.linears)}
+            bounds = zip(layout.bounds, layout.params, strict=False)
+            rows = [(first, *places.get(id(p), ())) for first, p in bounds]
+            known = all(len(row) == 3 for row in rows)
+            table = self.tables[layout] = np.array(rows) if known else None
+        return table
 
 
 class StackProbes:
     """Losses of one batch: at the parameters, and with single entries moved."""
 
-    def __init__(self, stack: Stack, places: list[Any], closure: ForwardLoss) -> None:
-        self.stack, self.places, self.closure = stack, places, closure
+    def __init__(self, stack: Stack, table: Array, closure: ForwardLoss) -> None:
+        self.stack, self.table, self.closure = stack, table, closure
         x = closure.inputs
-        if x.requires_grad or x.ndim != 2 or not x.is_contiguous():
+        if x.ndim != 2 or x.requires_grad or not x.is_contiguous():
             x = x.detach().flatten(1).contiguous()
-        self.x = x.numpy()
-        self.zs, self.outs, self.zs_new, self.outs_new = stack.workspace(len(self.x))
+        self.batch, self.x = x, x.numpy()
         self.code, self.labels, self.targets = self._loss()
 
     def _loss(self) -> tuple[int, Array, Array]:
         """Return the code of a compiled loss and its targets, or -1."""
         loss, tail, targets = self.closure.loss, self.stack.tail, self.closure.targets
-        nothing = self.outs[-1][:0]
-        whole = isinstance(targets, torch.Tensor) and targets.device.type == "cpu"
-        if whole and targets.dtype == torch.int64 and targets.ndim == 1:
-            labels = targets.numpy()
-            inside = mlp.labels_fit(labels, self.outs[-1].shape[1])
-            if inside and tail is None and is_plain(loss, F.cross_entropy, nn.CrossEntropyLoss):
-                return mlp.ROWS, labels, nothing
-            if inside and tail is not None and is_plain(loss, F.nll_loss, nn.NLLLoss):
-                return (mlp.ROWS if tail.dim in (1, -1) else mlp.COLUMNS), labels, nothing
-        same = whole and targets.dtype == self.stack.dtype
-        if same and tail is None and is_plain(loss, F.mse_loss, nn.MSELoss):
-            if targets.shape == self.outs[-1].shape:
+        nothing = self.x[:0]
+        if type(targets) is not torch.Tensor or not targets.is_cpu:
+            return -1, NO_LABELS, nothing
+        if targets.dtype == torch.int64 and targets.shape == self.x.shape[:1]:
+            if tail is None and is_plain(loss, F.cross_entropy, nn.CrossEntropyLoss):
+                return mlp.ROWS, targets.numpy(), nothing
+            if tail is not None and is_plain(loss, F.nll_loss, nn.NLLLoss):
+                return mlp.COLUMNS if tail.dim == 0 else mlp.ROWS, targets.numpy(), nothing
+        whole = (len(self.x), len(self.stack.weights[-1]))
+        if targets.dtype == self.stack.dtype and targets.shape == whole and tail is None:
+            if is_plain(loss, F.mse_loss, nn.MSELoss):
                 return mlp.SQUARES, NO_LABELS, targets.detach().contiguous().numpy()
         return -1, NO_LABELS, nothing
 
-    def base(self) -> Any:
-        """Return the loss at the parameters as they are."""
+    def differences(
+        self, coords: list[int], radius: float, central: bool
+    ) -> tuple[list[float], list[float]]:
+        """Return the base loss and those around each coordinate, and how far apart those are."""
+        values, widths = np.empty(1 + (1 + central) * len(coords)), np.empty(len(coords))
+        where = np.array(coords), self.table, radius, central
+        network = self.x, *self.stack.network, self.stack.multiply(self.batch)
+        target = self.code, self.labels, self.targets
+        if self.code < 0 or not mlp.differences(*where, *network, *target, values, widths):
+            return self._called(*where, *network)
+        return values.tolist(), widths.tolist()
+
+    def _called(
+        self, places: Array, table: Array, radius: float, central: bool, *network: Any
+    ) -> tuple[list[float], list[float]]:
+        """Do the same with a loss that is called on the outputs."""
+        mlp.forward(*network[1:])
+        values, widths = [self._value(mlp.OUT)], []
+        rounded = self.x.dtype.type
+        for coord in places:
+            layer, i, j = mlp.find(coord, table, self.stack.weights)
+            here = float(self.stack.biases[layer][i] if j < 0 else self.stack.weights[layer][i, j])
+            sizes = [float(rounded(v)) for v in sides(central, here, radius, -np.inf, np.inf)]
+            for size in sizes if central else sizes[1:]:
+                mlp.forward_moved(layer, i, j, size - here, *network)
+                values.append(self._value(mlp.OUT_MOVED))
+            widths.append(sizes[1] - sizes[0])
+        return values, widths
+
+    def _value(self, kind: int) -> Any:
+        """Return the caller's loss of the outputs."""
         stack = self.stack
-        mlp.forward(self.x, stack.weights, stack.biases, stack.codes, self.zs, self.outs)
-        return self._value(self.outs[-1])
-
-    def moved(self, i: int, index: int, delta: float) -> Any:
-        """Return the loss with one entry of the i-th parameter moved; ``base`` came before."""
-        stack, (layer, is_weight) = self.stack, self.places[i]
-        row, column = divmod(index, stack.weights[layer].shape[1]) if is_weight else (index, -1)
-        rooms = self.zs, self.outs, self.zs_new, self.outs_new
-        mlp.forward_moved(
-            layer, row, column, delta, self.x, stack.weights, stack.biases, stack.codes, *rooms
-        )
-        return self._value(self.outs_new[-1])
-
-    def _value(self, out: Array) -> Any:
-        if self.code >= 0:
-            return mlp.loss_of(self.code, out, self.labels, self.targets)
-        outputs = torch.from_numpy(out)
-        tail = self.stack.tail
-        return self.closure.loss(outputs if tail is None else tail(outputs), self.closure.targets)
+        out = mlp.room(stack.work, kind, len(stack.weights) - 1, stack.weights)
+        outputs = torch.from_numpy(np.ascontiguousarray(out.T))
+        outputs = outputs if stack.tail is None else stack.tail(outputs)
+        return self.closure.loss(outputs, self.closure.targets)
 
 
 STACKS: WeakKeyDictionary[nn.Module, Stack | None] = WeakKeyDictionary()
@@ -176,40 +208,38 @@ STACKS: WeakKeyDictionary[nn.Module, Stack | None] = WeakKeyDictionary()
 
 def stack_of(model: nn.Module) -> Stack | None:
     """Return a model taken apart, remembered from the last time if nothing moved."""
-    if model not in STACKS:
-        STACKS[model] = take_apart(model)
-    stack = STACKS[model]
-    if stack is None or any(dropout.training for dropout in stack.modules):
-        return None
-    if stack.addresses != stack.where():
+    stack = STACKS.get(model)
+    if stack is None or not stack.is_current():
         stack = STACKS[model] = take_apart(model)
+    if stack is not None and stack.dropouts and any(d.training for d in stack.dropouts):
+        return None
     return stack
 
 
 def take_apart(model: nn.Module) -> Stack | None:
     """Return the layers of a plain perceptron, or None for any other model."""
-    layers = [m for m in flatten(model) if not isinstance(m, nn.Dropout)]
-    if layers and isinstance(layers[0], nn.Flatten) and layers[0].start_dim == 1:
+    modules = flatten(model)
+    layers = [m for m in modules if not isinstance(m, nn.Dropout)]
+    if layers and type(layers[0]) is nn.Flatten and layers[0].start_dim == 1:
         layers = layers[1:]
-    tail = layers.pop() if layers and type(layers[-1]) is nn.LogSoftmax else None
-    linears: list[nn.Linear] = []
+    if layers and type(layers[-1]) is nn.LogSoftmax and layers[-1].dim in (0, 1, -1):
+        layers = layers[:-1]
     codes: list[int] = []
     for layer in layers:
         code = CODES.get(type(layer))
         if type(layer) is nn.GELU and layer.approximate == "none":
-            code = mlp.GELU
+            code = activations.GELU
         if type(layer) is nn.Linear and plain_linear(layer):
-            linears.append(layer)
-            codes.append(mlp.IDENTITY)
-        elif code is not None and linears and codes[-1] == mlp.IDENTITY:
+            codes.append(activations.IDENTITY)
+        elif code is not None and codes and codes[-1] == activations.IDENTITY:
             codes[-1] = code
         else:
             return None
-    if not linears or len({linear.weight.dtype for linear in linears}) > 1:
+    held = [p for m in layers for p in m.parameters(recurse=False)]
+    # A parameter in two places would not move one unit alone.
+    if not held or len({id(p) for p in held}) < len(held) or len({p.dtype for p in held}) > 1:
         return None
-    if tail is not None and tail.dim not in (0, 1, -1):
-        return None
-    return Stack(model, linears, codes, tail)
+    return Stack(model, modules, codes)
 
 
 def flatten(model: nn.Module) -> list[Any]:

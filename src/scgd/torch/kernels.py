@@ -110,7 +110,8 @@ def learn_span(theta, grads, gains, offset, words, numbers, gain):  # type: igno
             psi = abs(grad)
         elif gain == SQUARE:
             psi = grad * grad
-        learned += psi * (draws * inverse)
+        earned = psi * (draws * inverse)
+        learned += earned if earned == earned else zero
         gains[i] = learned
         total += abs(learned)
     return total

@@ -65,7 +65,8 @@ class EntryLaw:
         self.n_draws, self.n_coords, self.dtype = n_draws, layout.n_coords, layout.dtype
         self.n_steps = 0
         self.learns = isinstance(policy, Musketeer)
-        self.fusible = sampling == "poisson" and (isinstance(policy, Uniform) or self.pure)
+        self.light = isinstance(policy, Uniform) or self.pure
+        self.fusible = self.light and sampling == "poisson"
         self.law = self._fresh()
         self._schedule = as_schedule(policy.mixing, "mixing") if policy.mixing else None
         self._mixings: list[float] = []
@@ -101,7 +102,7 @@ class EntryLaw:
         )
         law.codes[core.N_COORDS] = self.n_coords
         extra = np.zeros(self.n_coords if policy.memory != "phase" else 0, self.dtype)
-        tree, levels = empty_tree(1 if self.fusible else self.n_coords)
+        tree, levels = empty_tree(1 if self.light else self.n_coords)
         sums = np.zeros(self.n_coords, self.dtype)
         return law._replace(sums=sums, extra=extra, tree=tree.astype(self.dtype), levels=levels)
 
@@ -122,7 +123,7 @@ class EntryLaw:
 
     def line(self) -> tuple[float, float]:
         """Return (a, b) such that a leaf v has weight a v + b, Eq. (7)."""
-        if not self.fusible:
+        if not self.light:
             return core.mixture(self.law)
         total = sum(self.totals) if self.learns else 0.0
         if not total > 0.0:
@@ -140,7 +141,10 @@ class EntryLaw:
         """Return the leaves of all coordinates (none under equal weights)."""
         if isinstance(self.policy, Uniform):
             return np.empty(0, self.dtype)
-        return self.law.sums if self.fusible else self.law.tree[: self.n_coords]
+        if not self.light:
+            return self.law.tree[: self.n_coords]
+        signed = getattr(self.policy, "gain", "") == "average" and not self.fusible
+        return np.abs(self.law.sums) if signed else self.law.sums
 
     def draw(self) -> Draw:
         """Return the coordinates of the next step."""
@@ -176,7 +180,7 @@ class EntryLaw:
         if present is not None:
             draw, grads = Draw(draw.coords[present], draw.probs[present]), grads[present]
         law = self.law
-        if not self.fusible:
+        if not self.light:
             mixing = self.mixing(self.n_steps)
             core.update(law, draw.coords, draw.probs, grads, mixing)
             if not np.isfinite(law.tree[law.levels[-2]]):
@@ -227,7 +231,7 @@ class EntryLaw:
             getattr(self.law, name)[...] = state[name]
         self.totals = [float(total) for total in state["totals"]]
         self.pending = None
-        if self.learns and not self.fusible and self.n_steps > 0:
+        if self.learns and not self.light and self.n_steps > 0:
             self.law.params[core.MIXING] = self.mixing(self.n_steps)
             core.refill(self.law)
 
@@ -273,13 +277,13 @@ class UnitLaw:
     def unit_grads(self, draw: Draw, grads: Floats) -> Floats:
         """Return one number per drawn unit whose gain is the mean gain of its entries."""
         assert draw.sizes is not None and draw.order is not None
-        values = grads.astype(np.float64)
+        values = grads
         if self.gain == "absolute":
-            values = np.abs(values)
+            values = np.abs(grads)
         elif self.gain == "square":
-            values = np.square(values)
+            values = np.square(grads, dtype=np.float64)
         starts = np.concatenate([[0], np.cumsum(draw.sizes)[:-1]])
-        means = np.add.reduceat(values, starts) / draw.sizes
+        means = np.add.reduceat(values, starts, dtype=np.float64) / draw.sizes
         sorted_back = np.empty(len(means))
         sorted_back[draw.order] = np.sqrt(means) if self.gain == "square" else means
         return sorted_back
@@ -314,7 +318,10 @@ class ProbeLaw(UnitLaw):
     def record(self, grads: Floats) -> None:
         """End the step: a unit earns the gain of the entry seen."""
         self.n_steps += 1
-        self.sampler.record(grads)
+        sampler = self.sampler
+        for j, grad in enumerate(grads):
+            sampler.grads[sampler.position + j] = grad
+        sampler.advance(len(grads))
 
     def factor(self, prob: float, importance: str) -> float:
         """Return the importance factor of a coordinate."""

@@ -7,7 +7,7 @@ them. A unit (row, chunk or tensor) is a stretch of consecutive coordinates.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,28 +47,25 @@ def working_dtype(params: Sequence[torch.Tensor]) -> np.dtype:
     return np.dtype(np.float64 if any(p.dtype in kinds for p in params) else np.float32)
 
 
-class Cell:
-    """Single entries of a tensor as Python floats; exact in every floating dtype."""
+class Entries:
+    """Single entries of any tensor, read as floats and written rounded to its precision."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
-        self.address = tensor.data_ptr()
-        self.entries = real_entries(tensor)
-        self.flat = None
-        if is_plain(self.entries):
-            self.flat = memoryview(self.entries.view(-1).numpy())
+        self.entries = tensor
 
-    def get(self, index: int) -> float:
+    def __getitem__(self, index: int) -> float:
         """Return an entry."""
-        if self.flat is not None:
-            return self.flat[index]
         return float(self.entries[np.unravel_index(index, self.entries.shape)])
 
-    def set(self, index: int, value: float) -> None:
-        """Set an entry, rounded to the tensor's precision."""
-        if self.flat is not None:
-            self.flat[index] = value
-        else:
-            self.entries[np.unravel_index(index, self.entries.shape)] = float(value)
+    def __setitem__(self, index: int, value: float) -> None:
+        """Set an entry."""
+        self.entries[np.unravel_index(index, self.entries.shape)] = float(value)
+
+
+def single_entries(tensor: torch.Tensor) -> Entries | memoryview:
+    """Return access to single entries of a tensor, the fastest there is."""
+    entries = real_entries(tensor)
+    return memoryview(entries.view(-1).numpy()) if is_plain(entries) else Entries(entries)
 
 
 class Layout:
@@ -96,7 +93,7 @@ class Layout:
         self.bounds = self.offsets.tolist()
         self.n_coords = self.bounds[-1]
         self.dtype = working_dtype(self.params)
-        self.cells: dict[int, Cell] = {}
+        self.views: dict[int, tuple[int, Any]] = {}
         self.starts: Ints | None = None
         if granularity != "coordinates":
             stretches = [self._stretches(p, granularity) for p in self.params]
@@ -132,34 +129,59 @@ class Layout:
         pairs = zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
         return [(i, slice(low, high)) for i, (low, high) in enumerate(pairs) if low < high]
 
-    def place(self, coord: int) -> tuple[int, int]:
-        """Return the tensor of a coordinate and its index in there."""
+    def spot(self, coord: int) -> tuple[Any, int]:
+        """Return access to the entries of a coordinate's tensor, and its index in there."""
         i = bisect_right(self.bounds, coord) - 1
-        return i, coord - self.bounds[i]
+        address = self.params[i].data_ptr()
+        view = self.views.get(i)
+        if view is None or view[0] != address:
+            view = self.views[i] = address, single_entries(self.params[i])
+        return view[1], coord - self.bounds[i]
 
-    def gather(self, tensors: Sequence[Any], coords: Ints, pieces: Pieces) -> Floats:
-        """Return entries of tensors shaped like the parameters, zero outside the pieces."""
+    def gather(
+        self, tensors: Sequence[Any], coords: Ints, pieces: Pieces, sizes: Ints | None = None
+    ) -> Floats:
+        """Return entries of tensors shaped like the parameters, zero outside the pieces.
+
+        ``sizes`` tells that the coordinates are stretches of these lengths, copied as such.
+        """
         values = np.zeros(len(coords), self.dtype)
         for i, where in pieces:
-            values[where] = self.read(tensors[i], coords[where] - self.bounds[i])
+            if sizes is not None and is_plain(tensors[i]):
+                flat = tensors[i].detach().numpy().reshape(-1)
+                for here, there in self.stretches(i, coords, where, sizes):
+                    values[here] = flat[there]
+            else:
+                values[where] = self.read(tensors[i], coords[where] - self.bounds[i])
         return values
 
-    def scatter(self, coords: Ints, pieces: Pieces, values: Floats) -> None:
+    def scatter(
+        self, coords: Ints, pieces: Pieces, values: Floats, sizes: Ints | None = None
+    ) -> None:
         """Set entries of the parameters."""
         for i, where in pieces:
-            self.write(self.params[i], coords[where] - self.bounds[i], values[where])
+            if sizes is not None and is_plain(self.params[i]):
+                flat = self.params[i].detach().numpy().reshape(-1)
+                for here, there in self.stretches(i, coords, where, sizes):
+                    flat[there] = values[here]
+            else:
+                self.write(self.params[i], coords[where] - self.bounds[i], values[where])
 
-    def cell(self, i: int) -> Cell:
-        """Return access to single entries of a tensor."""
-        p = self.params[i]
-        cell = self.cells.get(i)
-        if cell is None or cell.address != p.data_ptr():
-            cell = self.cells[i] = Cell(p)
-        return cell
+    def stretches(
+        self, i: int, coords: Ints, where: slice, sizes: Ints
+    ) -> Iterator[tuple[slice, slice]]:
+        """Yield where the stretches of one tensor lie in the list and in the tensor."""
+        ends = np.cumsum(sizes)
+        low, high = np.searchsorted(ends, [where.start, where.stop - 1], side="right")
+        lengths = sizes[low : high + 1]
+        begins = ends[low : high + 1] - lengths
+        firsts = coords[begins] - self.bounds[i]
+        for b, k, n in zip(begins.tolist(), firsts.tolist(), lengths.tolist(), strict=True):
+            yield slice(b, b + n), slice(k, k + n)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the cached views behind."""
-        return {**self.__dict__, "cells": {}}
+        return {**self.__dict__, "views": {}}
 
     def read(self, tensor: torch.Tensor, index: Ints) -> Floats:
         """Return some entries of a tensor in working precision."""

@@ -1,88 +1,101 @@
-r"""Compiled losses of a stack of linear layers, and of the stack with one entry changed.
+r"""Compiled losses of a stack of linear layers, and of the stack with single entries changed.
 
 One changed weight changes one unit of its layer, so the next layer moves by a rank-one term,
 
-.. math:: z_{l+1}' = z_{l+1} + (\sigma(z_l' ) - \sigma(z_l))_i\, W_{l+1}[:, i] ,
+.. math:: z_{l+1}' = z_{l+1} + W_{l+1}[:, i]\, (\sigma(z_l') - \sigma(z_l))_i ,
 
-and the large product with the inputs is not repeated. Losses are summed in double precision.
+and the large product with the inputs, which torch makes, is not repeated. Layers are kept with
+units along the rows and samples along the columns: a unit is one stretch of memory. Losses are
+summed in double precision.
 """
-
-from math import erf, sqrt
 
 import numpy as np
 
 from scgd.compiling import njit
+from scgd.estimators import sides
+from scgd.torch.activations import activate, exponential
 
-__all__ = ["ACTIVATIONS", "LOSSES", "forward", "forward_moved", "labels_fit", "loss_of"]
+__all__ = ["LOSSES", "differences", "forward", "forward_moved", "labels_fit", "loss_of", "room"]
 
-ACTIVATIONS = ("identity", "relu", "sigmoid", "tanh", "silu", "gelu")
-IDENTITY, RELU, SIGMOID, TANH, SILU, GELU = range(6)
 LOSSES = ("cross-entropy", "cross-entropy over the batch", "squares")
 ROWS, COLUMNS, SQUARES = range(3)
+# Rows of the working memory: inputs and outputs of all activations, and the same with an entry
+# moved.
+Z, OUT, Z_MOVED, OUT_MOVED = range(4)
+# Columns of the table of parameters: first coordinate, layer, whether it is a weight.
+FIRST, LAYER, IS_WEIGHT = range(3)
 
 
-@njit(cache=True, inline="always")
-def activated(code, z):  # type: ignore[no-untyped-def]
-    """Return an activation of one number."""
-    if code == RELU:
-        return z if z > 0 or z != z else 0 * z
-    if code == SIGMOID:
-        return 1 / (1 + np.exp(-z))
-    if code == TANH:
-        return np.tanh(z)
-    if code == SILU:
-        return z / (1 + np.exp(-z))
-    if code == GELU:
-        return z * (1 + erf(z / sqrt(2.0))) / 2
-    return z
-
-
-@njit(cache=True, error_model="numpy")
-def activate(code, z, out):  # type: ignore[no-untyped-def]
-    """Apply an activation to a matrix."""
-    flat_in, flat_out = z.reshape(-1), out.reshape(-1)
-    for i in range(len(flat_in)):
-        flat_out[i] = activated(code, flat_in[i])
+@njit(cache=True)
+def room(work, kind, layer, weights):  # type: ignore[no-untyped-def]
+    """Return the place of a layer in the working memory, (units, samples)."""
+    n_units, start = 0, 0
+    for above in range(len(weights)):
+        if above < layer:
+            start += len(weights[above])
+        n_units += len(weights[above])
+    n_samples = work.shape[1] // n_units
+    stop = start + len(weights[layer])
+    return work[kind, start * n_samples : stop * n_samples].reshape(-1, n_samples)
 
 
 @njit(cache=True, error_model="numpy")
-def affine(x, weight, bias, z):  # type: ignore[no-untyped-def]
-    """Set z to x W' + b."""
-    np.dot(x, weight.T, z)
-    for row in range(len(z)):
-        for i in range(len(bias)):
-            z[row, i] += bias[i]
+def shift(z, bias):  # type: ignore[no-untyped-def]
+    """Add a number to each row."""
+    for i in range(len(bias)):
+        row, size = z[i], bias[i]
+        for s in range(len(row)):
+            row[s] += size
 
 
 @njit(cache=True, error_model="numpy")
-def forward(x, weights, biases, codes, zs, outs):  # type: ignore[no-untyped-def]
-    """Fill the inputs ``zs`` and outputs ``outs`` of all activations."""
+def forward(weights, biases, codes, work):  # type: ignore[no-untyped-def]
+    """Fill the inputs and outputs of all activations, given the product with the inputs."""
     for layer in range(len(weights)):
-        affine(x if layer == 0 else outs[layer - 1], weights[layer], biases[layer], zs[layer])
-        activate(codes[layer], zs[layer], outs[layer])
+        z, out = room(work, Z, layer, weights), room(work, OUT, layer, weights)
+        if layer > 0:
+            np.dot(weights[layer], room(work, OUT, layer - 1, weights), z)
+        shift(z, biases[layer])
+        activate(codes[layer], z.reshape(-1), out.reshape(-1))
 
 
 @njit(cache=True, error_model="numpy")
-def forward_moved(layer, i, j, delta, x, weights, biases, codes, zs, outs, zs_new, outs_new):  # type: ignore[no-untyped-def]
-    """Fill ``outs_new[-1]`` as if weight (i, j) of a layer, or bias i (j < 0), were moved."""
-    z, out, last = zs[layer], outs[layer], len(weights) - 1
-    below = x if layer == 0 else outs[layer - 1]
-    change = np.empty(len(z), z.dtype)
-    for row in range(len(z)):
-        step = delta * below[row, j] if j >= 0 else delta
-        change[row] = activated(codes[layer], z[row, i] + z.dtype.type(step)) - out[row, i]
-    if layer == last:
-        outs_new[layer][:] = out
-        outs_new[layer][:, i] += change
+def forward_moved(layer, i, j, delta, x, weights, biases, codes, work):  # type: ignore[no-untyped-def]
+    """Fill the moved outputs as if weight (i, j) of a layer, or bias i (j < 0), were moved."""
+    z, out = room(work, Z, layer, weights), room(work, OUT, layer, weights)
+    change, step = np.empty(z.shape[1], z.dtype), z.dtype.type(delta)
+    if j < 0:
+        change[:] = z[i] + step
+    elif layer == 0:
+        change[:] = z[i] + step * x[:, j]
+    else:
+        change[:] = z[i] + step * room(work, OUT, layer - 1, weights)[j]
+    activate(codes[layer], change, change)
+    change -= out[i]
+    if layer == len(weights) - 1:
+        last = room(work, OUT_MOVED, layer, weights)
+        last[:] = out
+        last[i] += change
         return
-    above, weight = zs_new[layer + 1], weights[layer + 1]
-    for row in range(len(z)):
-        for k in range(len(weight)):
-            above[row, k] = zs[layer + 1][row, k] + change[row] * weight[k, i]
-    activate(codes[layer + 1], above, outs_new[layer + 1])
+    add_rank_one(layer + 1, i, change, weights, codes, work)
     for deeper in range(layer + 2, len(weights)):
-        affine(outs_new[deeper - 1], weights[deeper], biases[deeper], zs_new[deeper])
-        activate(codes[deeper], zs_new[deeper], outs_new[deeper])
+        z, out = room(work, Z_MOVED, deeper, weights), room(work, OUT_MOVED, deeper, weights)
+        below = room(work, OUT_MOVED, deeper - 1, weights)
+        np.dot(weights[deeper], below, z)
+        shift(z, biases[deeper])
+        activate(codes[deeper], z.reshape(-1), out.reshape(-1))
+
+
+@njit(cache=True, error_model="numpy")
+def add_rank_one(layer, i, change, weights, codes, work):  # type: ignore[no-untyped-def]
+    """Fill a moved layer from the change of the i-th unit below it."""
+    old, new = room(work, Z, layer, weights), room(work, Z_MOVED, layer, weights)
+    for k in range(len(new)):
+        slope, before, after = weights[layer][k, i], old[k], new[k]
+        for s in range(len(change)):
+            after[s] = before[s] + slope * change[s]
+    out = room(work, OUT_MOVED, layer, weights)
+    activate(codes[layer], new.reshape(-1), out.reshape(-1))
 
 
 @njit(cache=True)
@@ -95,33 +108,92 @@ def labels_fit(labels, n_classes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
+def mean_cross_entropy(out, labels):  # type: ignore[no-untyped-def]
+    """Return the mean of log-sum-exp minus the label's own output, over the columns."""
+    n_samples = out.shape[1]
+    highest, sums = out[0].copy(), np.zeros(n_samples)
+    for k in range(1, len(out)):
+        for s in range(n_samples):
+            highest[s] = max(highest[s], out[k, s])
+    for k in range(len(out)):
+        for s in range(n_samples):
+            sums[s] += exponential(out[k, s] - highest[s])
+    total = 0.0
+    for s in range(n_samples):
+        total += np.log(sums[s]) + (np.float64(highest[s]) - out[labels[s], s])
+    return total / n_samples
+
+
+@njit(cache=True, error_model="numpy")
 def log_sum_exp(values):  # type: ignore[no-untyped-def]
     """Return the logarithm of a sum of exponentials, safely."""
     highest, total = values[0], 0.0
     for i in range(len(values)):
         highest = max(highest, values[i])
     for i in range(len(values)):
-        total += np.exp(values[i] - highest)
-    return highest + np.log(total)
+        total += exponential(values[i] - highest)
+    return np.float64(highest) + np.log(total)
 
 
 @njit(cache=True, error_model="numpy")
 def loss_of(code, out, labels, targets):  # type: ignore[no-untyped-def]
-    """Return the mean loss of a batch of outputs."""
-    total = 0.0
+    """Return the mean loss of outputs (units, samples)."""
     if code == ROWS:
-        for row in range(len(out)):
-            total += log_sum_exp(out[row]) - out[row, labels[row]]
-        return total / len(out)
+        return mean_cross_entropy(out, labels)
+    total = 0.0
     if code == COLUMNS:
-        norms, known = np.empty(out.shape[1]), np.zeros(out.shape[1], np.bool_)
-        for row in range(len(out)):
-            label = labels[row]
+        norms, known = np.empty(len(out)), np.zeros(len(out), np.bool_)
+        for s in range(len(labels)):
+            label = labels[s]
             if not known[label]:
-                known[label], norms[label] = True, log_sum_exp(out[:, label])
-            total += norms[label] - out[row, label]
-        return total / len(out)
-    for row in range(len(out)):
-        for i in range(out.shape[1]):
-            total += (np.float64(out[row, i]) - targets[row, i]) ** 2
+                known[label], norms[label] = True, log_sum_exp(out[label])
+            total += norms[label] - out[label, s]
+        return total / len(labels)
+    for s in range(len(targets)):
+        for k in range(len(out)):
+            total += (np.float64(out[k, s]) - targets[s, k]) ** 2
     return total / out.size
+
+
+@njit(cache=True)
+def find(coord, table, weights):  # type: ignore[no-untyped-def]
+    """Return layer, row and column (-1 for a bias) of a coordinate."""
+    p = 0
+    while p + 1 < len(table) and table[p + 1, FIRST] <= coord:
+        p += 1
+    layer, index = table[p, LAYER], coord - table[p, FIRST]
+    if not table[p, IS_WEIGHT]:
+        return layer, index, -1
+    width = weights[layer].shape[1]
+    return layer, index // width, index % width
+
+
+@njit(cache=True, error_model="numpy")
+def differences(coords, table, radius, central, x, weights, biases, codes, work,
+                loss, labels, targets, values, widths):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Fill the losses around each coordinate, after the base loss, and how far apart they are.
+
+    Forward: one per coordinate; central: (below, above). The product of the first weights with the
+    inputs is in the working memory already. Returns whether all labels name an output.
+    """
+    last = len(weights) - 1
+    if loss != SQUARES and not labels_fit(labels, len(weights[last])):
+        return False
+    rounded = work.dtype.type
+    forward(weights, biases, codes, work)
+    values[0] = loss_of(loss, room(work, OUT, last, weights), labels, targets)
+    moved, filled = room(work, OUT_MOVED, last, weights), 1
+    for t in range(len(coords)):
+        layer, i, j = find(coords[t], table, weights)
+        here = np.float64(biases[layer][i] if j < 0 else weights[layer][i, j])
+        down, up = sides(central, here, radius, -np.inf, np.inf)
+        down, up = np.float64(rounded(down)), np.float64(rounded(up))
+        widths[t] = up - down
+        if central:
+            forward_moved(layer, i, j, down - here, x, weights, biases, codes, work)
+            values[filled] = loss_of(loss, moved, labels, targets)
+            filled += 1
+        forward_moved(layer, i, j, up - here, x, weights, biases, codes, work)
+        values[filled] = loss_of(loss, moved, labels, targets)
+        filled += 1
+    return True

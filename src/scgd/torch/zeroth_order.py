@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from scgd.estimators import (
     ESTIMATORS,
@@ -19,7 +20,7 @@ from scgd.estimators import (
 from scgd.estimators import SPSA as CoreSPSA
 from scgd.policies import Full, Musketeer, Policy
 from scgd.recipes import pick
-from scgd.torch.base import NO_BOUNDS, CoordinateOptimizer, fresh_seed, make_rule
+from scgd.torch.base import NO_BOUNDS, CoordinateOptimizer, make_rule
 from scgd.torch.directions import MeZO, SparseMeZO, small_thresholds, step_along
 from scgd.torch.distributed import Team
 from scgd.torch.evaluation import Evaluation
@@ -103,6 +104,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         "keep_copy",
         "n_forwards",
     )
+    own = ("radius", "estimator")
 
     def __init__(
         self,
@@ -128,27 +130,9 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         process_group: Any = None,
         check_every: int = 100,
     ) -> None:
-        self.team = Team(process_group, check_every)
         self.fix_model_rng, self.keep_copy = fix_model_rng, keep_copy
         self.n_forwards = 0
-        settings = dict(
-            lr=lr,
-            radius=radius,
-            estimator=estimator,
-            policy=policy,
-            block_size=block_size,
-            granularity=granularity,
-            importance=importance,
-            rule=rule,
-            momentum=momentum,
-            nesterov=nesterov,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            maximize=maximize,
-            seed=self.team.agree(fresh_seed() if seed is None else seed),
-        )
-        super().__init__(params, settings)
+        super().__init__(params, locals(), Team(process_group, check_every))
 
     def check_group(self, group: dict[str, Any]) -> None:
         """Refuse settings that make no sense; resolve names."""
@@ -197,19 +181,28 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         kind = ProbeLaw if isinstance(group["estimator"], DIFFERENCES) else UnitLaw
         return kind(policy, layout, block_size, "distinct", seed)
 
-    @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> torch.Tensor:  # type: ignore[override]
         """Take one step; return the loss at the parameters before it.
 
         With central differences or two-sided directions it is the mean of the losses around them.
         """
+        # torch's wrapper, for hooks and the profiler, costs as much as everything else here.
+        if self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks or is_watched():
+            return self._watched_step(closure)
+        return self._plain_step(closure)
+
+    def _plain_step(self, closure: Callable[[], Any] | None = None) -> torch.Tensor:
         if closure is None:
             raise TypeError("ZeroOrderSCGD.step needs a closure that returns the loss")
         evaluation = Evaluation(closure, self.fix_model_rng)
-        losses = [self._step_group(g, evaluation) for g in range(len(self.param_groups))]
+        with torch.set_grad_enabled(False):
+            losses = [self._step_group(g, evaluation) for g in range(len(self.param_groups))]
         self.n_forwards += evaluation.n_calls
         self.team.check(self)
-        return torch.tensor(losses[0])
+        return torch.scalar_tensor(losses[0])
+
+    step.hooked = True  # type: ignore[attr-defined]
+    _watched_step = torch.optim.Optimizer.profile_hook_step(_plain_step)
 
     def _step_group(self, g: int, evaluation: Evaluation) -> float:
         group = self.param_groups[g]
@@ -224,34 +217,39 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         law, layout = self.laws[g], self.layouts[g]
         central = isinstance(group["estimator"], CentralDifference)
         coords, probs = law.draw()
-        values, widths = evaluation.differences(layout, coords, group["radius"], central)
+        spots = [layout.spot(coord) for coord in coords]
+        values, widths = evaluation.differences(layout, coords, spots, group["radius"], central)
         if self.team.group is not None:
             values = self.team.mean_of(np.array(values)).tolist()
-        lows, highs = values[0::2], values[1::2]
-        if not central:
-            lows, highs = values[:1] * len(coords), values[1:]
         sign = -1.0 if group["maximize"] else 1.0
-        grads = [
-            sign * (high - low) / width if width else 0.0
-            for low, high, width in zip(lows, highs, widths, strict=True)
-        ]
-        self._move_coordinates(g, group, coords, probs, grads)
+        grads = []
+        for j, width in enumerate(widths):
+            low, high = (
+                (values[2 * j], values[2 * j + 1]) if central else (values[0], values[1 + j])
+            )
+            grads.append(sign * (high - low) / width if width else 0.0)
+        self._move_coordinates(g, group, coords, spots, probs, grads)
         law.record(grads)
         return sum(values) / len(values) if central else values[0]
 
     def _move_coordinates(
-        self, g: int, group: dict[str, Any], coords: list[int], probs: Array, grads: list[float]
+        self,
+        g: int,
+        group: dict[str, Any],
+        coords: list[int],
+        spots: list[Any],
+        probs: Array,
+        grads: list[float],
     ) -> None:
-        law, layout, rule = self.laws[g], self.layouts[g], make_rule(group)
+        """Apply the update rule; weight decay joins the gradients in place."""
+        law, rule = self.laws[g], make_rule(group)
         slots, lr, decay = self.slots_for(g, rule), float(group["lr"]), group["weight_decay"]
         importance, hyper = group["importance"], rule.hyper
-        for j, coord in enumerate(coords):
-            i, index = layout.place(coord)
-            cell = layout.cell(i)
-            here = cell.get(index)
+        for j, (entries, index) in enumerate(spots):
+            here = entries[index]
             grads[j] += decay * here
             rate = lr if importance is None else lr * law.factor(probs[j], importance)
-            cell.set(index, here - rule.kernel(coord, grads[j], rate, hyper, slots))
+            entries[index] = here - rule.kernel(coords[j], grads[j], rate, hyper, slots)
 
     def _step_units(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> float:
         """Move the units drawn along a random direction in them."""
@@ -326,13 +324,20 @@ class FullLaw:
         self.thresholds = state["thresholds"]
 
 
+def is_watched() -> bool:
+    """Whether a profiler runs or hooks for all optimizers are registered."""
+    hooks = _global_optimizer_pre_hooks or _global_optimizer_post_hooks
+    return bool(hooks) or torch.autograd._profiler_enabled()
+
+
 def warn_if_lost(radius: float, params: list[torch.Tensor]) -> None:
     """Warn if some entries are too large for the radius to change them."""
     for p in params:
         entries = real_entries(p)
         if entries.numel() == 0:
             continue
-        largest = float(torch.linalg.vector_norm(entries.float(), np.inf))
+        low, high = entries.aminmax()  # without a temporary of the tensor's size
+        largest = max(-float(low), float(high))
         least = torch.finfo(entries.dtype).eps * largest
         if radius < least:
             warnings.warn(

@@ -97,6 +97,11 @@ class ClusterEngine(Engine):
             try:
                 return self.client.scatter(data, broadcast=True, hash=False)
             except Exception as error:  # a worker came or went, or there is none
+                if "ModuleNotFoundError" in str(error):  # Dask passes on its name only
+                    raise ImportError(
+                        f"the Dask workers cannot import what fun needs: {error}; send them the "
+                        "file with client.upload_file(...), or start them where it can be imported"
+                    ) from error
                 if time.monotonic() > deadline or self.client.status != "running":
                     raise ConnectionError(
                         f"the Dask workers could not be reached: {error}"

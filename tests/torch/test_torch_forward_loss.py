@@ -1,0 +1,195 @@
+"""Perceptrons taken apart: the same losses as an ordinary forward pass, or the ordinary pass."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+from scgd.torch import ForwardLoss, ZeroOrderSCGD  # noqa: E402
+
+ACTIVATIONS = [nn.ReLU, nn.Sigmoid, nn.Tanh, nn.SiLU, nn.GELU, nn.Identity]
+
+
+def perceptron(dtype=torch.float64, widths=(6, 5, 4, 3), activation=nn.Tanh):
+    torch.manual_seed(0)
+    layers = []
+    for n_in, n_out in itertools.pairwise(widths):
+        layers += [nn.Linear(n_in, n_out), activation()]
+    return nn.Sequential(*layers[:-1]).to(dtype)
+
+
+def batch(dtype=torch.float64, n_in=6, n_rows=9, n_classes=3):
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(n_rows, n_in, generator=generator, dtype=torch.float64).to(dtype)
+    return x, torch.randint(0, n_classes, (n_rows,), generator=generator)
+
+
+def flat(model):
+    return torch.cat([p.detach().reshape(-1) for p in model.parameters()]).double().numpy()
+
+
+def values(model):
+    return [p.detach().clone() for p in model.parameters()]
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("estimator", ["forward", "central"])
+def test_fast_and_generic_paths_agree(activation, estimator):
+    x, y = batch()
+    models = [perceptron(activation=activation) for _ in range(2)]
+    fast, generic = (
+        ZeroOrderSCGD(
+            m.parameters(), 0.5, radius=1e-3, estimator=estimator, block_size=3, seed=0
+        )
+        for m in models
+    )  # fmt: skip
+    closure = ForwardLoss(models[0], F.cross_entropy, x, y)
+    assert closure.is_stack
+    for _ in range(60):
+        one = fast.step(closure)
+        two = generic.step(lambda: F.cross_entropy(models[1](x), y))
+    assert one.item() == pytest.approx(two.item(), rel=1e-6)
+    np.testing.assert_allclose(flat(models[0]), flat(models[1]), atol=1e-8)
+    assert fast.n_forwards == generic.n_forwards
+
+
+def tails():
+    y = batch()[1]
+    target = torch.randn(9, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    yield "cross-entropy", None, nn.CrossEntropyLoss(), y, 0
+    yield "nll over classes", nn.LogSoftmax(1), F.nll_loss, y, 0
+    yield "nll over the batch", nn.LogSoftmax(0), nn.NLLLoss(), y, 1
+    yield "squares", None, F.mse_loss, target, 2
+    yield "own loss", None, lambda out, t: (out - t).abs().mean(), target, -1
+    yield "smoothed", None, nn.CrossEntropyLoss(label_smoothing=0.1), y, -1
+    yield "own loss after a tail", nn.LogSoftmax(1), lambda out, t: (out * t).sum(), target, -1
+
+
+@pytest.mark.parametrize(("name", "tail", "loss", "target", "code"), list(tails()))
+def test_compiled_losses_are_torchs(name, tail, loss, target, code):
+    model, x = perceptron(), batch()[0]
+    model = model if tail is None else nn.Sequential(nn.Flatten(), *model, nn.Dropout(0.5), tail)
+    model.eval()
+    closure = ForwardLoss(model, loss, x, target)
+    optimizer = ZeroOrderSCGD(model.parameters(), 0.1, radius=1e-3, seed=0)
+    layout = optimizer.layouts[0]
+    probes = closure.probes(layout)
+    assert probes.code == code
+    with torch.no_grad():
+        for i, p in enumerate(model.parameters()):
+            for index in (0, p.numel() - 1):
+                coord = layout.bounds[i] + index
+                (base, below, above), (width,) = probes.differences([coord], 0.1, True)
+                assert float(base) == pytest.approx(closure().item(), rel=1e-12)
+                assert width == pytest.approx(0.2)
+                for found, step in ((below, -0.1), (above, 0.1)):
+                    p.view(-1)[index] += step
+                    assert float(found) == pytest.approx(closure().item(), rel=1e-9)
+                    p.view(-1)[index] -= step
+
+
+def test_other_models_take_the_usual_path():
+    x, y = batch()
+    stack = perceptron()
+
+    class Wrapped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = perceptron()
+
+        def forward(self, x):
+            return self.inner(x)
+
+    hooked = perceptron()
+    hooked[0].register_forward_hook(lambda *a: None)
+    dropping = nn.Sequential(nn.Linear(6, 4), nn.Dropout(0.5), nn.Linear(4, 3)).double()
+    for model in (Wrapped(), hooked, dropping, perceptron().to(torch.bfloat16)):
+        assert not ForwardLoss(model, F.cross_entropy, x, y).is_stack
+    assert ForwardLoss(dropping.eval(), F.cross_entropy, x, y).is_stack
+    assert ForwardLoss(stack, F.cross_entropy, x, y).is_stack
+    wrapped = Wrapped()
+    optimizer = ZeroOrderSCGD(wrapped.parameters(), 0.5, radius=1e-2, seed=0)
+    first = optimizer.step(ForwardLoss(wrapped, F.cross_entropy, x, y))
+    for _ in range(300):
+        last = optimizer.step(ForwardLoss(wrapped, F.cross_entropy, x, y))
+    assert last < 0.9 * first
+
+
+def test_the_fast_path_follows_reloaded_parameters():
+    x, y = batch()
+    model, other = perceptron(), perceptron(activation=nn.Tanh)
+    closure = ForwardLoss(model, F.cross_entropy, x, y)
+    optimizer = ZeroOrderSCGD(model.parameters(), 0.5, radius=1e-2, seed=0)
+    optimizer.step(closure)
+    for p, q in zip(model.parameters(), other.parameters(), strict=True):
+        p.data = q.detach().clone() + 1.0
+    with torch.no_grad():
+        expected = closure().item()
+    assert optimizer.step(closure).item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_fast_path_follows_changes_of_the_model():
+    x, y = batch()
+    model = perceptron()
+    closure = ForwardLoss(model, F.cross_entropy, x, y)
+    optimizer = ZeroOrderSCGD(model.parameters(), 0.5, radius=1e-2, seed=0)
+    optimizer.step(closure)
+    model[1] = nn.ReLU()
+    with torch.no_grad():
+        expected = closure().item()
+    assert optimizer.step(closure).item() == pytest.approx(expected, rel=1e-6)
+    hook = model[0].register_forward_hook(lambda module, given, out: 2 * out)
+    assert not closure.is_stack
+    hook.remove()
+    assert closure.is_stack
+
+
+def test_what_is_not_one_unit_takes_the_usual_path():
+    tied = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3)).double()
+    tied[2].weight = tied[0].weight
+    x = torch.randn(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    assert not ForwardLoss(tied, F.mse_loss, x, x).is_stack
+    model = perceptron(widths=(6, 5, 3))
+    x = torch.randn(2, 4, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    closure = ForwardLoss(model, lambda out, t: out.square().mean(), x, None)
+    optimizer = ZeroOrderSCGD(model.parameters(), 0.5, radius=1e-2, seed=0)
+    assert closure.probes(optimizer.layouts[0]) is None
+    with torch.no_grad():
+        expected = closure().item()
+    assert optimizer.step(closure).item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_labels_that_name_no_output_are_torchs_business():
+    model, (x, y) = perceptron(), batch()
+    optimizer = ZeroOrderSCGD(model.parameters(), 0.5, radius=1e-2, seed=0)
+    y[2] = -100  # ignored by torch's cross-entropy
+    closure = ForwardLoss(model, F.cross_entropy, x, y)
+    with torch.no_grad():
+        expected = closure().item()
+    assert optimizer.step(closure).item() == pytest.approx(expected, rel=1e-6)
+    y[2] = 3
+    before = values(model)
+    with pytest.raises(IndexError):
+        optimizer.step(closure)
+    assert all(torch.equal(a, b) for a, b in zip(before, values(model), strict=True))
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_single_precision_agrees_within_rounding(activation):
+    model, (x, y) = perceptron(torch.float32, activation=activation), batch(torch.float32)
+    closure = ForwardLoss(model, F.cross_entropy, x, y)
+    probes = closure.probes(ZeroOrderSCGD(model.parameters(), 0.5, radius=1e-2).layouts[0])
+    found, _ = probes.differences([0, 40, 66], 0.1, False)
+    with torch.no_grad():
+        assert found[0] == pytest.approx(closure().item(), rel=4e-7)
+        weights = torch.nn.utils.parameters_to_vector(model.parameters())
+        for coord, loss in zip([0, 40, 66], found[1:], strict=True):
+            moved = weights.clone()
+            moved[coord] += 0.1
+            torch.nn.utils.vector_to_parameters(moved, model.parameters())
+            assert loss == pytest.approx(closure().item(), rel=4e-7)

@@ -1,0 +1,71 @@
+"""Settings that make no sense are refused, and leave the optimizer as it was."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from scgd.torch import SCGD, ZeroOrderSCGD  # noqa: E402
+
+BAD = [
+    ({"lr": 0.0}, "lr must be positive"),
+    ({"lr": -1.0}, "lr must be positive"),
+    ({"lr": float("nan")}, "lr must be positive"),
+    ({"policy": "nonsense"}, "policy must be an object or one of"),
+    ({"policy": "gauss-southwell"}, "needs the whole gradient"),
+    ({"importance": "twice"}, "importance must be None, 'inverse'"),
+    ({"importance": [1.0, 2.0]}, "importance must be None, 'inverse'"),
+    ({"block_size": 0}, "block_size must be a whole number"),
+    ({"block_size": 4}, "block_size must be at most the 3"),
+    ({"granularity": "columns"}, "granularity must be one of"),
+    ({"rule": "lion"}, "rule must be one of"),
+    ({"weight_decay": -0.1}, "weight_decay must be a number in"),
+    ({"momentum": 1.0}, "momentum must be a number in"),
+    ({"nesterov": True}, "nesterov needs a positive momentum"),
+    ({"betas": (0.9,)}, "betas must be two numbers"),
+    ({"betas": (0.9, 1.0)}, "betas must be a number in"),
+    ({"eps": -1e-8}, "eps must be a number in"),
+]
+BAD_FIRST = [
+    ({"fraction": 0.0}, "fraction must lie in"),
+    ({"fraction": 1.5}, "fraction must lie in"),
+    ({"sampling": "magic"}, "sampling must be one of"),
+    ({"sampling": "poisson", "granularity": "rows"}, "sampling must be one of"),
+    ({"policy": "full"}, "plain torch.optim.SGD"),
+]
+BAD_ZEROTH = [
+    ({"radius": 0.0}, "radius must be positive"),
+    ({"radius": float("inf")}, "radius must be positive"),
+    ({"estimator": "first-order"}, "estimator must be an object or one of"),
+    ({"policy": "full"}, "needs a direction"),
+    ({"estimator": "spsa", "rule": "adam"}, "keeps no moments"),
+    ({"estimator": "sparse-mezo", "policy": "uniform"}, "needs the full policy"),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "settings", "words"),
+    [(kind, *row) for kind in (SCGD, ZeroOrderSCGD) for row in BAD]
+    + [(SCGD, *row) for row in BAD_FIRST]
+    + [(ZeroOrderSCGD, *row) for row in BAD_ZEROTH],
+)
+def test_bad_settings_are_refused(make, settings, words):
+    p = nn.Parameter(torch.ones(3))
+    with pytest.raises(ValueError, match=words):
+        make([p], **{"lr": 0.1, **settings})
+    optimizer = make([nn.Parameter(torch.ones(3))], 0.1)
+    with pytest.raises(ValueError, match=words):
+        optimizer.add_param_group({"params": [p], **settings})
+    assert len(optimizer.param_groups) == len(optimizer.laws) == 1
+
+
+@pytest.mark.parametrize("make", [SCGD, ZeroOrderSCGD])
+def test_nothing_to_train_is_refused(make):
+    with pytest.raises(ValueError, match="empty parameter list"):
+        make([], 0.1)
+    frozen = nn.Parameter(torch.ones(3), requires_grad=False)
+    with pytest.raises(ValueError, match="no parameter requires a gradient"):
+        make([frozen], 0.1)
+    with pytest.raises(ValueError, match="no coordinates to move"):
+        make([nn.Parameter(torch.empty(0))], 0.1)
