@@ -337,7 +337,7 @@ class SphereSmoothing(DirectionEstimator):
 
 def random_bits(n: int, rng: np.random.Generator) -> Array:
     """Return at least n random bits, eight to a byte, the high one first."""
-    return rng.bit_generator.random_raw((n + 63) // 64).view(np.uint8)  # type: ignore[no-any-return]
+    return rng.bit_generator.random_raw((n + 63) // 64).view(np.uint8)
 
 
 @dataclass(frozen=True)

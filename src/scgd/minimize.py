@@ -19,9 +19,9 @@ from scgd.asynchronous import Events, Flights
 from scgd.checkpoint import Checkpoint
 from scgd.estimators import Estimator, FirstOrder
 from scgd.explore import explorer
-from scgd.optimizer import MONITOR, Optimizer, as_scalar
+from scgd.optimizer import MONITOR, Optimizer
 from scgd.policies import Musketeer, Policy
-from scgd.problem import Sample
+from scgd.problem import Sample, as_scalar
 from scgd.progress import Progress
 from scgd.recipes import Recipe, as_recipe
 from scgd.result import Status

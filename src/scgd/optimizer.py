@@ -17,7 +17,7 @@ from scgd.auto.descent import Descent
 from scgd.auto.stage import Stage
 from scgd.course import Course
 from scgd.estimators import BASE, Probes
-from scgd.problem import Draw
+from scgd.problem import Draw, as_scalar
 from scgd.result import Status, mean_and_error
 from scgd.scale import ScaleSearch
 from scgd.steps import apply_block
@@ -83,12 +83,8 @@ class Optimizer(Course):
 
     def scout(self, evaluate: Callable[[Probes, Floats], list[Any]]) -> None:
         """Ask the stage's next question and tell it the values, without the ledger of ``tell``."""
-        probes = self._next_probes()
-        n = len(probes)
-        probes.ids = np.arange(self.nfev, self.nfev + n)
-        self._pending, self._values, self._answered = probes, [None] * n, np.zeros(n, bool)
+        probes = self.ask()
         self._values = evaluate(probes, self.theta)
-        self._answered[:] = True
         self._finish(probes)
 
     def _next_probes(self) -> Probes:
@@ -403,16 +399,3 @@ class Optimizer(Course):
         self.entropy = int(state["entropy"])
         self.chunk_start = int(state["chunk_start"])
         self.set_scale(state["scale"].copy())
-
-
-def as_scalar(value: Any) -> float:
-    """Return a value of the user's function as a float, or say what it should have been."""
-    if isinstance(value, float | int) and not isinstance(value, bool):
-        return float(value)
-    array = np.asarray(value)
-    if array.ndim == 0 and array.dtype.kind in "fiu":
-        return float(array)
-    raise TypeError(
-        f"fun must return one real number, got {type(value).__name__} of shape {array.shape}; "
-        "return float(...) of it"
-    )

@@ -14,7 +14,7 @@ import numpy as np
 
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["Draw", "Problem", "Sampling", "check_start", "count"]
+__all__ = ["Draw", "Problem", "Sampling", "as_scalar", "check_start", "count"]
 
 Sample = int | Callable[[np.random.Generator], Any] | None
 
@@ -25,6 +25,19 @@ def count(value: Any, name: str) -> int:
     if isinstance(value, bool) or not whole or value < 1:
         raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
     return int(value)
+
+
+def as_scalar(value: Any) -> float:
+    """Return a value of the user's function as a float, or say what it should have been."""
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return float(value)
+    array = np.asarray(value)
+    if array.ndim == 0 and array.dtype.kind in "fiu":
+        return float(array)
+    raise TypeError(
+        f"fun must return one real number, got {type(value).__name__} of shape {array.shape}; "
+        "return float(...) of it"
+    )
 
 
 def check_start(x0: Any) -> Floats:

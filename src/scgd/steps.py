@@ -379,29 +379,6 @@ def move(code, k, grad, rate, hyper, slots):  # type: ignore[no-untyped-def]
     return compiled_wiener(k, grad, rate, hyper, slots)
 
 
-def make_apply(kernel):  # type: ignore[no-untyped-def]
-    """Return the loop of one kernel over drawn coordinates."""
-
-    def apply(coords, grads, rates, hyper, slots, theta, lower, upper):  # type: ignore[no-untyped-def]
-        for i in range(len(coords)):
-            k = coords[i]
-            moved = theta[k] - kernel(k, grads[i], rates[i], hyper, slots)
-            theta[k] = min(max(moved, lower[k]), upper[k]) if len(lower) > 0 else moved
-
-    return njit(cache=True, error_model="numpy")(apply)
-
-
-APPLY = {
-    0: make_apply(compiled_sgd),
-    1: make_apply(compiled_momentum),
-    2: make_apply(compiled_rms),
-    3: make_apply(compiled_adam),
-    4: make_apply(compiled_learned),
-    5: make_apply(compiled_wiener),
-}
-"""The loop of each code; with ``hyper`` and the rows of ``slots`` as tuples twice as fast."""
-
-
 @njit(cache=True)
 def apply_block(code, coords, grads, rates, hyper, slots, theta, lower, upper):  # type: ignore[no-untyped-def]
     """Move the drawn coordinates of ``theta`` one after the other; duplicates add up."""

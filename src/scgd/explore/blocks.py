@@ -9,7 +9,8 @@ import numpy as np
 
 from scgd.estimators import CentralDifference, fill_sides, slopes
 from scgd.explore.loop import Loop
-from scgd.optimizer import Optimizer, as_scalar
+from scgd.optimizer import Optimizer
+from scgd.problem import as_scalar
 from scgd.steps import apply_block
 from scgd.typing import Floats, Ints
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from scgd import steps
 from scgd.compiling import njit
 from scgd.estimators import random_bits
 from scgd.explore.loop import Loop
-from scgd.optimizer import Optimizer, as_scalar
-from scgd.steps import APPLY
+from scgd.optimizer import Optimizer
+from scgd.problem import as_scalar
 from scgd.typing import Floats
 
 __all__ = ["JointExplorer"]
@@ -127,3 +128,29 @@ def differences(coords, change, ups, downs, rate, scale, factors, grads, rates):
         rates[i] = rate * scale[coords[i]]
     for i in range(len(factors)):
         rates[i] *= factors[i]
+
+
+def make_apply(kernel: Any) -> Any:
+    """Return the loop of one kernel over distinct or repeated coordinates.
+
+    With the rule's numbers and rows as tuples it is twice as fast as :func:`scgd.steps.apply_block`
+    and gives the same bits.
+    """
+
+    def apply(coords, grads, rates, hyper, slots, theta, lower, upper):  # type: ignore[no-untyped-def]
+        for i in range(len(coords)):
+            k = coords[i]
+            moved = theta[k] - kernel(k, grads[i], rates[i], hyper, slots)
+            theta[k] = min(max(moved, lower[k]), upper[k]) if len(lower) > 0 else moved
+
+    return njit(cache=True, error_model="numpy")(apply)
+
+
+APPLY = {
+    steps.SGD.code: make_apply(steps.compiled_sgd),
+    steps.Momentum.code: make_apply(steps.compiled_momentum),
+    steps.RMS.code: make_apply(steps.compiled_rms),
+    steps.Adam.code: make_apply(steps.compiled_adam),
+    steps.Learned.code: make_apply(steps.compiled_learned),
+    steps.Wiener.code: make_apply(steps.compiled_wiener),
+}

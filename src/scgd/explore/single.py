@@ -9,7 +9,8 @@ import numpy as np
 
 from scgd.estimators import CentralDifference, sides
 from scgd.explore.loop import Loop
-from scgd.optimizer import Optimizer, as_scalar
+from scgd.optimizer import Optimizer
+from scgd.problem import as_scalar
 
 __all__ = ["Explorer", "report_nonfinite"]
 
