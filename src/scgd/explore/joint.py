@@ -13,7 +13,7 @@ from scgd.estimators import random_bits
 from scgd.explore.loop import Loop
 from scgd.optimizer import Optimizer
 from scgd.problem import as_scalar
-from scgd.typing import Floats
+from scgd.typing import Array, Floats, Ints
 
 __all__ = ["JointExplorer"]
 
@@ -45,11 +45,32 @@ class JointExplorer(Loop):
         if self.sampled:
             self.extra = (opt.sample_at(place), *self.args)
         bits = random_bits(size, opt.direction_rng)
-        theta, call, view = opt.theta, self.call, opt.view
         spread(
-            theta, coords, bits, opt.radii[place], opt.radius_scale, problem.lower, problem.upper,
-            self.ups, self.downs, self.saved,
+            opt.theta, coords, bits, opt.radii[place], opt.radius_scale, problem.lower,
+            problem.upper, self.ups, self.downs, self.saved,
         )  # fmt: skip
+        try:
+            first, second = self._values(coords)
+            change = first - second
+            fine = change - change == 0.0 or (np.isfinite(first) and np.isfinite(second))
+            if not fine:
+                self._skip(coords, first, second)
+        except BaseException:  # the step will be made again, along the same direction
+            rewind(opt.direction_rng, bits)
+            raise
+        if fine:
+            self._move(place, coords, sampler.probs[here], grads, change)
+        else:
+            grads[:] = 0.0
+        opt.observations[sampler.position // size] = (first + second) / 2.0 if fine else np.nan
+        opt.t += 1
+        opt.nfev += 2
+        if sampler.advance(size):
+            opt.end_phase()
+
+    def _values(self, coords: Ints) -> tuple[float, float]:
+        """Return f at the two points; theta is put back whatever happens."""
+        theta, call, view = self.opt.theta, self.call, self.opt.view
         try:
             first = call(view)
             put(theta, coords, self.downs)
@@ -58,38 +79,39 @@ class JointExplorer(Loop):
             put(theta, coords, self.saved)
         first = first if first.__class__ is float else as_scalar(first)
         second = second if second.__class__ is float else as_scalar(second)
-        change = first - second
-        if change - change == 0.0 or (np.isfinite(first) and np.isfinite(second)):
-            factors = opt.importance(coords, sampler.probs[here])
-            differences(
-                coords, change, self.ups, self.downs, opt.rates[place], opt.rate_scale,
-                self.none if factors is None else factors, grads, self.rates,
-            )  # fmt: skip
-            self.apply(
-                coords, grads, self.rates, self.hyper, self.slots, theta, problem.lower,
-                problem.upper,
-            )  # fmt: skip
-            seen = (first + second) / 2.0
-        else:
-            self._skip(first, second)
-            grads[:], seen = 0.0, np.nan
-        opt.observations[sampler.position // size] = seen
-        opt.t += 1
-        opt.nfev += 2
-        if sampler.advance(size):
-            opt.end_phase()
+        return first, second
 
-    def _skip(self, first: float, second: float) -> None:
+    def _move(self, place: int, coords: Ints, probs: Floats, grads: Floats, change: float) -> None:
+        opt, problem = self.opt, self.opt.problem
+        factors = opt.importance(coords, probs)
+        differences(
+            coords, change, self.ups, self.downs, opt.rates[place], opt.rate_scale,
+            self.none if factors is None else factors, grads, self.rates,
+        )  # fmt: skip
+        self.apply(
+            coords, grads, self.rates, self.hyper, self.slots, opt.theta, problem.lower,
+            problem.upper,
+        )  # fmt: skip
+
+    def _skip(self, coords: Ints, first: float, second: float) -> None:
         """Raise for the first value that is not finite, or count the step as skipped."""
-        opt, sampler = self.opt, self.opt.sampler
+        opt = self.opt
         if opt.on_nonfinite == "skip":
             opt.n_skipped += 1
             return
         j = 1 if np.isfinite(first) else 0
         x: Floats = opt.theta.copy()
-        coords = sampler.coords[sampler.position : sampler.position + sampler.block_size]
         x[coords] = self.downs if j else self.ups
         raise opt.nonfinite_error(second if j else first, opt.nfev + j, x)
+
+
+def rewind(rng: np.random.Generator, bits: Array) -> None:
+    """Put a generator back to before these bits were drawn."""
+    generator: Any = rng.bit_generator
+    kept = generator.state
+    generator.advance(2**128 - len(bits) // 8)
+    state = generator.state  # advancing forgets half a word, which drawing bits had left alone
+    generator.state = {**state, "has_uint32": kept["has_uint32"], "uinteger": kept["uinteger"]}
 
 
 @njit(cache=True)
