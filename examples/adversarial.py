@@ -14,6 +14,19 @@ import scgd
 REACH = 0.2
 
 
+def attack(model, image, digit):
+    """Return the picture near the original that the model takes least for its digit."""
+
+    def margin(x):
+        scores = np.log(model.predict_proba(x[None])[0] + 1e-300)
+        return float(scores[digit] - np.max(np.delete(scores, digit)))
+
+    low, high = np.maximum(image - REACH, 0), np.minimum(image + REACH, 1)
+    return scgd.minimize(
+        margin, image, bounds=np.c_[low, high], max_evals=2500, target=-0.5, seed=0
+    )
+
+
 def main():
     images, digits = load_digits(return_X_y=True)
     images = images / 16.0
@@ -21,30 +34,39 @@ def main():
         images[:1500], digits[:1500]
     )
     right = np.flatnonzero(model.predict(images[1500:]) == digits[1500:])[:5] + 1500
-    figure = make_subplots(2, len(right))
-    fooled = 0
-    for column, i in enumerate(right, start=1):
-        image, digit = images[i], digits[i]
-
-        def margin(x, digit=digit):
-            scores = np.log(model.predict_proba(x[None])[0] + 1e-300)
-            return float(scores[digit] - np.max(np.delete(scores, digit)))
-
-        low, high = np.maximum(image - REACH, 0), np.minimum(image + REACH, 1)
-        result = scgd.minimize(
-            margin, image, bounds=np.c_[low, high], max_evals=2500, target=-0.5, seed=0
-        )
+    stories = []
+    for image, digit in zip(images[right], digits[right], strict=True):
+        result = attack(model, image, digit)
         guess = model.predict(result.x[None])[0]
-        fooled += guess != digit
+        stories.append((image, digit, result.x, guess, result.nfev))
         print(f"a {digit} is now read as {guess}; margin {result.fun:.2f}, {result.nfev} queries")
-        for row, picture in ((1, image), (2, result.x)):
+    fooled = sum(digit != guess for _, digit, _, guess, _ in stories)
+    picture(stories, fooled).write_html("adversarial.html", config={"displayModeBar": False})
+    print(f"fooled {fooled} of {len(stories)}; picture: adversarial.html")
+
+
+def picture(stories, fooled):
+    """Draw originals, changed pictures and the changes."""
+    titles = [f"read as {digit}" for _, digit, _, _, _ in stories]
+    titles += [f"read as {guess} ({n:,} queries)" for _, _, _, guess, n in stories]
+    titles += ["the change"] * len(stories)
+    figure = make_subplots(3, len(stories), subplot_titles=titles, vertical_spacing=0.07)
+    for column, (image, _, changed, _, _) in enumerate(stories, start=1):
+        rows = ((image, "Greys", 0, 1), (changed, "Greys", 0, 1))
+        rows += ((changed - image, "RdBu", -REACH, REACH),)
+        for row, (z, colors, low, high) in enumerate(rows, start=1):
             figure.add_heatmap(
-                z=picture.reshape(8, 8)[::-1], colorscale="Greys", showscale=False,
+                z=z.reshape(8, 8)[::-1], colorscale=colors, zmin=low, zmax=high, showscale=False,
                 row=row, col=column,
             )  # fmt: skip
-    figure.update_layout(height=500, title=f"original and changed digits: {fooled} of 5 fooled")
-    figure.write_html("adversarial.html")
-    print(f"fooled {fooled} of {len(right)}; picture: adversarial.html")
+    figure.update_xaxes(visible=False, constrain="domain")
+    figure.update_yaxes(visible=False, scaleanchor="x", constrain="domain")
+    figure.update_annotations(font_size=13)
+    figure.update_layout(
+        template="plotly_white", height=760, width=1150, font_size=14, margin_t=90,
+        title=f"{fooled} of {len(stories)} digits fooled, no pixel changed by more than {REACH}",
+    )  # fmt: skip
+    return figure
 
 
 if __name__ == "__main__":

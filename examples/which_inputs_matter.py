@@ -28,15 +28,29 @@ def main():
     print(f"loss {np.mean(answers**2):.2f} at the start, {result.fun:.2g} at the end")
     print(f"inputs that matter: {important.tolist()}")
     print(f"largest weights:    {found.tolist()} ({len(set(found) & set(important))} of 12 right)")
-    figure = go.Figure()
-    figure.add_scatter(y=result.weights, mode="markers", marker={"size": 3}, name="all inputs")
-    figure.add_scatter(
-        x=important, y=result.weights[important], mode="markers", name="those that matter"
-    )
-    figure.update_yaxes(type="log", title_text="sampling weight")
-    figure.update_layout(template="plotly_white", height=400)
-    figure.write_html("which_inputs_matter.html")
+    picture(result).write_html("which_inputs_matter.html", config={"displayModeBar": False})
     print("picture: which_inputs_matter.html")
+
+
+def picture(result):
+    """Draw the sampling weight of every input on a logarithmic scale."""
+    figure = go.Figure()
+    rest = np.setdiff1d(np.arange(INPUTS), important)
+    figure.add_scattergl(
+        x=rest, y=result.weights[rest], mode="markers", name="9,988 other inputs",
+        marker={"size": 3, "color": "#94a3b8"},
+    )  # fmt: skip
+    figure.add_scatter(
+        x=important, y=result.weights[important], mode="markers", name="the 12 that matter",
+        marker={"size": 9, "color": "#ea580c"},
+    )  # fmt: skip
+    figure.update_yaxes(type="log", title_text="sampling weight", dtick=1, exponentformat="power")
+    figure.update_xaxes(title_text="input", range=[-200, INPUTS + 200])
+    figure.update_layout(
+        template="plotly_white", height=460, font_size=14, legend={"orientation": "h", "y": -0.2},
+        title=f"the law learned after {result.nfev / INPUTS:.0f} evaluations per input",
+    )  # fmt: skip
+    return figure
 
 
 if __name__ == "__main__":

@@ -110,6 +110,61 @@ def test_three_loops_are_one(step, variant):
     same_run(inline, told(opt, python_quadratic))
 
 
+BLOCKS = [
+    {"block_size": 4},
+    {"block_size": 4, "replace": False, "estimator": "forward"},
+    {"block_size": 3, "estimator": "forward", "policy": "recent-gains", "replace": False},
+    {"block_size": 4, "estimator": "spsa", "importance": "inverse"},
+    {"block_size": 5, "estimator": "spsa", "replace": False, "policy": "uniform"},
+    {"estimator": "spsa", "policy": "full"},
+    {"estimator": "central", "policy": "full"},
+]
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("bounds", [None, BOUNDS], ids=["free", "bounded"])
+@pytest.mark.parametrize("parts", range(len(BLOCKS)))
+def test_block_and_joint_loops_are_ask_and_tell(step, bounds, parts):
+    recipe = scgd.RECIPES["musketeer"].override(**BLOCKS[parts], step=step)
+    x0, options = np.full(P, 0.25), {"bounds": bounds, "max_evals": 700, "seed": 3}
+    opt = scgd.Optimizer(x0, recipe, scale=np.linspace(0.5, 2, P), **options)
+    assert explorer(opt, python_quadratic, ()) is not None
+    inline = scgd.minimize(
+        python_quadratic, x0, method=recipe, scale=np.linspace(0.5, 2, P), **options
+    )
+    same_run(inline, told(opt, python_quadratic))
+
+
+@pytest.mark.parametrize("parts", range(len(BLOCKS)))
+@pytest.mark.parametrize("on_nonfinite", ["raise", "skip"])
+def test_block_and_joint_loops_meet_values_that_are_not_finite(parts, on_nonfinite):
+    """The same error, or the same steps skipped, as by ask and tell; x is put back."""
+    recipe = scgd.RECIPES["musketeer"].override(**BLOCKS[parts], step="rms")
+    calls = 0
+
+    def fun(x):
+        nonlocal calls
+        calls += 1
+        return np.nan if calls % 11 == 0 else python_quadratic(x)
+
+    options = {"max_evals": 300, "seed": 3, "scale": 1.0, "on_nonfinite": on_nonfinite}
+    opt = scgd.Optimizer(np.zeros(P), recipe, **options)
+    if on_nonfinite == "skip":
+        whole = told(opt, fun)
+        calls = 0
+        same_run(scgd.minimize(fun, np.zeros(P), method=recipe, **options), whole)
+        assert whole.n_skipped > 0
+        return
+    with pytest.raises(FloatingPointError) as theirs:
+        told(opt, fun)
+    calls = 0
+    other = scgd.Optimizer(np.zeros(P), recipe, **options)
+    with pytest.raises(FloatingPointError) as ours:
+        explorer(other, fun, ()).run(300, stop_at_phase=False)
+    assert str(ours.value) == str(theirs.value)
+    np.testing.assert_array_equal(other.theta, opt.theta)
+
+
 def test_compiled_function_takes_the_compiled_loop():
     opt = scgd.Optimizer(np.zeros(P), "musketeer", max_evals=100, seed=0)
     assert type(explorer(opt, compiled_quadratic, ())) is CompiledExplorer

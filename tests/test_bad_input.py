@@ -37,7 +37,7 @@ BAD = [
     (lambda: minimize(bounds=[(2, 0)] * 3), ValueError, "bounds cross at coordinate 0: low 2.0 > high 0.0"),
     (lambda: minimize(bounds=[(0, 1), (2, 3), (0, 1)]), ValueError, "x0[1] = 1.0 lies outside its bounds [2.0, 3.0]"),
     # names
-    (lambda: minimize(method="nonsense"), ValueError, "method must be a Recipe or one of ['auto', 'full'"),
+    (lambda: minimize(method="nonsense"), ValueError, "method must be a Recipe or one of ['auto', 'bfgs'"),
     (lambda: minimize(method=3), ValueError, "method must be a Recipe or one of"),
     (lambda: minimize(policy="nonsense"), ValueError, "policy must be an object or one of ['fixed-weights'"),
     (lambda: minimize(policy="fixed-weights"), ValueError, "needs arguments; pass FixedWeights(...)"),

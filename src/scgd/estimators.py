@@ -335,6 +335,11 @@ class SphereSmoothing(DirectionEstimator):
         return float(n) if self.unbiased else 1.0
 
 
+def random_bits(n: int, rng: np.random.Generator) -> Array:
+    """Return at least n random bits, eight to a byte, the high one first."""
+    return rng.bit_generator.random_raw((n + 63) // 64).view(np.uint8)
+
+
 @dataclass(frozen=True)
 class SPSA(DirectionEstimator):
     r"""Simultaneous perturbation (Spall, 1992).
@@ -349,7 +354,7 @@ class SPSA(DirectionEstimator):
 
     def direction(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw random signs."""
-        return np.asarray(rng.integers(0, 2, n) * 2.0 - 1.0, np.float64)
+        return np.asarray(np.unpackbits(random_bits(n, rng), count=n) * 2.0 - 1.0)
 
     def _spread(self, moved: Floats, change: float, probes: Probes) -> Floats:
         return quotient(np.full(len(moved), change), moved)

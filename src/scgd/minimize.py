@@ -19,9 +19,9 @@ from scgd.asynchronous import Events, Flights
 from scgd.checkpoint import Checkpoint
 from scgd.estimators import Estimator, FirstOrder
 from scgd.explore import explorer
-from scgd.optimizer import MONITOR, Optimizer, as_scalar
+from scgd.optimizer import MONITOR, Optimizer
 from scgd.policies import Musketeer, Policy
-from scgd.problem import Sample
+from scgd.problem import Sample, as_scalar
 from scgd.progress import Progress
 from scgd.recipes import Recipe, as_recipe
 from scgd.result import Status
@@ -336,11 +336,16 @@ def stepper(opt: Optimizer, evaluate: Evaluator, *, stop_at_phase: bool) -> Call
     looked at often enough and cost nothing.
     """
     inline = type(evaluate) is Evaluator and not evaluate.vectorized
-    loop = explorer(opt, evaluate.fun, evaluate.args) if inline else None
+    loop = sampler = None
     n_steps = 1
 
     def advance() -> None:
-        nonlocal n_steps
+        nonlocal n_steps, loop, sampler
+        if inline and sampler is not opt.sampler:  # a plan has changed the recipe
+            loop, sampler = explorer(opt, evaluate.fun, evaluate.args), opt.sampler
+        if inline and opt.stage is not None:
+            scout(opt, evaluate)
+            return
         if loop is None or opt.stage is not None:
             probes = opt.ask()
             opt.tell(probes.ids, evaluate.evaluate(probes, opt.theta))
@@ -352,6 +357,15 @@ def stepper(opt: Optimizer, evaluate: Evaluator, *, stop_at_phase: bool) -> Call
         n_steps = min(2 * n_steps, MAX_ROUND) if fast else max(1, n_steps // 2)
 
     return advance
+
+
+def scout(opt: Optimizer, evaluate: Evaluator) -> None:
+    """Let a stage ask until it reports, ends, or has asked for a while."""
+    stage, reports, last = opt.stage, opt.n_reports, time.perf_counter() + ROUND
+    while opt.stage is stage and opt.n_reports == reports and not opt.done:
+        opt.scout(evaluate.evaluate)
+        if time.perf_counter() > last:
+            return
 
 
 @contextmanager

@@ -8,6 +8,7 @@ with the same arithmetic, bit for bit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from scgd.auto.descent import Descent
 from scgd.auto.stage import Stage
 from scgd.course import Course
 from scgd.estimators import BASE, Probes
-from scgd.problem import Draw
+from scgd.problem import Draw, as_scalar
 from scgd.result import Status, mean_and_error
 from scgd.scale import ScaleSearch
 from scgd.steps import apply_block
@@ -79,6 +80,12 @@ class Optimizer(Course):
             self._values = [None] * len(probes)
             self._answered = np.zeros(len(probes), bool)
         return self._pending
+
+    def scout(self, evaluate: Callable[[Probes, Floats], list[Any]]) -> None:
+        """Ask the stage's next question and tell it the values, without the ledger of ``tell``."""
+        probes = self.ask()
+        self._values = evaluate(probes, self.theta)
+        self._finish(probes)
 
     def _next_probes(self) -> Probes:
         place = self.prepare()
@@ -226,9 +233,15 @@ class Optimizer(Course):
         self.scouted = None
         if sampler.record(grads):
             self.end_phase()
-        if self.leg_end is not None and self.nfev + self._next_cost() > self.leg_end:
-            assert self.plan is not None
-            self.plan.advance(self, None)
+        self.end_leg()
+
+    def end_leg(self) -> bool:
+        """Let the plan go on where its leg does not pay for another step; tell whether it did."""
+        if self.leg_end is None or self.nfev + self._next_cost() <= self.leg_end:
+            return False
+        assert self.plan is not None
+        self.plan.advance(self, None)
+        return True
 
     def importance(self, coords: Ints, probs: Floats) -> Floats | None:
         """Return the factors on the step sizes of drawn coordinates."""
@@ -265,11 +278,19 @@ class Optimizer(Course):
 
     @property
     def x(self) -> Floats:
-        """The recommended point: the last iterate, or the average where the recipe says so."""
+        """The recommended point: the last iterate, the average, or what the plan stands for."""
+        return self._recommended()[0]
+
+    def _recommended(self) -> tuple[Floats, Floats]:
+        """Return the recommended point and what was observed near it."""
+        seen = self.last_phase if self.last_phase.size else self.observations
+        if self.plan is not None:
+            x, there = self.plan.recommend(self)
+            return x.copy(), seen if there is None else there
         if not self.recipe.average or self.t == 0:
-            return self.theta.copy()
+            return self.theta.copy(), seen
         total, since = self.average
-        return np.asarray((total + self.theta * (self.t - since)) / self.t)
+        return np.asarray((total + self.theta * (self.t - since)) / self.t), seen
 
     def result(self) -> OptimizeResult:
         """Return the result so far.
@@ -279,13 +300,13 @@ class Optimizer(Course):
         """
         from scipy.optimize import OptimizeResult  # half a second that `import scgd` need not take
 
-        seen = self.last_phase if self.last_phase.size else self.observations
+        x, seen = self._recommended()
         fun, error = mean_and_error(seen)
         status = self.status
         if status is Status.RUNNING and self.done:
             status = Status.BUDGET if self.t or self.last_phase.size else Status.TOO_SMALL
         return OptimizeResult(
-            x=self.x,
+            x=x,
             fun=fun,
             fun_error=error,
             nfev=self.nfev,
@@ -378,16 +399,3 @@ class Optimizer(Course):
         self.entropy = int(state["entropy"])
         self.chunk_start = int(state["chunk_start"])
         self.set_scale(state["scale"].copy())
-
-
-def as_scalar(value: Any) -> float:
-    """Return a value of the user's function as a float, or say what it should have been."""
-    if isinstance(value, float | int) and not isinstance(value, bool):
-        return float(value)
-    array = np.asarray(value)
-    if array.ndim == 0 and array.dtype.kind in "fiu":
-        return float(array)
-    raise TypeError(
-        f"fun must return one real number, got {type(value).__name__} of shape {array.shape}; "
-        "return float(...) of it"
-    )

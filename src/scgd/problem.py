@@ -14,7 +14,7 @@ import numpy as np
 
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["Draw", "Problem", "Sampling", "check_start", "count"]
+__all__ = ["Draw", "Problem", "Sampling", "as_scalar", "check_start", "count"]
 
 Sample = int | Callable[[np.random.Generator], Any] | None
 
@@ -25,6 +25,19 @@ def count(value: Any, name: str) -> int:
     if isinstance(value, bool) or not whole or value < 1:
         raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
     return int(value)
+
+
+def as_scalar(value: Any) -> float:
+    """Return a value of the user's function as a float, or say what it should have been."""
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return float(value)
+    array = np.asarray(value)
+    if array.ndim == 0 and array.dtype.kind in "fiu":
+        return float(array)
+    raise TypeError(
+        f"fun must return one real number, got {type(value).__name__} of shape {array.shape}; "
+        "return float(...) of it"
+    )
 
 
 def check_start(x0: Any) -> Floats:
@@ -88,13 +101,15 @@ class Problem:
     """The checked arguments that describe a problem.
 
     ``scale`` is ``None`` when nothing tells the typical size of a coordinate and a short search has
-    to find it: it comes from the argument, else from the bounds, else from x0.
+    to find it: it comes from the argument, else from the bounds, else from x0; ``told`` says that
+    it was not guessed from x0.
     """
 
     x0: Floats
     lower: Floats
     upper: Floats
     scale: Floats | None
+    told: bool = False
 
     @classmethod
     def check(cls, x0: Any, bounds: Any = None, scale: Any = None) -> Problem:
@@ -102,8 +117,9 @@ class Problem:
         theta = check_start(x0)
         lower, upper = check_bounds(bounds, theta)
         if scale is not None:
-            return cls(theta, lower, upper, check_scale(scale, theta.size))
-        return cls(theta, lower, upper, derived_scale(theta, lower, upper))
+            return cls(theta, lower, upper, check_scale(scale, theta.size), told=True)
+        told = bool(np.all(np.isfinite(upper - lower))) and lower.size > 0
+        return cls(theta, lower, upper, derived_scale(theta, lower, upper), told)
 
 
 def derived_scale(x0: Floats, lower: Floats, upper: Floats) -> Floats | None:

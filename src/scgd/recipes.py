@@ -58,6 +58,9 @@ class Recipe:
     adaptive
         Measure the function first and choose all parts (:mod:`scgd.auto`); replacing any part turns
         this off, and the parts written here run.
+    search
+        The search of a deterministic function that an adaptive recipe runs without asking whether
+        there is noise: ``"descent"`` (a race of the other two), ``"parabola"`` or ``"bfgs"``.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class Recipe:
     importance: Importance = None
     average: bool = False
     adaptive: bool = False
+    search: str | None = None
 
     def override(self, **parts: Any) -> Recipe:
         """Return a copy with some parts replaced, by object, name or number; ``None`` keeps a part.
@@ -105,11 +109,12 @@ class Recipe:
             given["importance"] = check_importance(given["importance"])
         if given:
             given.setdefault("adaptive", False)
+            given.setdefault("search", None)
         return replace(self, **given)
 
     def first_order(self) -> Recipe:
         """Return the recipe with exact partial derivatives instead of differences."""
-        return replace(self, estimator=FirstOrder(), adaptive=False)
+        return replace(self, estimator=FirstOrder(), adaptive=False, search=None)
 
 
 RECIPES: dict[str, Recipe] = {
@@ -122,6 +127,9 @@ RECIPES: dict[str, Recipe] = {
         Recipe("sphere", Full(), SphereSmoothing(), Adam(), Linear(0.03)),
         Recipe("gaussian", Full(), GaussianSmoothing(), Adam(), Linear(0.03)),
         Recipe("spsa", Full(), SPSA(), Adam(), Linear(0.03)),
+        Recipe("parabola", adaptive=True, search="parabola"),
+        Recipe("bfgs", adaptive=True, search="bfgs"),
+        Recipe("descent", adaptive=True, search="descent"),
     )
 }
 

@@ -134,7 +134,8 @@ class CoordinateSampler:
             self._turn(self.state, self.stream, *buffers, mixing, self._distinct)
         else:
             self.policy.update(self.state, *buffers, mixing)
-            self._draw()
+            if not self.policy.dense:  # whose phases are all alike
+                self._draw()
         return True
 
     def mixing(self, n: int) -> float:

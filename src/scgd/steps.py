@@ -93,9 +93,13 @@ def learned_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> 
 
 def wiener_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
     """Move along the mean gradient, shrunk by the share of it that noise explains."""
-    means, squares, visits = slots[0], slots[1], slots[2]
+    means, squares, visits, shared = slots[0], slots[1], slots[2], slots[3]
     n = visits[k] + 1.0
     mean, square = means[k], squares[k]
+    largest = square if square > grad * grad else grad * grad
+    if n > 1.0 and largest > 0.0:
+        agreement = grad * mean / largest
+        shared[0] = min(max(shared[0] + hyper[3] * agreement, -hyper[4]), hyper[4])
     mean += max(1.0 / n, hyper[0]) * (grad - mean)
     square += max(1.0 / n, hyper[1]) * (grad * grad - square)
     means[k], squares[k], visits[k] = mean, square, n
@@ -104,7 +108,7 @@ def wiener_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> f
     shrunk = 1.0
     if n >= 20.0:
         shrunk = max(0.0, 1.0 - hyper[2] * square / (mean * mean * min(n, 2.0 / hyper[0] - 1.0)))
-    moved: float = rate * shrunk * mean / sqrt(square)
+    moved: float = rate * exp(shared[0]) * shrunk * mean / sqrt(square)
     return moved
 
 
@@ -291,7 +295,9 @@ class Wiener(StepRule):
         \frac{\overline{g}}{\sqrt{\overline{g^2}}}
 
     with n the effective number of gradients in the mean. Coordinates whose mean is no larger than
-    chance stand still, which is what joint directions need when few coordinates matter.
+    chance stand still, which is what joint directions need when few coordinates matter. A factor
+    common to all coordinates is learned as in :class:`Learned`: it grows while gradients agree with
+    the mean of earlier ones.
 
     Parameters
     ----------
@@ -299,6 +305,8 @@ class Wiener(StepRule):
         How slowly the means of g and of its square forget.
     shrinkage
         The factor s; 0 moves along the plain mean.
+    shared_gain, longest
+        How fast the common factor learns, and the limit of its logarithm.
 
     Examples
     --------
@@ -309,8 +317,11 @@ class Wiener(StepRule):
     beta: float = 0.98
     beta2: float = 0.99
     shrinkage: float = 1.0
+    shared_gain: float = 0.01
+    longest: float = 8.0
     code: ClassVar[int] = 5
-    n_slots: ClassVar[int] = 3
+    n_slots: ClassVar[int] = 4
+    n_shared: ClassVar[int] = 1
     kernel: ClassVar[Any] = staticmethod(wiener_kernel)
 
     def __post_init__(self) -> None:
@@ -320,7 +331,7 @@ class Wiener(StepRule):
     @property
     def hyper(self) -> tuple[float, ...]:
         """The numbers its kernel reads."""
-        return (1.0 - self.beta, 1.0 - self.beta2, self.shrinkage)
+        return (1.0 - self.beta, 1.0 - self.beta2, self.shrinkage, self.shared_gain, self.longest)
 
 
 STEPS: dict[str, type] = {

@@ -17,6 +17,8 @@ __all__ = ["Descent"]
 
 MOST_ACTIVE = 500
 COVERED = 1e-4
+NOTHING = 1e-13
+"""Relative decrease per evaluation below which both searches are stuck."""
 VISIT = 6
 """Every so many chunks the slower search gets a turn."""
 
@@ -27,11 +29,15 @@ class Descent(Stage):
     After the sweep the active set holds the coordinates whose slopes and curvatures explain nearly
     all of what f can change over its length scale. Chunks of the budget then go to the search with
     the larger decrease per evaluation, now and then to the other one: without noise such a race
-    measures what it claims to.
+    measures what it claims to. ``search`` names one of the two to run it alone after the sweep
+    (``"parabola"`` or ``"bfgs"``).
     """
 
-    def __init__(self, theta: Floats, length: Floats, error: float, budget: int) -> None:
+    def __init__(
+        self, theta: Floats, length: Floats, error: float, budget: int, search: str = "descent"
+    ) -> None:
         self.theta, self.length, self.error, self.budget = theta, length, error, budget
+        self.search = search
         short = 3 * theta.size > 0.8 * budget
         self.parabolas = Parabolas(theta, length, min(theta.size, budget // 2) if short else 0)
         self.newton: ActiveBFGS | None = None
@@ -81,7 +87,7 @@ class Descent(Stage):
 
     def _start_race(self) -> None:
         active = active_set(self.parabolas.slope, self.parabolas.bend, self.length)
-        if len(active):
+        if len(active) and self.search != "parabola":
             bend = self.parabolas.bend[active]
             self.newton = ActiveBFGS(self.theta, self.length, active, bend, self.error)
         else:
@@ -95,6 +101,8 @@ class Descent(Stage):
         self.rates[arm] = (self.chunk_value - value) / max(1, used)
         if self._stalled():
             self.rates[arm] *= 0.1
+        if max(self.rates) <= NOTHING * abs(value):
+            self.parabolas.lost, self.rates[1] = True, float("inf")
         self._next_chunk(value)
 
     def _next_chunk(self, value: float) -> None:
@@ -103,6 +111,7 @@ class Descent(Stage):
         newton = self.newton is not None and self.rates[0] >= self.rates[1]
         if self.newton is not None and self.n_chunks % VISIT == 0:
             newton = not newton
+        newton = newton or (self.search == "bfgs" and self.newton is not None)
         self.chunk_start, self.chunk_value = self.spent, value
         if newton:
             assert self.newton is not None

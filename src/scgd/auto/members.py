@@ -51,18 +51,27 @@ def short_member(smallest: float, shrink: float) -> Recipe:
     )
 
 
-def joint_member(n_steps: int, factor: float) -> Recipe:
+def joint_member(n_steps: int, factor: float, growth: float) -> Recipe:
     """Return the member for noise that nobody controls.
 
     Random signs on all coordinates at once, with radii wide enough to be seen above the noise, and
-    steps along the mean gradient shrunk by what noise explains. Rates and radii are in units of the
-    radii found.
+    steps along the mean gradient shrunk by what noise explains, with a length that all coordinates
+    learn together. In units of the radii found; ``growth`` is how much wider joint moves may be.
     """
     return Recipe(
         "auto: joint directions",
         policy=Full(),
         estimator=SPSA(),
-        step=Wiener(),
+        step=Wiener(shared_gain=learning_gain(n_steps)),
         learning_rate=Linear(factor / np.sqrt(max(1, n_steps)), power=2),
-        radius=Constant(1.0),
+        radius=Constant(growth),
     )
+
+
+def learning_gain(n_steps: int) -> float:
+    """Return how fast a leg of so many steps learns its common step length.
+
+    A short leg must learn fast; a long one that does would follow the noise.
+    """
+    n = max(1, n_steps)
+    return float(np.clip(15 / n, min(0.01, 35 / n), 0.05))

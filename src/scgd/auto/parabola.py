@@ -20,6 +20,8 @@ SCAN = 1e-4
 COVERED = 1 - 1e-4
 MOST = 500
 BATCH = 64
+WIDE = (-0.5, 1.5)
+"""Decades of the length scale over which a search that is stuck looks around."""
 
 
 class Parabolas(Stage):
@@ -30,7 +32,8 @@ class Parabolas(Stage):
     coordinates in random order or, where the budget is short, one forward difference each and then
     the steepest
     ones; after it they are drawn with probability proportional to the root of the decrease they
-    brought lately (or may bring), ten per cent uniformly. The radius follows the moves.
+    brought lately (or may bring), ten per cent uniformly. The radius follows the moves. A search
+    that is ``lost`` (stuck in what may be a local minimum) draws wide radii afresh.
 
     Parameters
     ----------
@@ -49,7 +52,7 @@ class Parabolas(Stage):
 
     memory: ClassVar[tuple[str, ...]] = (
         "value", "radius", "slope", "bend", "gain", "queue", "place", "sides", "values", "trial",
-        "n_points", "swept", "scanned", "visited",
+        "n_points", "swept", "scanned", "visited", "lost",
     )  # fmt: skip
     tolerant = True
 
@@ -69,6 +72,7 @@ class Parabolas(Stage):
         self.trial = 0.0
         self.n_points = 1
         self.swept = False
+        self.lost = False
 
     def probe(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Probes:
         """Return f(x) at the start, then two sides of a coordinate, then the parabola's point."""
@@ -103,6 +107,10 @@ class Parabolas(Stage):
             self.queue = rng.permutation(n)
             return
         self.swept = True
+        if self.lost:
+            self.lost = False
+            self.radius[...] = self.length * 10.0 ** rng.uniform(*WIDE, n)
+            self.gain[...] = 0.0
         roots = np.sqrt(self.gain)
         total = float(roots.sum())
         weights = np.full(n, 1.0) if total == 0 else (1 - MIXING) * roots / total + MIXING / n
@@ -157,7 +165,7 @@ class Parabolas(Stage):
             reach = (
                 FARTHEST * self.length[k] if not self.swept else max(100 * right, self.length[k])
             )
-            self.trial = here + float(np.clip(-slope / bend, -reach, reach))
+            self.trial = here + min(max(-slope / bend, -reach), reach)
             self.n_points = 1
         else:
             self._keep_best(here, self.value)
@@ -176,7 +184,9 @@ class Parabolas(Stage):
                 entry, value = side, seen
         h, first = float(self.radius[k]), not self.visited[k]
         self.visited[k] = True
-        new = float(np.clip(abs(entry - here), 0.3 * h, 3 * h))
+        new = min(max(abs(entry - here), 0.3 * h), 3 * h)
+        if entry in self.sides and entry != here:
+            new = 3 * h  # no minimum in between
         self.radius[k] = max(new, SMALLEST * self.length[k])
         gain = self.value - value
         self.gain[k] = gain if first else 0.5 * (self.gain[k] + gain)

@@ -7,14 +7,15 @@ is returned is never knowingly worse than x0.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from scgd.auto.classify import Classify
 from scgd.auto.descent import Descent
+from scgd.auto.joint import BACK, JointPlan, n_pairs
 from scgd.auto.judge import Judge
+from scgd.auto.legs import descending, restore, snapshot
 from scgd.auto.members import block_member, joint_member, short_member
 from scgd.auto.radii import Radii
 from scgd.auto.reach import Reach
@@ -32,15 +33,17 @@ NOMINAL = 200
 N_GUARDS = 4
 SHORT = 6
 """Evaluations per coordinate below which a sweep over coordinates costs too much."""
-SECOND = 1.5
+SCARCE = 1.5
+"""The same where f is deterministic and one difference tells a slope."""
 
 
-class Plan:
+class Plan(JointPlan):
     """The sequence of stages and legs of one run."""
 
     def __init__(self, opt: Optimizer) -> None:
-        self.step = "classify"
-        self.kind = "unknown"
+        given = opt.recipe.search is not None
+        self.step, self.kind = ("scale", "deterministic") if given else ("classify", "unknown")
+        self.search: str = opt.recipe.search or "descent"
         self.unit: Floats = (
             np.ones(opt.n_coords) if opt.problem.scale is None else opt.problem.scale
         )
@@ -73,11 +76,15 @@ class Plan:
             return Rounding(self.facts["length"] * self.unit)
         if self.step == "descent":
             length = self.facts["length"] * self.unit
-            return Descent(opt.theta, length, self.facts["error"], budget)
+            return Descent(opt.theta, length, self.facts["error"], budget, self.search)
         if self.step == "reach":
-            return Reach(self.unit, budget, known=opt.problem.scale is not None)
+            return Reach(self.unit, budget, known=opt.problem.told)
+        if self.step == "grow":
+            return Radii(self.radius * self.unit, 0, self.n_checks(opt), n_pairs(budget))
         if self.step == "radii":
-            return Radii(self.radius * self.unit, int(self.facts["levels"]), self.n_checks(opt))
+            levels = int(self.facts["levels"])
+            common = self.radius * self.facts["growth"] * (1.0 if levels else BACK) * self.unit
+            return Radii(common, levels, self.n_checks(opt), n_pairs(budget))
         if self.step in ("check", "last"):
             assert self.best is not None
             return Judge(self.best["theta"], self.n_checks(opt))
@@ -93,6 +100,19 @@ class Plan:
         """Begin a step."""
         self.step = step
         opt.stage = self.stage(opt)
+
+    def recommend(self, opt: Optimizer) -> tuple[Floats, Floats | None]:
+        """Return the point of a run that stops here, and what was seen there if not near theta.
+
+        In the middle of a leg nobody has compared theta with where the leg began: what the leg saw
+        first and last must do, and unless it fell the leg counts for nothing.
+        """
+        if self.finished or self.best is None:
+            return opt.theta, None
+        if opt.stage is not None and self.step not in ("guard", "check", "last", "final"):
+            return opt.theta, None
+        fell, first = descending(opt.history, int(self.facts["began"]))
+        return (opt.theta, None) if fell else (self.best["theta"], first)
 
     def advance(self, opt: Optimizer, stage: Stage | None) -> None:
         """Go on after a stage (or a leg, when ``stage`` is None) has ended."""
@@ -116,9 +136,10 @@ class Plan:
         self.go(opt, "rounding")
 
     def after_rounding(self, opt: Optimizer, stage: Rounding) -> None:
-        """Start the member for controllable noise."""
+        """Start the member; without noise joint directions if the budget is too small to scan."""
         self.facts["error"] = stage.error
-        if self.kind == "deterministic":
+        scarce = self.budget(opt) < SCARCE * opt.n_coords and opt.recipe.search is None
+        if self.kind == "deterministic" and not scarce:
             self.go(opt, "descent")
         else:
             self.begin_blocks(opt)
@@ -140,7 +161,9 @@ class Plan:
     def recipe(self, opt: Optimizer) -> Any:
         """Return the member's recipe."""
         if self.kind == "uncontrollable":
-            return joint_member(int(self.facts["n_steps"]), self.facts["factor"])
+            return joint_member(
+                int(self.facts["n_steps"]), self.facts["factor"], self.facts["growth"]
+            )
         length, bend = self.facts["length"], self.facts["bend"]
         smallest = 2 * np.sqrt(self.facts["error"] * opt.n_coords / bend) if bend > 0 else 0.0
         smallest = max(smallest, self.facts["rough"])
@@ -151,6 +174,7 @@ class Plan:
     def next_leg(self, opt: Optimizer) -> None:
         """Run to the next guard."""
         self.step, opt.stage = "leg", None
+        self.facts["began"] = opt.nfev
         self.facts["guards"] += 1
         start, end = self.facts["start"], self.facts["end"]
         n = n_guards(self.budget(opt))
@@ -173,6 +197,8 @@ class Plan:
             opt.replace_recipe(self.recipe(opt))
         else:
             self.best = snapshot(opt)
+        law = opt.sampler.weights()  # a law forgets; the sum of a few remembers what mattered
+        self.importance = law + (self.importance if self.importance.size else 0.0)
         self.next_leg(opt)
 
     def after_final(self, opt: Optimizer, stage: Judge) -> None:
@@ -190,79 +216,6 @@ class Plan:
         if opt.max_evals is None:
             self.facts["nominal"] *= 2
             self.extend(opt)
-
-    # ---- noise that nobody controls: joint directions --------------------------------------------
-
-    @property
-    def radius(self) -> float:
-        """The common radius, in units of x."""
-        return self.facts["radius"]
-
-    def n_checks(self, opt: Optimizer) -> int:
-        """Return the pairs of a comparison."""
-        budget = self.budget(opt)
-        return max(min(10, budget // 40), int(0.002 * budget), 2)
-
-    def after_reach(self, opt: Optimizer, stage: Reach) -> None:
-        """Start the first leg at the radius found."""
-        n, budget = opt.n_coords, self.budget(opt)
-        if stage.found == "nothing" and opt.problem.scale is None:
-            warnings.warn(WEAK, RuntimeWarning, stacklevel=2)
-        levels = 7 if 14 * n <= 0.12 * budget else 3 if 6 * n <= 0.12 * budget else 0
-        self.facts.update(
-            radius=stage.radius, levels=levels, tries=0, factor=2.0 if levels else 6.0
-        )
-        self.begin_joint(opt, 0.3, self.radius * self.unit)
-
-    def begin_joint(self, opt: Optimizer, share: float, scale: Floats) -> None:
-        """Spend a share of what is left, less two comparisons, on joint directions."""
-        room = self.budget(opt) - opt.nfev - 6 * self.n_checks(opt)
-        n_steps = int(share * room / 2)
-        if n_steps < 1:
-            self.go(opt, "final")
-            return
-        self.facts["n_steps"] = n_steps
-        end = opt.nfev + 2 * n_steps
-        opt.adopt(self.recipe(opt), scale, end)
-        self.best = snapshot(opt)
-        self.step, opt.stage, opt.leg_end = "leg", None, end
-
-    def after_check(self, opt: Optimizer, stage: Judge) -> None:
-        """After the first leg: nearer if it went wrong, else a radius per coordinate."""
-        assert self.best is not None
-        if stage.mean > 2 * stage.error and self.facts["tries"] < 4:
-            opt.theta[...] = self.best["theta"]
-            self.facts["tries"] += 1
-            self.facts["radius"] /= 10**0.5
-            self.begin_joint(opt, 0.3, self.radius * self.unit)
-        else:
-            self.go(opt, "radii")
-
-    def after_radii(self, opt: Optimizer, stage: Radii) -> None:
-        """Start the second leg in units of the radii found."""
-        self.facts["resolved"] = int(stage.resolved.sum())
-        if self.facts["resolved"]:
-            radii = stage.joint * stage.radii
-            self.importance = np.where(stage.resolved, stage.radii**-2.0, 0.0)
-            growth = stage.joint * np.sqrt(self.facts["resolved"] if self.facts["levels"] else 1)
-            self.facts["growth"] = growth
-            self.facts["factor"] = SECOND / growth
-        else:
-            radii, self.facts["factor"] = self.radius * self.unit, 1.0
-        self.begin_joint(opt, 1.0, radii)
-        if self.step == "leg":
-            self.step = "second"
-
-    def after_second(self, opt: Optimizer, stage: None) -> None:
-        """Compare the second leg with the first."""
-        self.go(opt, "last")
-
-    def after_last(self, opt: Optimizer, stage: Judge) -> None:
-        """Go back to the end of the first leg if the second made it worse."""
-        assert self.best is not None
-        if stage.mean > 2 * stage.error:
-            opt.theta[...] = self.best["theta"]
-        self.go(opt, "final")
 
     # ---- more budget ----------------------------------------------------------------------------
 
@@ -303,34 +256,12 @@ class Plan:
             opt.rebuild(self.recipe(opt))
 
 
-WEAK = (
-    "nothing near x0 shows above the noise; "
-    "give scale= (the typical size of a coordinate) or bounds="
-)
 FOUND = {
     "unknown": "The noise has not been classified yet.",
     "deterministic": "Found a deterministic function.",
     "controllable": "Found noise that the sample controls; length scale {length:.3g}.",
     "uncontrollable": "Found noise that nobody controls; radius {radius:.3g} in units of x.",
 }
-
-
-def snapshot(opt: Optimizer) -> dict[str, Any]:
-    """Return a copy of what a leg changes."""
-    return {
-        "theta": opt.theta.copy(),
-        "slots": opt.slots.copy(),
-        "sampler": opt.sampler.state_dict(),
-    }
-
-
-def restore(opt: Optimizer, saved: dict[str, Any]) -> None:
-    """Put a copy back; random streams go on, so that the leg is not repeated."""
-    stream = opt.sampler.stream.copy()
-    opt.theta[...] = saved["theta"]
-    opt.slots[...] = saved["slots"]
-    opt.sampler.load_state_dict(saved["sampler"])
-    opt.sampler.stream[...] = stream
 
 
 def scale_rounds(budget: int, kind: str) -> tuple[int, ...]:

@@ -14,8 +14,9 @@ from scgd.typing import Floats
 __all__ = ["Radii"]
 
 ENOUGH, TOO_MUCH = 4.0, 16.0
-JOINT_PAIRS = 4
 MOST_DOUBLINGS = 3
+MOST_QUESTIONS = 8
+VISIBLE = 4.0
 
 
 class Radii(Stage):
@@ -33,15 +34,18 @@ class Radii(Stage):
         Questions per coordinate, at most.
     n_repeats
         Evaluations at x itself.
+    n_pairs
+        Pairs along random signs at each joint radius.
     """
 
     memory: ClassVar[tuple[str, ...]] = (
-        "turn", "repeats", "radii", "resolved", "grown", "n_asked", "joint", "rises",
+        "turn", "repeats", "radii", "resolved", "grown", "n_asked", "joint", "rises", "slopes",
+        "seen", "key",
     )  # fmt: skip
     tolerant = True
 
-    def __init__(self, unit: Floats, n_levels: int, n_repeats: int) -> None:
-        self.unit, self.n_levels, self.n_repeats = unit, n_levels, n_repeats
+    def __init__(self, unit: Floats, n_levels: int, n_repeats: int, n_pairs: int) -> None:
+        self.unit, self.n_levels, self.n_repeats, self.n_pairs = unit, n_levels, n_repeats, n_pairs
         self.turn = "repeats"
         self.repeats: list[float] = []
         self.radii: Floats = unit.copy()
@@ -49,7 +53,10 @@ class Radii(Stage):
         self.grown = np.zeros(unit.size)
         self.n_asked = 0
         self.joint = 1.0
+        self.seen = False
+        self.key = 0
         self.rises: list[float] = []
+        self.slopes: list[float] = []
 
     @property
     def n_points(self) -> int:  # type: ignore[override]
@@ -71,7 +78,10 @@ class Radii(Stage):
             if problem.lower.size:
                 entries = np.clip(entries, problem.lower[coords], problem.upper[coords])
             return singles(theta, coords, entries)
-        signs = rng.integers(0, 2, theta.size) * 2.0 - 1.0
+        if not self.rises:
+            self.key = int(rng.integers(2**62))
+        again = np.random.default_rng([self.key, len(self.rises) % self.n_pairs])
+        signs = again.integers(0, 2, theta.size) * 2.0 - 1.0  # the same at every radius
         moves = self.joint * np.where(self.resolved, self.radii, 0.0) * signs
         return moved(theta, np.stack([moves, -moves]), problem)
 
@@ -87,8 +97,7 @@ class Radii(Stage):
         elif self.turn == "single":
             self._resolve(values)
         else:
-            rise = np.inf if values is None else float(values.mean()) - float(np.mean(self.repeats))
-            self._grow(rise)
+            self._grow(values)
 
     def _resolve(self, values: Floats | None) -> None:
         """Accept radii whose rise is right, widen or narrow the others."""
@@ -120,16 +129,38 @@ class Radii(Stage):
         self.n_asked, self.turn = 0, "joint"
         self.finished = n == 0
 
-    def _grow(self, rise: float) -> None:
-        """Double the joint radius while the rise grows about fourfold."""
-        self.rises.append(rise)
-        if len(self.rises) % JOINT_PAIRS:
+    def _grow(self, values: Floats | None) -> None:
+        """Double the joint radius while the signal grows and the rise is a square or unseen."""
+        base = float(np.mean(self.repeats))
+        self.rises.append(np.inf if values is None else float(values.mean()) - base)
+        self.slopes.append(0.0 if values is None else abs(float(values[0] - values[1])))
+        if len(self.rises) % self.n_pairs:
             return
-        means = np.mean(np.reshape(self.rises, (-1, JOINT_PAIRS)), axis=1)
-        if len(means) > 1 and not 3 * means[-2] <= means[-1] <= 6 * means[-2]:
+        rises, slopes = (
+            np.mean(np.reshape(seen, (-1, self.n_pairs)), axis=1)
+            for seen in (self.rises, self.slopes)
+        )
+        sigma = float(np.std(self.repeats, ddof=1))
+        least = VISIBLE * sigma * float(np.sqrt(0.5 / self.n_pairs + 1 / len(self.repeats)))
+        n_seen = int(np.count_nonzero(rises > least))
+        self.seen = n_seen > 0
+        if len(rises) > 1 and not quadratic(rises, slopes, least, 2 * sigma):
             self.joint /= 2
             self.finished = True
-        elif len(means) == MOST_DOUBLINGS + 1:
+        elif n_seen == MOST_DOUBLINGS + 1 or len(rises) == MOST_QUESTIONS:
             self.finished = True
         else:
             self.joint *= 2
+
+
+def quadratic(rises: Floats, slopes: Floats, rise: float, slope: float) -> bool:
+    """Tell whether the last doubling looked like a quadratic's: rises times 4, slopes times 2.
+
+    Rises and slopes below the last two arguments do not show above the noise.
+    """
+    before, slack = max(rises[-2], rise), 0.5 * rise
+    if rises[-1] - slack > 6 * before or slopes[-1] > 4 * max(slopes[-2], slope):
+        return False
+    if rises[-2] > rise:
+        return bool(rises[-1] + slack >= 3 * (before - slack))
+    return bool(slopes[-2] < slope or slopes[-1] >= 1.4 * slopes[-2])

@@ -15,6 +15,7 @@ from scgd.estimators import BASE, Probes
 from scgd.problem import Problem
 from scgd.typing import Floats, Ints
 
+NOWHERE: Floats = np.zeros(0)
 __all__ = ["Stage", "inside", "joint", "moved", "singles"]
 
 
@@ -74,8 +75,7 @@ def moved(theta: Floats, moves: Floats, problem: Problem) -> Probes:
 
 def singles(theta: Floats, coords: Ints, entries: Floats) -> Probes:
     """Return points that set one coordinate each (theta itself where the coordinate is -1)."""
-    coords = np.asarray(coords)
-    return Probes(theta, coords[coords >= 0], np.zeros(0), coords, entries, np.zeros(len(coords)))
+    return Probes(theta, coords, NOWHERE, coords, entries, np.zeros(len(coords)))
 
 
 def inside(problem: Problem, k: int, value: float) -> float:

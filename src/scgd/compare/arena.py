@@ -54,12 +54,13 @@ class TimedOracle(Oracle):
 
     def __init__(self, task: Task, budget: int, seed: int, max_seconds: float) -> None:
         super().__init__(task, budget, seed)
-        self.last = task.x0
         self.deadline = time.monotonic() + max_seconds
+        self.stopped = False
 
     def at(self, x: Floats, rows: object) -> float:
         """Evaluate, unless budget or time is spent."""
         if self.count % 16 == 0 and time.monotonic() > self.deadline:
+            self.stopped = True
             raise Spent
         return super().at(x, rows)  # type: ignore[arg-type]
 
@@ -107,8 +108,10 @@ def run_one(
     started = time.perf_counter()
     try:
         x = chosen(oracle, seed)
-    except Spent:
-        x, note = task.x0, f"{note}; stopped by the clock".lstrip("; ")
+    except Spent:  # a method that knows no point to recommend when it is interrupted
+        x = task.x0
+    if oracle.stopped:
+        note = f"{note}; stopped by the clock".lstrip("; ")
     seconds = time.perf_counter() - started
     gap = float(task.gap(np.asarray(x, np.float64)))
     gap = gap if np.isfinite(gap) else float("inf")

@@ -19,7 +19,8 @@ FULL = {
     "problems": (
         "ridge10,ridge5,ridge2,ridge1,logistic10,logistic5,logistic2,logistic1,hp,quadnoisy,"
         "rosennoisy,quad,rosen,quad10000,rosen10000,ng-sphere,ng-cigar,largescale-f1,largescale-f2,"
-        "largescale-f10,largescale-f15,noisy-f1,noisy-f16,rollout,breast_cancer,digits"
+        "largescale-f10,largescale-f15,noisy-f1,noisy-f16,rollout,breast_cancer,digits,ridge5rotated,"
+        "dense,densenoisy,rastrigin"
     ),
     "methods": (
         "auto,musketeer,spsa-adam-tuned,cma,cma-sep,cma-vkd,ngopt,tbpsa,ng-noisy,powell,l-bfgs-b,"

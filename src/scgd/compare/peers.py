@@ -7,6 +7,7 @@ others. Where the sample can be held fixed, methods that know how to use that ma
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -146,9 +147,10 @@ def nevergrad(name: str) -> Method:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             optimizer = ng.optimizers.registry[name](parametrization, budget=oracle.budget)
-            for _ in range(oracle.budget):
-                candidate = optimizer.ask()
-                optimizer.tell(candidate, oracle(candidate.value))
+            with contextlib.suppress(Spent):
+                for _ in range(oracle.budget):
+                    candidate = optimizer.ask()
+                    optimizer.tell(candidate, oracle(candidate.value))
             return np.asarray(optimizer.provide_recommendation().value)
 
     return run
@@ -234,7 +236,8 @@ def optuna(sampler: str) -> Method:
                 x = [trial.suggest_float(str(k), x0[k] - 2, x0[k] + 2) for k in names]
                 return oracle(np.array(x))
 
-            study.optimize(objective, n_trials=oracle.budget)
+            with contextlib.suppress(Spent):
+                study.optimize(objective, n_trials=oracle.budget)
         return np.array([study.best_params[str(k)] for k in range(x0.size)])
 
     return run

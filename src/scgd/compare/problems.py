@@ -82,11 +82,23 @@ def block_features(rng: np.random.RandomState, n: int, p: int, size: int, decay:
     return np.ascontiguousarray(np.hstack(blocks)[:, rng.permutation(p)])
 
 
+def rotation(p: int, seed: int) -> Floats:
+    """Return a random orthogonal matrix."""
+    return np.linalg.qr(np.random.default_rng([seed, 3]).standard_normal((p, p)))[0]
+
+
 @cache
-def ridge(decay: float, seed: int = 0, n: int = 10_000, p: int = 250) -> Task:
-    """Return the paper's ridge regression as a single-sample oracle."""
+def ridge(
+    decay: float, seed: int = 0, n: int = 10_000, p: int = 250, rotated: bool = False
+) -> Task:
+    """Return the paper's ridge regression as a single-sample oracle.
+
+    With ``rotated`` no coordinate stands out: the features are turned by a random rotation.
+    """
     rng = np.random.RandomState(seed)
     features = block_features(rng, n, p, 10, decay)
+    if rotated:
+        features = np.ascontiguousarray(features @ rotation(p, seed))
     targets = features @ rng.uniform(-1, 1, p) + rng.normal(0, 0.01, n)
     l2 = 1.0 / n
     second, first = features.T @ features / n + l2 * np.eye(p), features.T @ targets / n
@@ -95,7 +107,8 @@ def ridge(decay: float, seed: int = 0, n: int = 10_000, p: int = 250) -> Task:
     def gap(x: Floats) -> float:
         return 0.5 * float((x - best) @ second @ (x - best))
 
-    return Task(f"ridge{decay:g}", np.zeros(p), n, single(ridge_loss, features, targets, l2), gap)
+    name = f"ridge{decay:g}{'rotated' if rotated else ''}"
+    return Task(name, np.zeros(p), n, single(ridge_loss, features, targets, l2), gap)
 
 
 @cache
@@ -218,6 +231,32 @@ def hyperparameters(p: int = 50, active: int = 8, noise: float = 0.05, seed: int
     return Task("hp", np.zeros(p), None, observed(value, noise), value)
 
 
+@cache
+def dense(p: int = 200, condition: float = 1e3, noise: float = 0.0, seed: int = 0) -> Task:
+    """Return a rotated quadratic: all coordinates matter, none stands out."""
+    turn = rotation(p, seed)
+    bends = turn.T @ (np.logspace(0, -np.log10(condition), p)[:, None] * turn)
+    centre = np.random.default_rng(seed).uniform(-1, 1, p)
+
+    def value(x: Floats) -> float:
+        return 0.5 * float((x - centre) @ bends @ (x - centre))
+
+    name = f"dense{'noisy' if noise else ''}"
+    return Task(name, np.zeros(p), None, observed(value, noise), value)
+
+
+@cache
+def rastrigin(p: int = 100, seed: int = 0) -> Task:
+    """Return Rastrigin's function, whose local minima lie on a grid."""
+    centre = np.random.default_rng(seed).uniform(-2, 2, p)
+
+    def value(x: Floats) -> float:
+        away = x - centre
+        return float(away @ away + 10 * np.sum(1 - np.cos(2 * np.pi * away)))
+
+    return Task("rastrigin", np.zeros(p), None, observed(value, 0.0), value)
+
+
 def scaled(task: Task, f_scale: float = 1.0, f_shift: float = 0.0, x_scale: float = 1.0) -> Task:
     """Return the same problem in other units: x in units of ``x_scale``, f scaled and shifted."""
 
@@ -242,6 +281,10 @@ PROBLEMS: dict[str, Callable[[], Task]] = {
     "quadnoisy": lambda: quadratic(noise=0.1),
     "rosennoisy": lambda: rosenbrock(noise=0.1),
     "hp": hyperparameters,
+    "ridge5rotated": lambda: ridge(5, rotated=True),
+    "dense": dense,
+    "densenoisy": lambda: dense(noise=0.1),
+    "rastrigin": rastrigin,
 }
 
 

@@ -82,11 +82,15 @@ def write_report(rows: Sequence[Row], path: Path, title: str = "Peer arena") -> 
     figure = go.Figure()
     for name, share in shares.items():
         width = 4 if name == OURS else 1.5
-        figure.add_scatter(x=factors, y=share, name=name, mode="lines", line={"width": width})
+        line = {"width": width, "shape": "hv"}
+        figure.add_scatter(x=factors, y=share, name=name, mode="lines", line=line)
     figure.update_xaxes(type="log", title="factor above the best method's median gap")
     figure.update_yaxes(title="share of the cells run", range=[0, 1.02])
     figure.update_layout(height=480, template="plotly_white", title="Performance profiles")
-    chart = figure.to_html(full_html=False, include_plotlyjs="inline")
+    figure.update_layout(font_size=14, legend={"traceorder": "normal"})
+    chart = figure.to_html(
+        full_html=False, include_plotlyjs="inline", config={"displayModeBar": False}
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title>"

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from scgd.optimizer import as_scalar
+from scgd.problem import as_scalar
 from scgd.workers.engines import STARTED, Arrival, Engine, LostTask
 from scgd.workers.tasks import Job, Step, Task, perform
 

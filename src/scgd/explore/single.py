@@ -1,0 +1,96 @@
+"""One coordinate at a time, for functions written in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from scgd.estimators import CentralDifference, sides
+from scgd.explore.loop import Loop
+from scgd.optimizer import Optimizer
+from scgd.problem import as_scalar
+
+__all__ = ["Explorer", "report_nonfinite"]
+
+NAN = float("nan")
+
+
+class Explorer(Loop):
+    """The Python loop: poke one entry of x, evaluate, put it back, move."""
+
+    def __init__(self, opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        super().__init__(opt, fun, args)
+        self.central = isinstance(opt.recipe.estimator, CentralDifference)
+        self.x = memoryview(opt.theta)
+        self.grads = memoryview(opt.sampler.grads)
+        self.seen = memoryview(opt.observations)
+        self.slots = tuple(memoryview(slot) for slot in opt.slots)
+        self.lower, self.upper = memoryview(opt.problem.lower), memoryview(opt.problem.upper)
+        self.share = 0.5 if self.central else 0.0  # the observation is low + share * (high - low)
+
+    def _run_part(self, place: int, n: int) -> None:
+        """Run ``n`` steps of one phase, in place; leave a consistent state whatever happens."""
+        opt, sampler = self.opt, self.opt.sampler
+        here = done = sampler.position
+        call, view, x, grads, seen = self.call, opt.view, self.x, self.grads, self.seen
+        kernel, hyper, slots = opt.recipe.step.kernel, opt.recipe.step.hyper, self.slots
+        central, share, bounded, sampled = self.central, self.share, self.bounded, self.sampled
+        special = bounded or sampled
+        coords = sampler.coords[here : here + n]
+        rates, radii = opt.step_sizes(place, coords, sampler.probs[here : here + n])
+        below = radii if central else [0.0] * n
+        k, entry = -1, 0.0
+        try:
+            for k, rate, h, back in zip(coords.tolist(), rates, radii, below, strict=True):
+                entry = x[k]
+                up = entry + h
+                down = entry - back
+                if special:
+                    if sampled:
+                        self.extra = (opt.sample_at(place + done - here), *self.args)
+                    if bounded:
+                        down, up = sides(central, entry, h, self.lower[k], self.upper[k])
+                x[k] = down
+                low = call(view)
+                if low.__class__ is not float:
+                    low = as_scalar(low)
+                x[k] = up
+                high = call(view)
+                if high.__class__ is not float:
+                    high = as_scalar(high)
+                change, width = high - low, up - down
+                grad = change / width if width else change * 0.0
+                if grad - grad == 0.0:
+                    entry -= kernel(k, grad, rate, hyper, slots)
+                    if bounded:
+                        entry = min(max(entry, self.lower[k]), self.upper[k])
+                    seen[done] = low + share * change
+                else:
+                    x[k] = entry
+                    report_nonfinite(opt, (low, high), (down, up), k, opt.nfev + 2 * (done - here))
+                    grad, seen[done] = 0.0, NAN
+                x[k] = entry
+                grads[done] = grad
+                done += 1
+        finally:
+            if k >= 0:
+                x[k] = entry
+            opt.t += done - here
+            opt.nfev += 2 * (done - here)
+            if sampler.advance(done - here):
+                opt.end_phase()
+
+
+def report_nonfinite(
+    opt: Optimizer, values: tuple[float, float], entries: tuple[float, float], k: int, nfev: int
+) -> None:
+    """Raise for the first of two values that is not finite, or count the step as skipped."""
+    if opt.on_nonfinite == "skip":
+        opt.n_skipped += 1
+        return
+    which = 1 if np.isfinite(values[0]) else 0
+    x = opt.theta.copy()
+    x[k] = entries[which]
+    raise opt.nonfinite_error(values[which], nfev + which, x)
