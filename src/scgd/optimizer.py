@@ -237,7 +237,8 @@ class Optimizer(Course):
 
     def end_leg(self) -> bool:
         """Let the plan go on where its leg does not pay for another step; tell whether it did."""
-        if self.leg_end is None or self.nfev + self._next_cost() <= self.leg_end:
+        ends = self.plan is not None and self.leg_end is not None
+        if not ends or self.nfev + self._next_cost() <= self.leg_end:  # type: ignore[operator]
             return False
         assert self.plan is not None
         self.plan.advance(self, None)

@@ -38,6 +38,8 @@ class Loop:
     def run(self, n_steps: int, *, stop_at_phase: bool) -> None:
         """Run so many steps, or to the end of a phase (where wanted) or of a plan's leg."""
         opt, sampler, left = self.opt, self.opt.sampler, self._affordable(n_steps)
+        if left <= 0:
+            opt.end_leg()
         while left > 0:
             place = opt.prepare()
             room = (sampler.n_draws - sampler.position) // sampler.block_size
@@ -54,7 +56,7 @@ class Loop:
     def _affordable(self, n_steps: int) -> int:
         """Return how many steps the budget and the leg pay for, at most ``n_steps``."""
         opt = self.opt
-        ends = [] if opt.leg_end is None else [opt.leg_end - opt.nfev]
+        ends = [] if opt.plan is None or opt.leg_end is None else [opt.leg_end - opt.nfev]
         if opt.max_evals is not None:
             ends.append(int(opt.remaining))
         return min([n_steps, *(end // self.cost for end in ends)])
