@@ -41,8 +41,6 @@ POSITION, N_PHASES, AGE = range(3)
 FRESH = 30
 SHORT = 64
 """Cache lines of the next dense column that are asked for ahead; the hardware does the rest."""
-OVERHEAD = 100.0
-"""What a step costs beside its column, in entries of a column."""
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -163,20 +161,9 @@ def sampled_sum(
 
 
 @njit(cache=True, error_model="numpy")
-def visit_cost(dense, indptr, k):
-    """Return the time of a step along column ``k``, so that gains are gains per time.
-
-    In units of one entry for sparse columns, whose lengths differ; 1 where all cost the same.
-    """
-    if len(dense) > 0:
-        return 1.0
-    return OVERHEAD + (indptr[k + 1] - indptr[k] if k < len(indptr) - 1 else 0)
-
-
-@njit(cache=True, error_model="numpy")
 def explore_columns(
     dense, indptr, indices, values, targets, weights, codes, params,
-    theta, coords, probs, grads, samples, margins, scale, hyper, slots, means, reach,
+    theta, coords, probs, grads, samples, margins, scale, hyper, slots, means, reach, costs,
     first, last, rates, radii,
 ):  # fmt: skip
     """Run steps ``first`` to ``last`` of the current phase."""
@@ -231,7 +218,7 @@ def explore_columns(
                 theta[k] = soft_threshold(theta[k], step * l1)
                 grads[d] = (place - theta[k]) / step if step > 0.0 else 0.0
             if codes[SCALED] == 1:
-                grads[d] *= sqrt(unit / visit_cost(dense, indptr, k))
+                grads[d] *= sqrt(unit / costs[k] if len(costs) > 0 else unit)
             if len(reach) > 0 and loss != LOGISTIC and loss != CROSS_ENTROPY:
                 moved = 2.0 * abs(theta[k] - place)
                 reach[k] = max(moved, 0.5 * reach[k]) if reach[k] < np.inf else moved
@@ -269,7 +256,7 @@ def run_columns(problem, walk, law, rates, radii, mixings, stride, snapshots):
         explore_columns(
             dense, indptr, indices, values, targets, weights, codes, params,
             theta, coords, probs, grads, rows, margins, scale, hyper, slots, means, reach,
-            here, here + n, rates[done : done + n], radii[done : done + n],
+            walk.costs, here, here + n, rates[done : done + n], radii[done : done + n],
         )  # fmt: skip
         done += n
         place[AGE] += n

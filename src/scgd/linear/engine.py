@@ -43,6 +43,8 @@ class Walk(NamedTuple):
         What is subtracted from each column, or empty.
     reach
         How far steps trust the curvature along each coordinate, or empty.
+    costs
+        What a step along each coordinate costs, where that differs, or empty.
     place
         Steps taken in this phase, phases ended, and steps since the margins were computed.
     coord_stream, row_stream, direction_stream
@@ -62,6 +64,7 @@ class Walk(NamedTuple):
     slots: Floats
     means: Floats
     reach: Floats
+    costs: Floats
     place: Ints
     coord_stream: Array
     row_stream: Array

@@ -14,7 +14,10 @@ from scgd.linear.data import Problem
 from scgd.linear.losses import CROSS_ENTROPY, LOGISTIC, SQUARED, curvature
 from scgd.typing import Floats
 
-__all__ = ["first_reach", "inverse_smoothness"]
+__all__ = ["first_reach", "inverse_smoothness", "visit_costs"]
+
+OVERHEAD = 0.005
+"""What a step costs beside its column, in units of a column that every sample enters."""
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -78,4 +81,29 @@ def first_reach(problem: Problem, n_coords: int, means: Floats) -> Floats:
     out = np.zeros(n_coords)
     fill_largest(*problem.columns, problem.weights, means, out)
     out[problem.n_features :] = 1.0
+    return out
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def add_shares(indptr, indices, weights, out):
+    """Add to ``out`` the share of the samples, by weight, that enter each sparse column."""
+    n_samples = len(weights)
+    for k in range(len(indptr) - 1):
+        for j in range(indptr[k], indptr[k + 1]):
+            out[k] += weights[indices[j]] / n_samples
+
+
+def visit_costs(problem: Problem, n_coords: int) -> Floats:
+    """Return what a step along each sparse column costs, so that gains can count per time.
+
+    Nothing where all columns are alike. Samples count by their weights, so that repeated ones are
+    worth the same as weighted ones.
+    """
+    columns = problem.columns
+    if len(columns.indptr) <= 1:
+        return np.empty(0)
+    weights = problem.weights if len(problem.weights) > 0 else np.ones(len(problem.targets))
+    out = np.full(n_coords, OVERHEAD)
+    add_shares(columns.indptr, columns.indices, weights, out)
+    out[problem.n_features :] += 1.0
     return out

@@ -25,6 +25,7 @@ from scgd.linear.data import Problem, frozen
 from scgd.linear.directions import GAUSSIAN, SIGNS, SPHERE, run_directions
 from scgd.linear.engine import N_PHASES, POSITION, Walk, draw_rows, run_rows
 from scgd.linear.rows import CENTRAL, FIRST, FORWARD, explore_rows
+from scgd.linear.smoothness import visit_costs
 from scgd.policies import LawPolicy
 from scgd.random import stream
 from scgd.recipes import Recipe
@@ -165,6 +166,7 @@ class Run:
             slots=make_slots(recipe.step, n_coords),
             means=frozen(means),
             reach=reach.copy(),
+            costs=frozen(visit_costs(problem, n_coords) if scaled else NOTHING),
             place=np.zeros(3, np.int64),
             coord_stream=streams[0],
             row_stream=streams[1],
@@ -232,7 +234,7 @@ class Run:
         problem, walk = self.problem, self.walk
         if self.by_columns:
             compute_margins(problem, walk.theta, walk.means, walk.margins)
-            data, arrays, kernel = problem.columns, walk[:13], explore_columns
+            data, arrays, kernel = problem.columns, walk[:14], explore_columns
         else:
             data, arrays, kernel = problem.rows, walk[:11], explore_rows
         kernel(*data, problem.targets, problem.weights, *arrays, first, last, rates, radii)
