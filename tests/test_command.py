@@ -97,7 +97,7 @@ def test_terminated_it_leaves_a_checkpoint_and_goes_on(folder):
 @pytest.fixture
 def cluster():
     distributed = pytest.importorskip("distributed")
-    settings = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
+    settings = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": ":0"}
     with distributed.LocalCluster(**settings, silence_logs=60) as cluster:
         yield cluster.scheduler_address
 

@@ -62,7 +62,7 @@ def check_same(workers, names=tuple(CASES), **more):
 @pytest.fixture(scope="module")
 def client():
     distributed = pytest.importorskip("distributed")
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(**settings, silence_logs=60) as cluster,
         distributed.Client(cluster) as client,
@@ -170,7 +170,7 @@ def test_restarted_cluster(client, tmp_path):
     def restart(intermediate):
         n_phases.append(intermediate.nfev)
         if len(n_phases) == 3:
-            client.restart()
+            client.restart(wait_for_workers=False)  # the run itself waits for one
 
     there = minimize(quadratic, **KEYWORDS, workers=client, callback=restart)
     assert np.array_equal(there.x, here.x) and there.nfev == here.nfev
