@@ -1,12 +1,11 @@
 """Zeroth-order steps: the same arithmetic as the core, exact restoring, honest refusals."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from networks import batch, perceptron  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
@@ -15,20 +14,6 @@ from scgd.policies import law as core  # noqa: E402
 from scgd.torch import SparseMeZO, ZeroOrderSCGD  # noqa: E402
 
 DIRECTIONS = ["gaussian", "sphere", "spsa", "mezo", "sparse-mezo"]
-
-
-def perceptron(dtype=torch.float64, widths=(6, 5, 4, 3), activation=nn.Tanh):
-    torch.manual_seed(0)
-    layers = []
-    for n_in, n_out in itertools.pairwise(widths):
-        layers += [nn.Linear(n_in, n_out), activation()]
-    return nn.Sequential(*layers[:-1]).to(dtype)
-
-
-def batch(dtype=torch.float64, n_in=6, n_rows=9, n_classes=3):
-    generator = torch.Generator().manual_seed(1)
-    x = torch.randn(n_rows, n_in, generator=generator, dtype=torch.float64).to(dtype)
-    return x, torch.randint(0, n_classes, (n_rows,), generator=generator)
 
 
 def closure_of(model, dtype=torch.float64):
