@@ -108,7 +108,8 @@ def train(job: Job, run: int) -> Run:
     for _ in range(n_epochs(job)):
         shuffled = torch.randperm(len(x), generator=order)
         for batch in shuffled[: n_batches * problem.batch_size].view(n_batches, -1):
-            log.note(step(x[batch], y[batch]), n_batches)
+            inputs, targets = x.index_select(0, batch), y.index_select(0, batch)
+            log.note(step(inputs, targets), n_batches)
     learned = pixel_law(opt, problem) if isinstance(job.method.policy, Musketeer) else None
     pixels = None if learned is None else -np.arange(len(learned), dtype=np.float64)
     return Run(job.key(run), log.curves(n_batches), pixels, learned)

@@ -9,10 +9,12 @@ values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 
 from scgd.estimators import SPSA, GaussianSmoothing, SphereSmoothing
@@ -55,62 +57,69 @@ class SparseMeZO(MeZO):
 
 
 class Direction:
-    """A random direction over a layout that is drawn again whenever it is needed."""
+    """A random direction over a layout: drawn once if it is short, else whenever it is needed."""
 
     def __init__(self, estimator: Any, layout: Layout, seed: int, thresholds: list[float]) -> None:
-        self.estimator, self.layout, self.seed = estimator, layout, seed
+        self.estimator, self.seed = estimator, seed
+        self.entries = [real_entries(p) for p in layout.params]
         self.masks: list[torch.Tensor] | None = None
-        self.kept: dict[tuple[int, int], torch.Tensor] = {}
-        self.whole = False  # whether all of it is kept
         if isinstance(estimator, SparseMeZO):
-            pairs = zip(layout.params, thresholds, strict=True)
-            self.masks = [real_entries(p).abs().reshape(-1) <= limit for p, limit in pairs]
+            pairs = zip(self.entries, thresholds, strict=True)
+            self.masks = [entries.abs().reshape(-1) <= limit for entries, limit in pairs]
+        self.whole = self.draw_whole(layout) if layout.n_coords <= SHORT else None
         self.scale = 1.0
         if isinstance(estimator, SphereSmoothing):
-            squares = sum(float(u.double().square().sum()) for _, u in self.chunks())
-            self.scale = squares**-0.5
+            parts = self.whole or (u for _, u in self.chunks())
+            norms = [float(torch.linalg.vector_norm(u, dtype=torch.float64)) for u in parts]
+            self.scale = 1.0 / math.hypot(*norms)
+
+    def draw_whole(self, layout: Layout) -> list[torch.Tensor]:
+        """Return the direction in all tensors, drawn in one call."""
+        first = self.entries[0]
+        dtype = torch.float64 if layout.dtype == np.float64 else torch.float32
+        flat = torch.empty(layout.n_coords, dtype=dtype, device=first.device)
+        self.fill(flat, self.generator(0, first.device))
+        stretches = flat.split([entries.numel() for entries in self.entries])
+        if self.masks is not None:
+            stretches = tuple(u * m for u, m in zip(stretches, self.masks, strict=True))
+        pairs = zip(stretches, self.entries, strict=True)
+        return [u.view(entries.shape).to(entries) for u, entries in pairs]
 
     def chunks(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yield stretches of the parameters and of the direction."""
-        known = self.whole
-        for i, p in enumerate(self.layout.params):
-            entries = real_entries(p)
-            flat = entries.reshape(-1)
-            generator = None if known else self.generator(i, flat.device)
+        """Yield stretches of the parameters and of the direction, drawn afresh."""
+        for i, entries in enumerate(self.entries):
+            flat, generator = entries.reshape(-1), self.generator(i, entries.device)
             for start in range(0, flat.numel(), CHUNK):
                 part = flat[start : start + CHUNK]
-                yield part, self.stretch(i, start, part, generator)
+                u = self.fill(torch.empty_like(part), generator)
+                if self.masks is not None:
+                    u.mul_(self.masks[i][start : start + CHUNK])
+                yield part, u
             if flat.data_ptr() != entries.data_ptr():
                 entries.copy_(flat.view(entries.shape))
-        self.whole = self.layout.n_coords <= SHORT
 
     def generator(self, i: int, device: torch.device) -> torch.Generator:
         """Return the generator of the stretches of one parameter."""
         return torch.Generator(device).manual_seed(splitmix(self.seed ^ i) >> 1)
 
-    def stretch(
-        self, i: int, start: int, part: torch.Tensor, generator: torch.Generator | None
-    ) -> torch.Tensor:
-        """Return a stretch of the direction, drawn or kept."""
-        if generator is None:
-            return self.kept[i, start]
-        u = torch.empty_like(part)
+    def fill(self, u: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        """Draw a stretch of the direction."""
         if isinstance(self.estimator, SPSA):
-            u.random_(0, 2, generator=generator).mul_(2).sub_(1)
-        else:
-            u.normal_(generator=generator)
-        if self.masks is not None:
-            u.mul_(self.masks[i][start : start + CHUNK])
-        if self.layout.n_coords <= SHORT:
-            self.kept[i, start] = u
-        return u
+            return u.random_(0, 2, generator=generator).mul_(2).sub_(1)
+        return u.normal_(generator=generator)
 
     def add(self, multiple: float, decay: float = 1.0) -> None:
         """Add a multiple of the direction to the parameters, shrunk by ``decay`` first."""
+        multiple *= self.scale
+        if self.whole is not None:
+            if decay != 1.0:
+                torch._foreach_mul_(self.entries, decay)
+            torch._foreach_add_(self.entries, self.whole, alpha=multiple)
+            return
         for part, u in self.chunks():
             if decay != 1.0:
                 part.mul_(decay)
-            part.add_(u, alpha=multiple * self.scale)
+            part.add_(u, alpha=multiple)
 
 
 def small_thresholds(layout: Layout, kept: float) -> list[float]:
