@@ -31,6 +31,10 @@ def deterministic(x):
     return float(WEIGHTS @ (x - CENTRE) ** 2)
 
 
+def rough(x):
+    return deterministic(x) + 0.01 * float(np.sum(1 - np.cos(20 * x)))
+
+
 def controllable(x, rows):
     shift = np.sin(rows[0] * np.arange(1, P + 1))
     return float(WEIGHTS @ (x - CENTRE - 0.3 * shift) ** 2)
@@ -44,6 +48,19 @@ class Uncontrollable:
 
     def __call__(self, x):
         return deterministic(x) + 0.01 * self.rng.standard_normal()
+
+
+class Stop:
+    """A function that is interrupted after so many calls."""
+
+    def __init__(self, fun, n_calls):
+        self.fun, self.left = fun, n_calls
+
+    def __call__(self, *args):
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return self.fun(*args)
 
 
 CASES = {
@@ -111,22 +128,32 @@ def test_uncontrollable_run_resumes_bit_for_bit(n_asked):
     np.testing.assert_array_equal(resumed.theta, whole.theta)
 
 
-def test_checkpoint_file_resumes_bit_for_bit(tmp_path):
-    fun, sample = CASES["controllable"]
+@pytest.mark.parametrize("fun", [deterministic, rough])
+def test_a_question_that_was_asked_and_not_answered_is_asked_again(fun):
+    make = lambda: Optimizer(np.zeros(P), "auto", max_evals=1500, seed=3)  # noqa: E731
+    opt = make()
+    while not opt.done:
+        points = opt.ask().points()
+        twin = make()
+        twin.load_state_dict(opt.state_dict())
+        np.testing.assert_array_equal(twin.ask().points(), points)
+        values = [fun(x) for x in points]
+        opt.tell(opt.ask().ids, values)
+        twin.tell(twin.ask().ids, values)
+        assert twin.direction_rng.bit_generator.state == opt.direction_rng.bit_generator.state
+        np.testing.assert_array_equal(twin.theta, opt.theta)
+
+
+@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("n_calls", [5, 77, 130, 400, 1234])
+def test_checkpoint_file_resumes_bit_for_bit(tmp_path, kind, n_calls):
+    fun, sample = CASES[kind]
     whole = minimize(fun, np.zeros(P), sample=sample, max_evals=2000, seed=3)
-    calls = 0
-
-    def stops(x, rows):
-        nonlocal calls
-        calls += 1
-        if calls == 1234:
-            raise KeyboardInterrupt
-        return fun(x, rows)
-
+    stops = Stop(fun, n_calls)
     file = Checkpoint(tmp_path / "run.npz", every=0)
     first = minimize(stops, np.zeros(P), sample=sample, max_evals=2000, seed=3, checkpoint=file)
     assert not first.success
-    second = minimize(stops, np.zeros(P), sample=sample, max_evals=2000, seed=3, checkpoint=file)
+    second = minimize(fun, np.zeros(P), sample=sample, max_evals=2000, seed=3, checkpoint=file)
     np.testing.assert_array_equal(second.x, whole.x)
     assert second.nfev == whole.nfev
 
@@ -286,19 +313,6 @@ def shapes(p: int, rng: np.random.Generator) -> dict:
         "bump": lambda x: -float(np.exp(-0.5 * np.sum((x - centre) ** 2))),
         "quartic": lambda x: float(np.sum(x**4) + np.sum(x)),
     }
-
-
-class Stop:
-    """A function that is interrupted after so many calls."""
-
-    def __init__(self, fun, n_calls):
-        self.fun, self.left = fun, n_calls
-
-    def __call__(self, *args):
-        self.left -= 1
-        if self.left < 0:
-            raise KeyboardInterrupt
-        return self.fun(*args)
 
 
 @pytest.mark.parametrize("seed", range(200, 224))

@@ -76,7 +76,7 @@ class Course:
         self.rows: Ints | None = None
         self.average: Floats = np.zeros((2, self.n_coords if self.recipe.average else 0))
         self.scouted: Floats | None = None
-        self._pending: Probes | None = None
+        self.pending: Probes | None = None
         self._values: Any = None
         self._answered: Any = None
         self.leg_end: int | None = None  # evaluations after which the plan decides what follows
@@ -185,7 +185,7 @@ class Course:
     @property
     def done(self) -> bool:
         """Whether the budget does not pay for another step."""
-        if self._pending is not None:
+        if self.pending is not None:
             return False
         if self.plan is not None and self.plan.finished:
             return True

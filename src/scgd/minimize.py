@@ -18,7 +18,7 @@ import numpy as np
 from scgd.asynchronous import Events, Flights
 from scgd.checkpoint import Checkpoint
 from scgd.estimators import Estimator, FirstOrder
-from scgd.explore import explorer
+from scgd.explore import Scout, explorer
 from scgd.optimizer import MONITOR, Optimizer
 from scgd.policies import Musketeer, Policy
 from scgd.problem import Sample, as_scalar
@@ -336,6 +336,7 @@ def stepper(opt: Optimizer, evaluate: Evaluator, *, stop_at_phase: bool) -> Call
     looked at often enough and cost nothing.
     """
     inline = type(evaluate) is Evaluator and not evaluate.vectorized
+    scout = Scout(opt, evaluate.fun, evaluate.args, evaluate.evaluate)
     loop = sampler = None
     n_steps = 1
 
@@ -344,7 +345,7 @@ def stepper(opt: Optimizer, evaluate: Evaluator, *, stop_at_phase: bool) -> Call
         if inline and sampler is not opt.sampler:  # a plan has changed the recipe
             loop, sampler = explorer(opt, evaluate.fun, evaluate.args), opt.sampler
         if inline and opt.stage is not None:
-            scout(opt, evaluate)
+            scout.explore(ROUND)
             return
         if loop is None or opt.stage is not None:
             probes = opt.ask()
@@ -357,15 +358,6 @@ def stepper(opt: Optimizer, evaluate: Evaluator, *, stop_at_phase: bool) -> Call
         n_steps = min(2 * n_steps, MAX_ROUND) if fast else max(1, n_steps // 2)
 
     return advance
-
-
-def scout(opt: Optimizer, evaluate: Evaluator) -> None:
-    """Let a stage ask until it reports, ends, or has asked for a while."""
-    stage, reports, last = opt.stage, opt.n_reports, time.perf_counter() + ROUND
-    while opt.stage is stage and opt.n_reports == reports and not opt.done:
-        opt.scout(evaluate.evaluate)
-        if time.perf_counter() > last:
-            return
 
 
 @contextmanager

@@ -8,7 +8,7 @@ with the same arithmetic, bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,17 +69,17 @@ class Optimizer(Course):
 
     def ask(self) -> Probes:
         """Return the evaluations to make next; the same ones until all are told."""
-        if self._pending is None:
+        if self.pending is None:
             if self.done:
                 raise RuntimeError(
                     f"the budget of {self.max_evals} evaluations is used up; call extend() to go on"
                 )
             probes = self._next_probes()
             probes.ids = np.arange(self.nfev, self.nfev + len(probes))
-            self._pending = probes
+            self.pending = probes
             self._values = [None] * len(probes)
             self._answered = np.zeros(len(probes), bool)
-        return self._pending
+        return self.pending
 
     def scout(self, evaluate: Callable[[Probes, Floats], list[Any]]) -> None:
         """Ask the stage's next question and tell it the values, without the ledger of ``tell``."""
@@ -132,7 +132,7 @@ class Optimizer(Course):
 
     def tell(self, ids: Any, values: Any) -> None:
         """Hand in values of evaluations, in any order and in parts; the last one makes the move."""
-        probes = self._pending
+        probes = self.pending
         if probes is None:
             raise RuntimeError("nothing was asked; call ask() before tell()")
         places = np.atleast_1d(np.asarray(ids)) - probes.ids[0]
@@ -152,10 +152,10 @@ class Optimizer(Course):
             values = np.array([as_scalar(v) for v in values])
         if not self._check_finite(probes, values):
             values = None
-        self._pending = None
+        self.pending = None
         self.nfev += len(probes)
         if self.stage is not None:
-            self._learn_stage(self.stage, values)
+            self.learn_stage(self.stage, values)
         elif self.policy.needs_gradient and self.scouted is None:
             zero = np.zeros(self.n_coords)
             self.scouted = (
@@ -171,22 +171,28 @@ class Optimizer(Course):
         if all(finite):
             return True
         j = finite.index(False)
-        tolerant = self.stage is not None and self.stage.tolerant and self.plan is not None
-        if self.on_nonfinite == "raise" and not tolerant:
-            self._values[j], self._answered[j] = None, False
-            raise self.nonfinite_error(values[j], int(probes.ids[j]), probes.point(j))
-        self.n_skipped += 1
+        self._values[j], self._answered[j] = None, False
+        self.skip(values, int(probes.ids[0]), probes.point)
         return False
 
-    def nonfinite_error(self, value: Any, evaluation: int, x: Floats) -> FloatingPointError:
-        """Return the error for a NaN or infinite value, with where it happened."""
-        return FloatingPointError(
-            f"fun returned {value} at evaluation {evaluation}, "
-            f"x = {np.array2string(x, threshold=8)}; "
+    def skip(self, values: Any, first: int, point: Callable[[int], Floats]) -> None:
+        """Count a step as skipped, or raise for its first value that is not finite.
+
+        ``first`` numbers the first of the evaluations, ``point(j)`` returns the j-th point.
+        """
+        tolerant = self.stage is not None and self.stage.tolerant and self.plan is not None
+        if self.on_nonfinite == "skip" or tolerant:
+            self.n_skipped += 1
+            return
+        j = next(j for j, value in enumerate(values) if not np.all(np.isfinite(value)))
+        raise FloatingPointError(
+            f"fun returned {values[j]} at evaluation {first + j}, "
+            f"x = {np.array2string(point(j), threshold=8)}; "
             "mend fun, or pass on_nonfinite='skip' to skip such steps"
         )
 
-    def _learn_stage(self, stage: Stage, values: Floats | None) -> None:
+    def learn_stage(self, stage: Stage, values: Sequence[float] | Floats | None) -> None:
+        """Hand a stage its values, report where it stands and go on where it has finished."""
         stage.learn(values)
         self.n_scouted += 1
         if isinstance(stage, Descent):
@@ -201,7 +207,9 @@ class Optimizer(Course):
 
     def _report(self, value: float) -> None:
         """Take the exact value of a deterministic function as what was seen."""
-        self.last_phase = np.array([value, value])
+        if self.last_phase.size != 2:
+            self.last_phase = np.empty(2)
+        self.last_phase.fill(value)
         if self.nfev - self.history.last >= self.n_coords**0.5:
             self.history.append(self.nfev, value)
             self.n_reports += 1
@@ -360,7 +368,7 @@ class Optimizer(Course):
             "leg_total": self.leg_total,
             "sample_key": self.sample_key.copy(),
             "entropy": str(self.entropy),
-            **(self._generator_states() if self._pending is None else self._generators),
+            **(self._generator_states() if self.pending is None else self._generators),
         }
 
     def _generator_states(self) -> dict[str, Any]:
@@ -373,7 +381,7 @@ class Optimizer(Course):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a run where ``state_dict`` left it."""
-        self._pending = None
+        self.pending = None
         self.max_evals = state["max_evals"]
         self.reserve = int(state["reserve"])
         if self.plan is not None:

@@ -107,7 +107,9 @@ def wiener_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> f
         return 0.0
     shrunk = 1.0
     if n >= 20.0:
-        shrunk = max(0.0, 1.0 - hyper[2] * square / (mean * mean * min(n, 2.0 / hyper[0] - 1.0)))
+        shrunk = 1.0 - hyper[2] * square / (mean * mean * min(n, 2.0 / hyper[0] - 1.0))
+        if shrunk <= 0.0:
+            return 0.0
     moved: float = rate * exp(shared[0]) * shrunk * mean / sqrt(square)
     return moved
 
@@ -361,6 +363,15 @@ compiled_rms = njit(cache=True)(rms_kernel)
 compiled_adam = njit(cache=True)(adam_kernel)
 compiled_learned = njit(cache=True, error_model="numpy")(learned_kernel)
 compiled_wiener = njit(cache=True, error_model="numpy")(wiener_kernel)
+
+KERNELS = {
+    SGD.code: compiled_sgd,
+    Momentum.code: compiled_momentum,
+    RMS.code: compiled_rms,
+    Adam.code: compiled_adam,
+    Learned.code: compiled_learned,
+    Wiener.code: compiled_wiener,
+}
 
 
 @njit(cache=True)

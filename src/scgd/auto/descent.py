@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from scgd.auto.newton import ActiveBFGS
 from scgd.auto.parabola import Parabolas
-from scgd.auto.stage import Stage
+from scgd.auto.stage import Question, Stage
 from scgd.estimators import Probes
 from scgd.problem import Problem
 from scgd.typing import Floats, Ints
@@ -72,7 +73,16 @@ class Descent(Stage):
         """Let the search in turn ask."""
         return self.arm.probe(theta, problem, rng)
 
-    def learn(self, values: Floats | None) -> None:
+    def question(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Question:
+        """Let the search in turn ask for single entries."""
+        return self.arm.question(theta, problem, rng)
+
+    @property
+    def draws(self) -> bool:
+        """Whether the search in turn draws random numbers."""
+        return self.arm.draws
+
+    def learn(self, values: Sequence[float] | Floats | None) -> None:
         """Let it learn, and pass the turn on when its chunk is spent."""
         self.spent += self.arm.n_points
         self.arm.learn(values)

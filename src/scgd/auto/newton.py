@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from scgd.auto.stage import Stage, joint, singles
+from scgd.auto.stage import Question, Stage, joint, singles
 from scgd.estimators import Probes, sides
 from scgd.problem import Problem
 from scgd.typing import Floats, Ints
@@ -68,6 +69,14 @@ class ActiveBFGS(Stage):
             probes = joint(theta, self.active, entries, problem)
             self.entries = probes.entries[0]
             return probes
+        question = self.question(theta, problem, rng)
+        assert question is not None
+        return singles(theta, np.array(question[0]), np.array(question[1]))
+
+    def question(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Question:
+        """Return the points of a gradient."""
+        if self.line:
+            return None
         radii = self._radii(theta[self.active])
         bounded = problem.lower.size > 0
         pairs = np.empty((len(self.active), 2))
@@ -76,8 +85,13 @@ class ActiveBFGS(Stage):
             pairs[i] = sides(self.central, theta[k], radii[i], low, high)
         self.entries = pairs
         if self.central:
-            return singles(theta, np.repeat(self.active, 2), pairs.ravel())
-        return singles(theta, self.active, pairs[:, 1])
+            return np.repeat(self.active, 2).tolist(), pairs.ravel().tolist()
+        return self.active.tolist(), pairs[:, 1].tolist()
+
+    @property
+    def draws(self) -> bool:
+        """Nothing here is random."""
+        return False
 
     def _radii(self, here: Floats) -> Floats:
         size = np.maximum(np.abs(here), self.length)
@@ -88,14 +102,14 @@ class ActiveBFGS(Stage):
             radii = np.maximum(radii, wide)
         return radii
 
-    def learn(self, values: Floats | None) -> None:
+    def learn(self, values: Sequence[float] | Floats | None) -> None:
         """Take a gradient or a value on the line."""
         if self.line:
             self._judge(float("inf") if values is None else float(values[0]))
         elif values is None:
             self._fail()
         else:
-            self._turn(values)
+            self._turn(np.asarray(values))
 
     def _turn(self, values: Floats) -> None:
         """Update the inverse Hessian and start a line search."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from scgd.auto.stage import Stage, inside, singles
+from scgd.auto.stage import Question, Stage, inside, singles
 from scgd.estimators import Probes
 from scgd.problem import Problem
 from scgd.typing import Floats, Ints
@@ -52,7 +53,7 @@ class Parabolas(Stage):
 
     memory: ClassVar[tuple[str, ...]] = (
         "value", "radius", "slope", "bend", "gain", "queue", "place", "sides", "values", "trial",
-        "n_points", "swept", "scanned", "visited", "lost",
+        "n_points", "swept", "scanned", "visited", "lost", "due",
     )  # fmt: skip
     tolerant = True
 
@@ -73,27 +74,40 @@ class Parabolas(Stage):
         self.n_points = 1
         self.swept = False
         self.lost = False
+        self.due = True  # the queue is at its end
 
     def probe(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Probes:
         """Return f(x) at the start, then two sides of a coordinate, then the parabola's point."""
         if self.value != self.value:
             return singles(theta, np.array([-1]), np.array([np.nan]))
-        if not self.scanned:
+        question = self.question(theta, problem, rng)
+        if question is None:
             self.queue = rng.permutation(theta.size)[: self.n_scanned]
             entries = theta[self.queue] + SCAN * self.length[self.queue]
             if problem.upper.size:
                 entries = np.minimum(entries, problem.upper[self.queue])
             return singles(theta, self.queue, entries)
+        return singles(theta, np.array(question[0]), np.array(question[1]))
+
+    def question(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Question:
+        """Return two sides of a coordinate, or the parabola's point."""
+        if self.value != self.value or not self.scanned:
+            return None
         if self.n_points == 1:
             k = self.coordinate
             self.trial = inside(problem, k, self.trial)
-            return singles(theta, np.array([k]), np.array([self.trial]))
-        if self.place == len(self.queue):
+            return [k], [self.trial]
+        if self.due:
             self._draw(rng)
-        k, here = self.coordinate, float(theta[self.coordinate])
-        h = float(self.radius[k])
+        k = self.coordinate
+        here, h = float(theta[k]), float(self.radius[k])
         self.sides = [inside(problem, k, here - h), inside(problem, k, here + h)]
-        return singles(theta, np.array([k, k]), np.array(self.sides))
+        return [k, k], self.sides
+
+    @property
+    def draws(self) -> bool:
+        """Whether the next question draws random numbers."""
+        return self.due or not self.scanned
 
     @property
     def coordinate(self) -> int:
@@ -101,14 +115,13 @@ class Parabolas(Stage):
         return int(self.queue[self.place])
 
     def _draw(self, rng: np.random.Generator) -> None:
+        """Fill the queue; drawn again from the same random numbers, it is the same."""
         n = self.theta.size
         self.place = 0
-        if not len(self.queue):
+        if not self.swept:
             self.queue = rng.permutation(n)
             return
-        self.swept = True
         if self.lost:
-            self.lost = False
             self.radius[...] = self.length * 10.0 ** rng.uniform(*WIDE, n)
             self.gain[...] = 0.0
         roots = np.sqrt(self.gain)
@@ -118,28 +131,40 @@ class Parabolas(Stage):
         throws = rng.random(max(BATCH, int(np.sqrt(n)))) * edges[-1]
         self.queue = np.minimum(np.searchsorted(edges, throws, side="right"), n - 1)
 
-    def learn(self, values: Floats | None) -> None:
+    def learn(self, values: Sequence[float] | Floats | None) -> None:
         """Take the values at the start, at two sides or at the parabola's minimum."""
         if self.value != self.value:
             self.value = float("inf") if values is None else float(values[0])
             self.n_points = 2 if self.scanned else self.n_scanned
         elif not self.scanned:
-            self._scan(values)
-        elif values is None:
+            self._scan(None if values is None else np.asarray(values))
+        else:
+            self.lost = self.lost and not self.due
+            self.due = False
+            self._learn_coordinate(values)
+
+    def _learn_coordinate(self, values: Sequence[float] | Floats | None) -> None:
+        if values is None:
             self.radius[self.coordinate] *= 0.1
-            self.n_points = 2
-            self.place += 1
+            self._go_on()
         elif self.n_points == 2:
-            self._fit(*values.tolist())
+            self._fit(float(values[0]), float(values[1]))
         else:
             self._keep(float(values[0]))
+
+    def _go_on(self) -> None:
+        """Leave the coordinate in hand."""
+        self.n_points = 2
+        self.place += 1
+        self.due = self.place == len(self.queue)
+        self.swept = self.swept or self.due
 
     def _scan(self, values: Floats | None) -> None:
         """Order the scanned coordinates by slope and queue those that hold nearly all of it."""
         self.scanned, self.n_points = True, 2
         if values is None:
-            self.queue = np.empty(0, np.int64)
             return
+        self.due = False
         slopes = (values - self.value) / (SCAN * self.length[self.queue])
         self.slope[self.queue] = slopes
         self.gain[self.queue] = np.abs(slopes) * self.length[self.queue]
@@ -191,6 +216,4 @@ class Parabolas(Stage):
         gain = self.value - value
         self.gain[k] = gain if first else 0.5 * (self.gain[k] + gain)
         self.theta[k], self.value = entry, value
-        self.n_points = 2
-        self.place += 1
-        self.swept = self.swept or self.place == len(self.queue)
+        self._go_on()

@@ -7,6 +7,7 @@ saved between any two of its questions and go on bit for bit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,10 @@ from scgd.problem import Problem
 from scgd.typing import Floats, Ints
 
 NOWHERE: Floats = np.zeros(0)
-__all__ = ["Stage", "inside", "joint", "moved", "singles"]
+Question = tuple[list[int], list[float]] | None
+"""Coordinates and the values to set them to, one at a time; None for other questions."""
+
+__all__ = ["Question", "Stage", "inside", "joint", "moved", "singles"]
 
 
 class Stage:
@@ -32,7 +36,19 @@ class Stage:
         """Return the next evaluations."""
         raise NotImplementedError
 
-    def learn(self, values: Floats | None) -> None:
+    def question(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Question:
+        """Return the next evaluations as single entries to set, if that is what they are.
+
+        Until they are learnt, asking again with the same random numbers asks the same.
+        """
+        return None
+
+    @property
+    def draws(self) -> bool:
+        """Whether the next question draws random numbers."""
+        return True
+
+    def learn(self, values: Sequence[float] | Floats | None) -> None:
         """Take their values; None when one was not finite."""
         raise NotImplementedError
 

@@ -47,6 +47,8 @@ class Oracle:
         self.count += n
         if rows is None:
             return self.fun(x)
+        if n == 1:
+            return self.fun(x, rows)
         return float(np.mean([self.fun(x, rows[i : i + 1]) for i in range(n)]))
 
     def __call__(self, x: Any) -> float:

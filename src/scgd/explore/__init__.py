@@ -19,12 +19,13 @@ from scgd.explore.blocks import BlockExplorer
 from scgd.explore.compiled import CompiledExplorer
 from scgd.explore.joint import JointExplorer
 from scgd.explore.loop import Loop
+from scgd.explore.scout import Scout
 from scgd.explore.single import Explorer
 from scgd.optimizer import Optimizer
 from scgd.policies import LawPolicy
 from scgd.steps import STEPS
 
-__all__ = ["BlockExplorer", "CompiledExplorer", "Explorer", "JointExplorer", "explorer"]
+__all__ = ["BlockExplorer", "CompiledExplorer", "Explorer", "JointExplorer", "Scout", "explorer"]
 
 
 def explorer(opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> Loop | None:

@@ -27,11 +27,6 @@ class BlockExplorer(Loop):
         size = opt.sampler.block_size
         self.downs, self.ups = np.empty(size), np.empty(size)
 
-    def _run_part(self, place: int, n: int) -> None:
-        """Run ``n`` steps of one phase."""
-        for i in range(place, place + n):
-            self._step(i)
-
     def _step(self, place: int) -> None:
         opt, sampler, problem = self.opt, self.opt.sampler, self.opt.problem
         here = slice(sampler.position, sampler.position + sampler.block_size)
@@ -48,7 +43,7 @@ class BlockExplorer(Loop):
         if total - total == 0.0 or all(np.isfinite(values)):
             seen = self._move(place, coords, sampler.probs[here], sampler.grads[here], values)
         else:
-            self._skip(coords, values)
+            opt.skip(values, opt.nfev, lambda j: self._point(coords, j))
             sampler.grads[here], seen = 0.0, np.nan
         opt.observations[sampler.position // sampler.block_size] = seen
         opt.t += 1
@@ -93,16 +88,11 @@ class BlockExplorer(Loop):
         )  # fmt: skip
         return value
 
-    def _skip(self, coords: Ints, values: list[float]) -> None:
-        """Raise for the first value that is not finite, or count the step as skipped."""
-        opt = self.opt
-        if opt.on_nonfinite == "skip":
-            opt.n_skipped += 1
-            return
-        j = next(j for j, value in enumerate(values) if not np.isfinite(value))
-        x = opt.theta.copy()
+    def _point(self, coords: Ints, j: int) -> Floats:
+        """Return the point of the j-th value."""
+        x: Floats = self.opt.theta.copy()
         if self.central:
             x[coords[j // 2]] = (self.ups if j % 2 else self.downs)[j // 2]
         elif j > 0:
             x[coords[j - 1]] = self.ups[j - 1]
-        raise opt.nonfinite_error(values[j], opt.nfev + j, x)
+        return x

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from scgd.compiling import njit
 from scgd.estimators import sides
-from scgd.explore.single import Explorer, report_nonfinite
+from scgd.explore.single import Explorer, moved
 from scgd.optimizer import Optimizer
 from scgd.policies import law as laws
 from scgd.steps import move
@@ -83,7 +84,7 @@ class CompiledExplorer(Explorer):
                 opt.theta[k] = cursor[1]
         if done < n:
             low, high, down, up = cursor[2:].tolist()
-            report_nonfinite(opt, (low, high), (down, up), k, opt.nfev)
+            opt.skip((low, high), opt.nfev, partial(moved, opt.theta, k, (down, up)))
 
     def _account(self, seen: Floats) -> None:
         """Count the steps phase by phase; the loop has drawn and learnt already."""

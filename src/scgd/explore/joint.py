@@ -28,14 +28,9 @@ class JointExplorer(Loop):
         super().__init__(opt, fun, args)
         size = opt.sampler.block_size
         self.ups, self.downs, self.saved = np.empty(size), np.empty(size), np.empty(size)
-        self.rates, self.none = np.empty(size), np.empty(0)
+        self.none = np.empty(0)
         rule = opt.recipe.step
-        self.apply, self.hyper, self.slots = APPLY[rule.code], rule.hyper, tuple(opt.slots)
-
-    def _run_part(self, place: int, n: int) -> None:
-        """Run ``n`` steps of one phase."""
-        for i in range(place, place + n):
-            self._step(i)
+        self.move, self.hyper, self.slots = MOVES[rule.code], rule.hyper, tuple(opt.slots)
 
     def _step(self, place: int) -> None:
         opt, sampler, problem = self.opt, self.opt.sampler, self.opt.problem
@@ -54,12 +49,19 @@ class JointExplorer(Loop):
             change = first - second
             fine = change - change == 0.0 or (np.isfinite(first) and np.isfinite(second))
             if not fine:
-                self._skip(coords, first, second)
+                put(opt.theta, coords, self.saved)
+                opt.skip((first, second), opt.nfev, lambda j: self._point(coords, j))
         except BaseException:  # the step will be made again, along the same direction
+            put(opt.theta, coords, self.saved)
             rewind(opt.direction_rng, bits)
             raise
         if fine:
-            self._move(place, coords, sampler.probs[here], grads, change)
+            factors = opt.importance(coords, sampler.probs[here])
+            self.move(
+                coords, change, self.ups, self.downs, self.saved, opt.rates[place], opt.rate_scale,
+                self.none if factors is None else factors, grads, self.hyper, self.slots,
+                opt.theta, problem.lower, problem.upper,
+            )  # fmt: skip
         else:
             grads[:] = 0.0
         opt.observations[sampler.position // size] = (first + second) / 2.0 if fine else np.nan
@@ -69,40 +71,20 @@ class JointExplorer(Loop):
             opt.end_phase()
 
     def _values(self, coords: Ints) -> tuple[float, float]:
-        """Return f at the two points; theta is put back whatever happens."""
-        theta, call, view = self.opt.theta, self.call, self.opt.view
-        try:
-            first = call(view)
-            put(theta, coords, self.downs)
-            second = call(view)
-        finally:
-            put(theta, coords, self.saved)
+        """Return f at the two points; theta is left at the second."""
+        call, view = self.call, self.opt.view
+        first = call(view)
+        put(self.opt.theta, coords, self.downs)
+        second = call(view)
         first = first if first.__class__ is float else as_scalar(first)
         second = second if second.__class__ is float else as_scalar(second)
         return first, second
 
-    def _move(self, place: int, coords: Ints, probs: Floats, grads: Floats, change: float) -> None:
-        opt, problem = self.opt, self.opt.problem
-        factors = opt.importance(coords, probs)
-        differences(
-            coords, change, self.ups, self.downs, opt.rates[place], opt.rate_scale,
-            self.none if factors is None else factors, grads, self.rates,
-        )  # fmt: skip
-        self.apply(
-            coords, grads, self.rates, self.hyper, self.slots, opt.theta, problem.lower,
-            problem.upper,
-        )  # fmt: skip
-
-    def _skip(self, coords: Ints, first: float, second: float) -> None:
-        """Raise for the first value that is not finite, or count the step as skipped."""
-        opt = self.opt
-        if opt.on_nonfinite == "skip":
-            opt.n_skipped += 1
-            return
-        j = 1 if np.isfinite(first) else 0
-        x: Floats = opt.theta.copy()
+    def _point(self, coords: Ints, j: int) -> Floats:
+        """Return the point of the j-th value."""
+        x: Floats = self.opt.theta.copy()
         x[coords] = self.downs if j else self.ups
-        raise opt.nonfinite_error(second if j else first, opt.nfev + j, x)
+        return x
 
 
 def rewind(rng: np.random.Generator, bits: Array) -> None:
@@ -120,7 +102,7 @@ def spread(theta, coords, bits, radius, scale, lower, upper, ups, downs, saved):
     bounded = len(lower) > 0
     for i in range(len(coords)):
         k = coords[i]
-        sign = 1.0 if (bits[i >> 3] >> (7 - (i & 7))) & 1 else -1.0
+        sign = 2.0 * ((bits[i >> 3] >> (7 - (i & 7))) & 1) - 1.0  # no branch to mispredict
         here, move = theta[k], radius * scale[k] * sign
         saved[i] = here
         if bounded:
@@ -141,38 +123,30 @@ def put(theta, coords, entries):  # type: ignore[no-untyped-def]
         theta[coords[i]] = entries[i]
 
 
-@njit(cache=True, error_model="numpy")
-def differences(coords, change, ups, downs, rate, scale, factors, grads, rates):  # type: ignore[no-untyped-def]
-    """Turn the difference of the two values into gradients, and lay out the step sizes."""
-    for i in range(len(coords)):
-        width = ups[i] - downs[i]
-        grads[i] = change / width if width != 0.0 else 0.0
-        rates[i] = rate * scale[coords[i]]
-    for i in range(len(factors)):
-        rates[i] *= factors[i]
-
-
-def make_apply(kernel: Any) -> Any:
+def make_move(kernel: Any) -> Any:
     """Return the loop of one kernel over distinct or repeated coordinates.
 
-    With the rule's numbers and rows as tuples it is twice as fast as :func:`scgd.steps.apply_block`
-    and gives the same bits.
+    It puts theta back, turns the difference of the two values into gradients and moves. With the
+    rule's numbers and rows as tuples it is twice as fast as :func:`scgd.steps.apply_block` and
+    gives the same bits.
     """
 
-    def apply(coords, grads, rates, hyper, slots, theta, lower, upper):  # type: ignore[no-untyped-def]
+    def move(  # type: ignore[no-untyped-def]
+        coords, change, ups, downs, saved, rate, scale, factors, grads, hyper, slots, theta,
+        lower, upper,
+    ):  # fmt: skip
+        put(theta, coords, saved)
         for i in range(len(coords)):
-            k = coords[i]
-            moved = theta[k] - kernel(k, grads[i], rates[i], hyper, slots)
+            k, width = coords[i], ups[i] - downs[i]
+            grad = change / width if width != 0.0 else 0.0
+            grads[i] = grad
+            own = rate * scale[k]
+            if len(factors) > 0:
+                own *= factors[i]
+            moved = theta[k] - kernel(k, grad, own, hyper, slots)
             theta[k] = min(max(moved, lower[k]), upper[k]) if len(lower) > 0 else moved
 
-    return njit(cache=True, error_model="numpy")(apply)
+    return njit(cache=True, error_model="numpy")(move)
 
 
-APPLY = {
-    steps.SGD.code: make_apply(steps.compiled_sgd),
-    steps.Momentum.code: make_apply(steps.compiled_momentum),
-    steps.RMS.code: make_apply(steps.compiled_rms),
-    steps.Adam.code: make_apply(steps.compiled_adam),
-    steps.Learned.code: make_apply(steps.compiled_learned),
-    steps.Wiener.code: make_apply(steps.compiled_wiener),
-}
+MOVES = {code: make_move(kernel) for code, kernel in steps.KERNELS.items()}

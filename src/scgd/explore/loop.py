@@ -63,4 +63,9 @@ class Loop:
 
     def _run_part(self, place: int, n: int) -> None:
         """Run ``n`` steps of one chunk, in place; leave a consistent state whatever happens."""
+        for i in range(place, place + n):
+            self._step(i)
+
+    def _step(self, place: int) -> None:
+        """Take the step at this place of the chunk."""
         raise NotImplementedError

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from scgd.estimators import CentralDifference, sides
 from scgd.explore.loop import Loop
 from scgd.optimizer import Optimizer
 from scgd.problem import as_scalar
+from scgd.typing import Floats
 
-__all__ = ["Explorer", "report_nonfinite"]
+__all__ = ["Explorer", "moved"]
 
 NAN = float("nan")
 
@@ -69,7 +69,8 @@ class Explorer(Loop):
                     seen[done] = low + share * change
                 else:
                     x[k] = entry
-                    report_nonfinite(opt, (low, high), (down, up), k, opt.nfev + 2 * (done - here))
+                    first = opt.nfev + 2 * (done - here)
+                    opt.skip((low, high), first, partial(moved, opt.theta, k, (down, up)))
                     grad, seen[done] = 0.0, NAN
                 x[k] = entry
                 grads[done] = grad
@@ -83,14 +84,8 @@ class Explorer(Loop):
                 opt.end_phase()
 
 
-def report_nonfinite(
-    opt: Optimizer, values: tuple[float, float], entries: tuple[float, float], k: int, nfev: int
-) -> None:
-    """Raise for the first of two values that is not finite, or count the step as skipped."""
-    if opt.on_nonfinite == "skip":
-        opt.n_skipped += 1
-        return
-    which = 1 if np.isfinite(values[0]) else 0
-    x = opt.theta.copy()
-    x[k] = entries[which]
-    raise opt.nonfinite_error(values[which], nfev + which, x)
+def moved(theta: Floats, k: int, entries: Sequence[float], j: int) -> Floats:
+    """Return theta with coordinate ``k`` at the j-th of some entries."""
+    x: Floats = theta.copy()
+    x[k] = entries[j]
+    return x
