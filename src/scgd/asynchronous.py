@@ -137,13 +137,11 @@ class Flights:
         def advance() -> None:
             while (probes := self.launch()) is not None:
                 evaluate.submit(probes)
-            while self._next() is None:
+            while (ready := self._next()) is None:
                 for number, value in evaluate.arrived():
                     if number in self.steps:
                         self.landed[number] = value
-            number = self._next()
-            assert number is not None
-            self.accept(number, self.landed.pop(number))
+            self.accept(ready, self.landed.pop(ready))
 
         return advance
 

@@ -251,6 +251,18 @@ class Course:
             rates = rates * factors
         return rates.tolist(), (self.radii[steps] * self.radius_scale[coords]).tolist()
 
+    def importance(self, coords: Ints, probs: Floats) -> Floats | None:
+        """Return the factors on the step sizes of drawn coordinates."""
+        kind = self.recipe.importance
+        if kind is None:
+            return None
+        if kind == "inverse":
+            return 1.0 / (self.sampler.block_size * probs)
+        if kind == "relative":
+            return 1.0 / (self.n_coords * probs)
+        assert self.importance_weights is not None
+        return np.asarray(self.importance_weights[coords])
+
     def sample_at(self, place: int) -> Any:
         """Return the sample of the step at this place of the chunk, for the user's function."""
         if self.rows is None:

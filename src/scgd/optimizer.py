@@ -8,7 +8,7 @@ with the same arithmetic, bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -191,7 +191,7 @@ class Optimizer(Course):
             "mend fun, or pass on_nonfinite='skip' to skip such steps"
         )
 
-    def learn_stage(self, stage: Stage, values: Sequence[float] | Floats | None) -> None:
+    def learn_stage(self, stage: Stage, values: Floats | None) -> None:
         """Hand a stage its values, report where it stands and go on where it has finished."""
         stage.learn(values)
         self.n_scouted += 1
@@ -251,18 +251,6 @@ class Optimizer(Course):
         assert self.plan is not None
         self.plan.advance(self, None)
         return True
-
-    def importance(self, coords: Ints, probs: Floats) -> Floats | None:
-        """Return the factors on the step sizes of drawn coordinates."""
-        kind = self.recipe.importance
-        if kind is None:
-            return None
-        if kind == "inverse":
-            return 1.0 / (self.sampler.block_size * probs)
-        if kind == "relative":
-            return 1.0 / (self.n_coords * probs)
-        assert self.importance_weights is not None
-        return np.asarray(self.importance_weights[coords])
 
     def _account_average(self, coords: Ints) -> None:
         """Add to the sum of iterates what stood still since the coordinates were last touched."""

@@ -41,7 +41,7 @@ class Classify(Stage):
     def probe(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Probes:
         """Return a random point twice, then the same point with another sample."""
         if self.n_asked % 2 == 0:
-            self.signs = rng.integers(0, 2, theta.size) * 2.0 - 1.0
+            self.signs = np.asarray(rng.integers(0, 2, theta.size) * 2.0 - 1.0, np.float64)
         moves = REACHES[self.n_asked // 2] * self.unit * self.signs
         return moved(theta, np.tile(moves, (self.n_points, 1)), problem)
 

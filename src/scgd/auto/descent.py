@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -82,7 +81,7 @@ class Descent(Stage):
         """Whether the search in turn draws random numbers."""
         return self.arm.draws
 
-    def learn(self, values: Sequence[float] | Floats | None) -> None:
+    def learn(self, values: Floats | None) -> None:
         """Let it learn, and pass the turn on when its chunk is spent."""
         self.spent += self.arm.n_points
         self.arm.learn(values)

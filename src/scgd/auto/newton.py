@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -102,14 +101,14 @@ class ActiveBFGS(Stage):
             radii = np.maximum(radii, wide)
         return radii
 
-    def learn(self, values: Sequence[float] | Floats | None) -> None:
+    def learn(self, values: Floats | None) -> None:
         """Take a gradient or a value on the line."""
         if self.line:
             self._judge(float("inf") if values is None else float(values[0]))
         elif values is None:
             self._fail()
         else:
-            self._turn(np.asarray(values))
+            self._turn(values)
 
     def _turn(self, values: Floats) -> None:
         """Update the inverse Hessian and start a line search."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -131,19 +130,19 @@ class Parabolas(Stage):
         throws = rng.random(max(BATCH, int(np.sqrt(n)))) * edges[-1]
         self.queue = np.minimum(np.searchsorted(edges, throws, side="right"), n - 1)
 
-    def learn(self, values: Sequence[float] | Floats | None) -> None:
+    def learn(self, values: Floats | None) -> None:
         """Take the values at the start, at two sides or at the parabola's minimum."""
         if self.value != self.value:
             self.value = float("inf") if values is None else float(values[0])
             self.n_points = 2 if self.scanned else self.n_scanned
         elif not self.scanned:
-            self._scan(None if values is None else np.asarray(values))
+            self._scan(values)
         else:
             self.lost = self.lost and not self.due
             self.due = False
             self._learn_coordinate(values)
 
-    def _learn_coordinate(self, values: Sequence[float] | Floats | None) -> None:
+    def _learn_coordinate(self, values: Floats | None) -> None:
         if values is None:
             self.radius[self.coordinate] *= 0.1
             self._go_on()

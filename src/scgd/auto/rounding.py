@@ -34,7 +34,7 @@ class Rounding(Stage):
     def probe(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Probes:
         """Return equally spaced points on a short line near theta."""
         direction = self.length * (rng.integers(0, 2, theta.size) * 2.0 - 1.0)
-        places = 0.1 + SPACING * np.arange(N_POINTS)
+        places = 0.1 + SPACING * np.arange(N_POINTS, dtype=np.float64)
         return moved(theta, places[:, None] * direction, problem)
 
     def learn(self, values: Floats | None) -> None:

@@ -7,7 +7,6 @@ saved between any two of its questions and go on bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,7 +47,7 @@ class Stage:
         """Whether the next question draws random numbers."""
         return True
 
-    def learn(self, values: Sequence[float] | Floats | None) -> None:
+    def learn(self, values: Floats | None) -> None:
         """Take their values; None when one was not finite."""
         raise NotImplementedError
 

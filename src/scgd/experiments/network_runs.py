@@ -28,7 +28,7 @@ RADIUS = 0.01
 SGD_RATE = 0.01
 LOOKS_PER_PASS = 10
 """How often a first-order run is looked at per normalised pass."""
-EPOCH_COST = {"directions": 6.0, "coordinates": 1.0, "gradients": 4.0}
+EPOCH_COST = {"directions": 3.0, "coordinates": 1.0, "gradients": 3.5}
 """Rough time of an epoch."""
 DIRECTIONS = {"sphere": SphereSmoothing(unbiased=False), "gaussian": GaussianSmoothing()}
 

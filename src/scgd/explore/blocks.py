@@ -23,7 +23,7 @@ class BlockExplorer(Loop):
     def __init__(self, opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
         super().__init__(opt, fun, args)
         self.central = isinstance(opt.recipe.estimator, CentralDifference)
-        self.x = memoryview(opt.theta)
+        self.x: Any = opt.theta.data
         size = opt.sampler.block_size
         self.downs, self.ups = np.empty(size), np.empty(size)
 

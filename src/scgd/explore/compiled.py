@@ -50,9 +50,11 @@ class CompiledExplorer(Explorer):
     def __init__(self, opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
         super().__init__(opt, fun, args)
         sampler, recipe, weights = opt.sampler, opt.recipe, opt.importance_weights
-        self.arrays = (opt.theta, opt.problem.lower, opt.problem.upper, sampler.coords)
-        self.arrays += (sampler.probs, sampler.grads)
-        self.rest = (np.empty(0) if weights is None else weights, opt.hyper, opt.slots)
+        self.work = Workspace(
+            opt.theta, opt.problem.lower, opt.problem.upper, sampler.coords, sampler.probs,
+            sampler.grads, opt.rate_scale, opt.radius_scale,
+            np.empty(0) if weights is None else weights, opt.hyper, opt.slots,
+        )  # fmt: skip
         divisors = {"inverse": 1.0, "relative": float(opt.n_coords)}
         kind = recipe.importance
         divisor = divisors[kind] if isinstance(kind, str) else 0.0
@@ -65,7 +67,7 @@ class CompiledExplorer(Explorer):
 
     def _run_part(self, place: int, n: int) -> None:
         opt, sampler = self.opt, self.opt.sampler
-        work = Workspace(*self.arrays, opt.rate_scale, opt.radius_scale, *self.rest)
+        work = self.work._replace(rate_scale=opt.rate_scale, radius_scale=opt.radius_scale)
         n_phases = n // sampler.n_draws + 2
         mixings = np.array([sampler.mixing(sampler.n_phases + 1 + i) for i in range(n_phases)])
         rows = np.empty((n, 0), np.int64) if opt.rows is None else opt.rows[place : place + n]

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from scgd.auto.stage import Question, Stage
 from scgd.explore.loop import Loop
 from scgd.explore.single import moved
 from scgd.optimizer import Optimizer
 from scgd.problem import as_scalar
+from scgd.typing import Floats
 
 __all__ = ["Scout"]
 
@@ -32,7 +35,7 @@ class Scout(Loop):
     ) -> None:
         super().__init__(opt, fun, args)
         self.evaluate = evaluate
-        self.x = memoryview(opt.theta)
+        self.x: Any = opt.theta.data
 
     def explore(self, seconds: float) -> None:
         """Let the stage ask until it reports, ends, or has asked for a while."""
@@ -62,7 +65,7 @@ class Scout(Loop):
         opt.learn_stage(stage, values)
         return True
 
-    def _values(self, question: Question) -> list[float] | None:
+    def _values(self, question: Question) -> Floats | None:
         """Return f with each of the entries set in turn; None if one value is not finite."""
         call, view, x = self.call, self.opt.view, self.x
         assert question is not None
@@ -78,7 +81,7 @@ class Scout(Loop):
             values.append(value if value.__class__ is float else as_scalar(value))
         total = sum(values)
         if total - total == 0.0 or all(map(isfinite, values)):
-            return values
+            return np.array(values)
         opt = self.opt
         opt.skip(values, opt.nfev, lambda j: moved(opt.theta, coords[j], entries, j))
         return None

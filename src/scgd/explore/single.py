@@ -23,11 +23,11 @@ class Explorer(Loop):
     def __init__(self, opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
         super().__init__(opt, fun, args)
         self.central = isinstance(opt.recipe.estimator, CentralDifference)
-        self.x = memoryview(opt.theta)
-        self.grads = memoryview(opt.sampler.grads)
-        self.seen = memoryview(opt.observations)
-        self.slots = tuple(memoryview(slot) for slot in opt.slots)
-        self.lower, self.upper = memoryview(opt.problem.lower), memoryview(opt.problem.upper)
+        self.x: Any = opt.theta.data
+        self.grads: Any = opt.sampler.grads.data
+        self.seen: Any = opt.observations.data
+        self.slots = tuple(slot.data for slot in opt.slots)
+        self.lower, self.upper = opt.problem.lower.data, opt.problem.upper.data
         self.share = 0.5 if self.central else 0.0  # the observation is low + share * (high - low)
 
     def _run_part(self, place: int, n: int) -> None:

@@ -66,24 +66,27 @@ class Direction:
         if isinstance(estimator, SparseMeZO):
             pairs = zip(self.entries, thresholds, strict=True)
             self.masks = [entries.abs().reshape(-1) <= limit for entries, limit in pairs]
-        self.whole = self.draw_whole(layout) if layout.n_coords <= SHORT else None
+        short = layout.n_coords <= SHORT
+        flat = self.draw(layout) if short else None
+        self.whole = None if flat is None else self.shape(flat)
         self.scale = 1.0
         if isinstance(estimator, SphereSmoothing):
-            parts = self.whole or (u for _, u in self.chunks())
-            norms = [float(torch.linalg.vector_norm(u, dtype=torch.float64)) for u in parts]
-            self.scale = 1.0 / math.hypot(*norms)
+            parts = (u for _, u in self.chunks()) if flat is None else (flat,)
+            self.scale = 1.0 / math.hypot(*(float(torch.linalg.vector_norm(u)) for u in parts))
 
-    def draw_whole(self, layout: Layout) -> list[torch.Tensor]:
-        """Return the direction in all tensors, drawn in one call."""
-        first = self.entries[0]
+    def draw(self, layout: Layout) -> torch.Tensor:
+        """Return the whole direction, drawn in one call."""
+        device = self.entries[0].device
         dtype = torch.float64 if layout.dtype == np.float64 else torch.float32
-        flat = torch.empty(layout.n_coords, dtype=dtype, device=first.device)
-        self.fill(flat, self.generator(0, first.device))
-        stretches = flat.split([entries.numel() for entries in self.entries])
+        flat = torch.empty(layout.n_coords, dtype=dtype, device=device)
+        return self.fill(flat, self.generator(0, device))
+
+    def shape(self, flat: torch.Tensor) -> list[torch.Tensor]:
+        """Return the direction in each tensor."""
+        parts = flat.split([entries.numel() for entries in self.entries])
         if self.masks is not None:
-            stretches = tuple(u * m for u, m in zip(stretches, self.masks, strict=True))
-        pairs = zip(stretches, self.entries, strict=True)
-        return [u.view(entries.shape).to(entries) for u, entries in pairs]
+            parts = tuple(u * m for u, m in zip(parts, self.masks, strict=True))
+        return [u.view_as(e).to(e) for u, e in zip(parts, self.entries, strict=True)]
 
     def chunks(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Yield stretches of the parameters and of the direction, drawn afresh."""

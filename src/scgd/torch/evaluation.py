@@ -37,7 +37,7 @@ class Evaluation:
             set_generator_states(self.states)
         self.n_calls += 1
         try:
-            value = self.closure()
+            value = self._loss()
         except RuntimeError as error:
             if "does not require grad" not in str(error):
                 raise
@@ -46,6 +46,10 @@ class Evaluation:
                 "return the loss and nothing more"
             ) from error
         return as_loss(value)
+
+    def _loss(self) -> Any:
+        fast = self.closure.probes() if isinstance(self.closure, ForwardLoss) else None
+        return self.closure() if fast is None else fast.loss()
 
     def differences(
         self, layout: Layout, coords: list[int], spots: list[Any], radius: float, central: bool

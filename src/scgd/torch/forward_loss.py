@@ -26,6 +26,7 @@ CODES = {
     nn.SiLU: activations.SILU,
 }
 NO_LABELS = np.empty(0, np.int64)
+NO_PARAMETERS = np.empty((0, 3), np.int64)
 
 
 class ForwardLoss:
@@ -68,14 +69,14 @@ class ForwardLoss:
         """Whether the model is one whose perturbed losses are computed by rank-one updates."""
         return stack_of(self.model) is not None
 
-    def probes(self, layout: Layout) -> StackProbes | None:
-        """Return the fast way to losses with entries of these parameters moved, if there is one."""
+    def probes(self, layout: Layout | None = None) -> StackProbes | None:
+        """Return the fast way to the loss, also with entries of a layout moved, if there is one."""
         stack, x = stack_of(self.model), self.inputs
         if stack is None or type(x) is not torch.Tensor or x.dtype != stack.dtype or not x.is_cpu:
             return None
         if x.ndim != 2 and not (stack.flattens and x.ndim > 2):
             return None
-        table = stack.table(layout)
+        table = NO_PARAMETERS if layout is None else stack.table(layout)
         return None if table is None else StackProbes(stack, table, self)
 
 
@@ -165,12 +166,16 @@ class StackProbes:
                 return mlp.SQUARES, NO_LABELS, targets.detach().contiguous().numpy()
         return -1, NO_LABELS, nothing
 
+    def loss(self) -> Any:
+        """Return the loss at the parameters."""
+        return self.differences([], 0.0, False)[0][0]
+
     def differences(
         self, coords: list[int], radius: float, central: bool
     ) -> tuple[list[float], list[float]]:
         """Return the base loss and those around each coordinate, and how far apart those are."""
         values, widths = np.empty(1 + (1 + central) * len(coords)), np.empty(len(coords))
-        where = np.array(coords), self.table, radius, central
+        where = np.array(coords, np.int64), self.table, radius, central
         network = self.x, *self.stack.network, self.stack.multiply(self.batch)
         target = self.code, self.labels, self.targets
         if self.code < 0 or not mlp.differences(*where, *network, *target, values, widths):
