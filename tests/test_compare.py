@@ -6,12 +6,12 @@ import warnings
 import numpy as np
 import pytest
 
-from scgd.compare.arena import Row, load, problem, run_arena, summary
+from scgd.compare.arena import Row, first_reached, load, problem, run_arena, summary
 from scgd.compare.command import add_parser
 from scgd.compare.outside import model_fit, rollout
 from scgd.compare.peers import METHODS, Oracle, Spent, spsa_adam
 from scgd.compare.problems import PROBLEMS, build, ridge, scaled
-from scgd.compare.report import markdown_table, profiles, write_report
+from scgd.compare.report import data_profiles, markdown_table, profiles, write_report
 
 QUICK = ["ridge5", "quad", "hp"]
 
@@ -80,11 +80,15 @@ def test_quick_arena_runs_resumes_and_reports(tmp_path):
     assert cells["quad", 800]["auto"][0] < cells["quad", 800]["powell"][0]
     factors, shares = profiles(again)
     assert shares["auto"][-1] == 1.0 and len(factors) == len(shares["powell"])
+    places, solved = data_profiles(again)
+    assert solved["auto"].shape == (3, len(places)) and (np.diff(solved["auto"]) >= 0).all()
+    assert (np.diff(solved["auto"], axis=0) <= 0).all()  # a smaller gap takes longer
+    assert solved["auto"][0, -1] >= solved["powell"][0, -1]
     assert markdown_table(again).count("\n") == 1 + len(cells)
     pytest.importorskip("plotly")
     write_report(again, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    assert "Performance profiles" in page and "ridge5" in page
+    assert "Performance profiles" in page and "Data profiles" in page and "ridge5" in page
 
 
 def test_a_method_that_is_too_slow_is_stopped_and_says_so(tmp_path):
@@ -117,6 +121,19 @@ def test_command_lists(capsys):
     args = parser.parse_args(["compare", "--list"])
     assert args.run(args) == 0
     assert "ridge5" in capsys.readouterr().out
+
+
+def test_first_reached():
+    seen = [(1, 10.0), (5, 0.9), (7, 2.0), (9, 0.01)]
+    assert first_reached(seen, 10.0) == [5.0, 9.0, 9.0]
+    assert first_reached(seen, 1.0) == [9.0, 9.0, np.inf]
+
+
+def test_a_table_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "results.csv"
+    path.write_text("problem,method\nridge5,auto\n")
+    with pytest.raises(ValueError, match="not a table of this arena"):
+        load(path)
 
 
 def test_rows_are_plain():

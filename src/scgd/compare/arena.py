@@ -3,6 +3,10 @@
 Results are rows of a CSV file; a run that is in the file is not made again, so an arena can be
 stopped, continued and enlarged. A method that is too slow for its budget is stopped after
 ``max_seconds`` and its row says how many evaluations it made.
+
+For data profiles a row also says after how many evaluations the gap had come down to a tenth, a
+hundredth and a thousandth of the start's, as seen at points evaluated at ``LOOKS`` counts per
+decade and at the point recommended.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +25,15 @@ import numpy as np
 from scgd.compare.outside import OUTSIDE
 from scgd.compare.peers import METHODS, Method, Oracle, Spent, spsa_adam
 from scgd.compare.problems import PROBLEMS, Task
-from scgd.typing import Floats
+from scgd.typing import Floats, Ints
 
-__all__ = ["Row", "load", "problem", "run_arena", "summary", "tune"]
+__all__ = ["TOLERANCES", "Row", "load", "problem", "run_arena", "summary", "tune"]
 
 TUNING_SEEDS = (1, 2, 3)
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1)
 RADII = (0.01, 0.1, 1.0)
+LOOKS = 20
+TOLERANCES = (0.1, 0.01, 0.001)
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,15 @@ class Row:
     evals: int
     seconds: float
     note: str = ""
+    n_coords: int = 0
+    tenth: float = inf
+    hundredth: float = inf
+    thousandth: float = inf
+
+    @property
+    def reached(self) -> tuple[float, float, float]:
+        """Evaluations to each of ``TOLERANCES`` times the gap of the start; inf: never."""
+        return self.tenth, self.hundredth, self.thousandth
 
     @property
     def key(self) -> tuple[str, str, int, int]:
@@ -50,19 +66,25 @@ class Row:
 
 
 class TimedOracle(Oracle):
-    """An oracle that ends a run when its time is over."""
+    """An oracle that ends a run when its time is over, and keeps points for data profiles."""
 
     def __init__(self, task: Task, budget: int, seed: int, max_seconds: float) -> None:
         super().__init__(task, budget, seed)
         self.deadline = time.monotonic() + max_seconds
         self.stopped = False
+        self.looks: list[tuple[int, Floats]] = []
+        self.next_look = 1
 
-    def at(self, x: Floats, rows: object) -> float:
+    def at(self, x: Floats, rows: Ints | None) -> float:
         """Evaluate, unless budget or time is spent."""
         if self.count % 16 == 0 and time.monotonic() > self.deadline:
             self.stopped = True
             raise Spent
-        return super().at(x, rows)  # type: ignore[arg-type]
+        value = super().at(x, rows)
+        if self.count >= self.next_look:
+            self.looks.append((self.count, np.array(x, np.float64)))
+            self.next_look = int(np.ceil(self.count * 10 ** (1 / LOOKS)))
+        return value
 
 
 def problem(name: str) -> Task:
@@ -114,9 +136,23 @@ def run_one(
         note = f"{note}; stopped by the clock".lstrip("; ")
     seconds = time.perf_counter() - started
     gap = float(task.gap(np.asarray(x, np.float64)))
-    gap = gap if np.isfinite(gap) else float("inf")
+    gap = gap if np.isfinite(gap) else inf
     start = float(task.gap(task.x0))
-    return Row(task.name, name, budget, seed, gap, start, oracle.count, round(seconds, 4), note)
+    seen = [(count, float(task.gap(point))) for count, point in oracle.looks]
+    reached = first_reached([*seen, (oracle.count, gap)], start)
+    return Row(
+        task.name, name, budget, seed, gap, start, oracle.count, round(seconds, 4), note,
+        task.x0.size, *reached,
+    )  # fmt: skip
+
+
+def first_reached(seen: Iterable[tuple[int, float]], start: float) -> list[float]:
+    """Return the evaluations after which the gap first was below each tolerance."""
+    seen = list(seen)
+    return [
+        min((float(count) for count, gap in seen if gap <= tolerance * start), default=inf)
+        for tolerance in TOLERANCES
+    ]
 
 
 def warm_up(task: Task, name: str, chosen: Method) -> None:
@@ -165,15 +201,20 @@ def load(path: Path) -> list[Row]:
     """Read the rows of a results file; none if there is no file."""
     if not path.exists():
         return []
+    kinds = {"int": int, "float": float, "str": str}
     with path.open(newline="") as file:
-        return [
-            Row(
-                row["problem"], row["method"], int(row["budget"]), int(row["seed"]),
-                float(row["gap"]), float(row["start"]), int(row["evals"]),
-                float(row["seconds"]), row["note"],
-            )
-            for row in csv.DictReader(file)
-        ]  # fmt: skip
+        try:
+            return [
+                Row(
+                    **{field.name: kinds[str(field.type)](row[field.name]) for field in fields(Row)}
+                )
+                for row in csv.DictReader(file)
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{path} is not a table of this arena ({error!r}); move it away, or choose another "
+                "folder with --out"
+            ) from None
 
 
 def summary(rows: Iterable[Row]) -> dict[tuple[str, int], dict[str, tuple[float, float, int]]]:

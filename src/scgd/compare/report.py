@@ -1,17 +1,18 @@
-"""The arena's report: one HTML page with the table, performance profiles and times."""
+"""The arena's report: one HTML page with the table, data and performance profiles and times."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from scgd.compare.arena import Row, summary
+from scgd.compare.arena import TOLERANCES, Row, summary
 from scgd.typing import Floats
 
-__all__ = ["markdown_table", "profiles", "write_report"]
+__all__ = ["data_profiles", "markdown_table", "profiles", "write_report"]
 
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:1200px;margin:2rem auto;padding:0 1rem;color:#222}
@@ -21,6 +22,13 @@ td:first-child,th:first-child{text-align:left}.best{font-weight:700}.lost{backgr
 .won{background:#e8f5e9}.wrap{overflow-x:auto}small{color:#666}
 """
 OURS = "auto"
+LEGEND = {
+    "traceorder": "normal",
+    "orientation": "h",
+    "yref": "container",
+    "y": 0,
+    "yanchor": "bottom",
+}
 
 
 def ordered(rows: Sequence[Row]) -> list[str]:
@@ -74,35 +82,92 @@ def profiles(rows: Sequence[Row]) -> tuple[Floats, dict[str, Floats]]:
     return factors, shares
 
 
-def write_report(rows: Sequence[Row], path: Path, title: str = "Peer arena") -> None:
-    """Write the page; plotly's script is inside it, so it can be read anywhere."""
+def data_profiles(rows: Sequence[Row]) -> tuple[Floats, dict[str, Floats]]:
+    """Return evaluations per p + 1 and, per method, the share of runs solved within that many.
+
+    One row of shares per tolerance (Moré and Wild, 2009); of several budgets the largest counts.
+    """
+    last = max(row.budget / (row.n_coords + 1) for row in rows)
+    places = np.logspace(-1, max(0.0, np.log10(last)), 201)
+    largest: dict[tuple[str, str, int], Row] = {}
+    for row in sorted(rows, key=lambda row: row.budget):
+        largest[row.problem, row.method, row.seed] = row
+    shares = {}
+    for name in ordered(rows):
+        runs = [row for row in largest.values() if row.method == name]
+        per_coord = np.array([row.reached for row in runs]) / [[row.n_coords + 1] for row in runs]
+        shares[name] = np.mean(per_coord.T[:, :, None] <= places, axis=1)
+    return places, shares
+
+
+def line_style(name: str, names: Sequence[str]) -> dict[str, object]:
+    """Return how a method is drawn in all charts."""
+    from plotly.colors import qualitative
+
+    colour = qualitative.Dark24[names.index(name) % 24]
+    return {"color": colour, "width": 4 if name == OURS else 1.5, "shape": "hv"}
+
+
+def performance_chart(rows: Sequence[Row]) -> Any:
+    """Return the chart of performance profiles."""
     import plotly.graph_objects as go
 
     factors, shares = profiles(rows)
     figure = go.Figure()
     for name, share in shares.items():
-        width = 4 if name == OURS else 1.5
-        line = {"width": width, "shape": "hv"}
+        line = line_style(name, list(shares))
         figure.add_scatter(x=factors, y=share, name=name, mode="lines", line=line)
     figure.update_xaxes(type="log", title="factor above the best method's median gap")
     figure.update_yaxes(title="share of the cells run", range=[0, 1.02])
-    figure.update_layout(height=480, template="plotly_white", title="Performance profiles")
-    figure.update_layout(font_size=14, legend={"traceorder": "normal"})
-    chart = figure.to_html(
-        full_html=False, include_plotlyjs="inline", config={"displayModeBar": False}
-    )
+    figure.update_layout(height=480, title="Performance profiles")
+    return figure
+
+
+def data_chart(rows: Sequence[Row]) -> Any:
+    """Return the chart of data profiles, a row per tolerance."""
+    from plotly.subplots import make_subplots
+
+    places, shares = data_profiles(rows)
+    titles = [f"gap at most {tolerance:g} of the start's" for tolerance in TOLERANCES]
+    figure = make_subplots(len(TOLERANCES), 1, subplot_titles=titles, vertical_spacing=0.1)
+    for name, share in shares.items():
+        line = line_style(name, list(shares))
+        for i, part in enumerate(share):
+            figure.add_scatter(
+                x=places, y=part, name=name, mode="lines", line=line, legendgroup=name,
+                showlegend=i == 0, row=i + 1, col=1,
+            )  # fmt: skip
+    figure.update_xaxes(type="log")
+    figure.update_xaxes(title="evaluations / (p + 1)", row=len(TOLERANCES))
+    figure.update_xaxes(matches="x")
+    figure.update_yaxes(title="share of runs", range=[0, 1.02])
+    figure.update_layout(height=860, title="Data profiles")
+    return figure
+
+
+def write_report(rows: Sequence[Row], path: Path, title: str = "Peer arena") -> None:
+    """Write the page; plotly's script is inside it, so it can be read anywhere."""
+    charts = ""
+    for i, figure in enumerate((data_chart(rows), performance_chart(rows))):
+        figure.update_layout(template="plotly_white", font_size=14, legend=LEGEND)
+        charts += figure.to_html(
+            full_html=False,
+            include_plotlyjs="inline" if i == 0 else False,
+            config={"displayModeBar": False},
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title>"
         f"<style>{STYLE}</style><h1>{html.escape(title)}</h1>{INTRO}"
-        f"<div class=wrap>{table(rows)}</div>{chart}<h2>Time</h2>{times(rows)}"
+        f"<div class=wrap>{table(rows)}</div>{charts}<h2>Time</h2>{times(rows)}"
     )
 
 
 INTRO = (
     "<p>Median gap f(x) - f* over seeds, worst case in brackets; every method gets the same number "
     "of evaluations. Green: auto is at least 2x below the best peer; red: above it. Losing cells "
-    "stay in the table. Runs stopped by the clock count with what they reached.</p>"
+    "stay in the table. Runs stopped by the clock count with what they reached. Data profiles look "
+    "at the points a method evaluates, 20 times per decade, and at the one it recommends.</p>"
 )
 
 
