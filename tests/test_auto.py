@@ -1,14 +1,14 @@
-"""``method="auto"``: what it finds, what it promises, and that it can be stopped anywhere."""
+"""``method="auto"``: what it finds and what it promises."""
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scgd import Checkpoint, Optimizer, minimize
+from noises import CASES, P, Stop, Uncontrollable, controllable, deterministic
+from scgd import Optimizer, minimize
 from scgd.auto.judge import Judge
 from scgd.auto.plan import final_samples
 from scgd.auto.rounding import Rounding
@@ -21,63 +21,6 @@ from scgd.compare.problems import (
     rosenbrock,
     scaled,
 )
-
-P = 30
-CENTRE = np.linspace(-1, 1, P)
-WEIGHTS = np.logspace(0, -4, P)
-
-
-def deterministic(x):
-    return float(WEIGHTS @ (x - CENTRE) ** 2)
-
-
-def rough(x):
-    return deterministic(x) + 0.01 * float(np.sum(1 - np.cos(20 * x)))
-
-
-def controllable(x, rows):
-    shift = np.sin(rows[0] * np.arange(1, P + 1))
-    return float(WEIGHTS @ (x - CENTRE - 0.3 * shift) ** 2)
-
-
-class Uncontrollable:
-    """A function whose noise is its own: it can be restarted, not controlled."""
-
-    def __init__(self, seed=0):
-        self.rng = np.random.default_rng(seed)
-
-    def __call__(self, x):
-        return deterministic(x) + 0.01 * self.rng.standard_normal()
-
-
-class Stop:
-    """A function that is interrupted after so many calls."""
-
-    def __init__(self, fun, n_calls):
-        self.fun, self.left = fun, n_calls
-
-    def __call__(self, *args):
-        self.left -= 1
-        if self.left < 0:
-            raise KeyboardInterrupt
-        return self.fun(*args)
-
-
-CASES = {
-    "deterministic": (deterministic, None),
-    "controllable": (controllable, 50),
-}
-
-
-def run(opt, fun, n=None):
-    """Answer the optimizer's questions, at most ``n`` of them."""
-    asked = 0
-    while not opt.done and (n is None or asked < n):
-        probes = opt.ask()
-        extra = () if probes.rows is None else (probes.rows,)
-        opt.tell(probes.ids, [fun(x, *extra) for x in probes.points()])
-        asked += 1
-    return opt
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -97,74 +40,6 @@ def test_finds_noise_that_nobody_controls():
     assert "nobody controls" in result.message
     assert deterministic(result.x) < 0.02 * deterministic(np.zeros(P))
     assert abs(result.fun - deterministic(result.x)) < 5 * result.fun_error
-
-
-@pytest.mark.parametrize("kind", CASES)
-@pytest.mark.parametrize("n_asked", [1, 4, 30, 60, 100, 150])
-def test_state_dict_resumes_bit_for_bit(kind, n_asked):
-    fun, sample = CASES[kind]
-    make = lambda: Optimizer(np.zeros(P), "auto", sample=sample, max_evals=1500, seed=3)  # noqa: E731
-    whole = run(make(), fun)
-    part = run(make(), fun, n_asked)
-    resumed = make()
-    resumed.load_state_dict(part.state_dict())
-    run(resumed, fun)
-    np.testing.assert_array_equal(resumed.theta, whole.theta)
-    assert resumed.nfev == whole.nfev
-    assert resumed.result().message == whole.result().message
-
-
-@pytest.mark.parametrize("n_asked", [3, 100, 200, 300, 420, 500, 900])
-def test_uncontrollable_run_resumes_bit_for_bit(n_asked):
-    fun = Uncontrollable(5)
-    make = lambda: Optimizer(np.zeros(P), "auto", max_evals=2500, seed=3)  # noqa: E731
-    part = run(make(), fun, n_asked)
-    state, noise = part.state_dict(), fun.rng.bit_generator.state
-    whole = run(part, fun)
-    resumed = make()
-    resumed.load_state_dict(state)
-    fun.rng.bit_generator.state = noise
-    run(resumed, fun)
-    np.testing.assert_array_equal(resumed.theta, whole.theta)
-
-
-@pytest.mark.parametrize("fun", [deterministic, rough])
-def test_a_question_that_was_asked_and_not_answered_is_asked_again(fun):
-    make = lambda: Optimizer(np.zeros(P), "auto", max_evals=1500, seed=3)  # noqa: E731
-    opt = make()
-    while not opt.done:
-        points = opt.ask().points()
-        twin = make()
-        twin.load_state_dict(opt.state_dict())
-        np.testing.assert_array_equal(twin.ask().points(), points)
-        values = [fun(x) for x in points]
-        opt.tell(opt.ask().ids, values)
-        twin.tell(twin.ask().ids, values)
-        assert twin.direction_rng.bit_generator.state == opt.direction_rng.bit_generator.state
-        np.testing.assert_array_equal(twin.theta, opt.theta)
-
-
-@pytest.mark.parametrize("kind", CASES)
-@pytest.mark.parametrize("n_calls", [5, 77, 130, 400, 1234])
-def test_checkpoint_file_resumes_bit_for_bit(tmp_path, kind, n_calls):
-    fun, sample = CASES[kind]
-    whole = minimize(fun, np.zeros(P), sample=sample, max_evals=2000, seed=3)
-    stops = Stop(fun, n_calls)
-    file = Checkpoint(tmp_path / "run.npz", every=0)
-    first = minimize(stops, np.zeros(P), sample=sample, max_evals=2000, seed=3, checkpoint=file)
-    assert not first.success
-    second = minimize(fun, np.zeros(P), sample=sample, max_evals=2000, seed=3, checkpoint=file)
-    np.testing.assert_array_equal(second.x, whole.x)
-    assert second.nfev == whole.nfev
-
-
-@pytest.mark.parametrize("kind", CASES)
-def test_workers_do_not_change_the_trajectory(kind):
-    fun, sample = CASES[kind]
-    alone = minimize(fun, np.zeros(P), sample=sample, max_evals=800, seed=2)
-    with ThreadPoolExecutor(2) as pool:
-        together = minimize(fun, np.zeros(P), sample=sample, max_evals=800, seed=2, workers=pool)
-    np.testing.assert_array_equal(alone.x, together.x)
 
 
 @settings(max_examples=25, deadline=None)
