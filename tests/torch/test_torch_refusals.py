@@ -24,11 +24,16 @@ BAD = [
     ({"momentum": 1.0}, "momentum must be a number in"),
     ({"nesterov": True}, "nesterov needs a positive momentum"),
     ({"betas": (0.9,)}, "betas must be two numbers"),
+    ({"betas": 0.9}, "betas must be two numbers"),
+    ({"lr": None}, "lr must be positive"),
+    ({"policy": "recent-gains"}, "needs to know how much of a budget"),
     ({"betas": (0.9, 1.0)}, "betas must be a number in"),
     ({"eps": -1e-8}, "eps must be a number in"),
 ]
 BAD_FIRST = [
-    ({"fraction": 0.0}, "fraction must lie in"),
+    ({"fraction": 0.0}, "fraction must be positive"),
+    ({"fraction": "a"}, "fraction must be positive"),
+    ({"granularity": None}, "granularity must be one of"),
     ({"fraction": 1.5}, "fraction must lie in"),
     ({"sampling": "magic"}, "sampling must be one of"),
     ({"sampling": "poisson", "granularity": "rows"}, "sampling must be one of"),
@@ -37,6 +42,7 @@ BAD_FIRST = [
 BAD_ZEROTH = [
     ({"radius": 0.0}, "radius must be positive"),
     ({"radius": float("inf")}, "radius must be positive"),
+    ({"radius": "a"}, "radius must be positive"),
     ({"estimator": "first-order"}, "estimator must be an object or one of"),
     ({"policy": "full"}, "needs a direction"),
     ({"estimator": "spsa", "rule": "adam"}, "keeps no moments"),

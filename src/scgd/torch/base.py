@@ -7,6 +7,7 @@ numbers in the parameter groups of ``state_dict``, so files load with ``weights_
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,11 +17,11 @@ from scgd.policies import POLICIES
 from scgd.recipes import check_block_size, check_importance, pick
 from scgd.steps import RMS, SGD, Adam, Momentum, StepRule, apply_block
 from scgd.torch.distributed import Team
-from scgd.torch.laws import Draw
+from scgd.torch.laws import Draw, FullLaw
 from scgd.torch.layout import GRANULARITIES, Layout
 from scgd.typing import Array
 
-__all__ = ["CoordinateOptimizer", "check_number", "make_rule", "pack", "unpack"]
+__all__ = ["CoordinateOptimizer", "check_number", "check_positive", "make_rule", "pack", "unpack"]
 
 NO_BOUNDS = np.empty(0)
 PLAIN = SGD()
@@ -35,8 +36,6 @@ COMMON = (
     "rule",
     "momentum",
     "nesterov",
-    "betas",
-    "eps",
     "weight_decay",
     "maximize",
 )
@@ -64,8 +63,38 @@ def check_lr(lr: Any) -> None:
     """Refuse learning rates that are not one positive finite number."""
     if isinstance(lr, torch.Tensor) and lr.numel() != 1:
         raise ValueError(f"Tensor lr must be 1-element, got shape {tuple(lr.shape)}")
-    if not (np.isfinite(float(lr)) and float(lr) > 0):
-        raise ValueError(f"lr must be positive and finite, got {lr!r}")
+    check_positive("lr", lr)
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Refuse what is not a positive finite number."""
+    try:
+        good = 0 < float(value) < np.inf
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+
+
+def check_seed(seed: Any) -> int:
+    """Return a seed as a plain number; refuse what is not a whole number >= 0."""
+    try:
+        number = fresh_seed() if seed is None else index(seed)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ValueError(f"seed must be None or a whole number >= 0, got {seed!r}")
+    return number
+
+
+def same_shapes(mine: Any, theirs: Any) -> bool:
+    """Whether nested memory holds arrays of the same shapes under the same names."""
+    if isinstance(mine, dict):
+        if not isinstance(theirs, dict) or mine.keys() != theirs.keys():
+            return False
+        return all(same_shapes(mine[name], theirs[name]) for name in mine)
+    shape = getattr(mine, "shape", None)
+    return shape is None or tuple(shape) == tuple(getattr(theirs, "shape", ()))
 
 
 def make_rule(group: dict[str, Any]) -> StepRule:
@@ -102,24 +131,44 @@ class CoordinateOptimizer(torch.optim.Optimizer):
     """A torch optimizer whose parameter groups each have a law over their coordinates."""
 
     # What copies and pickles keep besides torch's own; process groups and hooks stay behind.
-    carried: ClassVar[tuple[str, ...]] = ("laws", "layouts", "slots")
+    carried: ClassVar[tuple[str, ...]] = ("laws", "layouts", "slots", "moments")
     own: ClassVar[tuple[str, ...]] = ()
     """Settings of a group besides the common ones."""
 
     def __init__(self, params: Any, given: dict[str, Any], team: Team) -> None:
         self.team = team
-        seed = fresh_seed() if given["seed"] is None else given["seed"]
         defaults = {name: given[name] for name in (*COMMON, *self.own)}
-        defaults["seed"] = team.agree(seed)
+        defaults["seed"] = team.agree(check_seed(given["seed"]))
+        # Schedulers that cycle momentum cycle betas instead wherever the defaults have them.
+        self.moments = {"betas": given["betas"], "eps": given["eps"]}
+        if given["rule"] != "sgd":
+            defaults.update(self.moments)
         self.laws: list[Any] = []
         self.layouts: list[Layout] = []
         self.slots: list[Array | None] = []
         super().__init__(params, defaults)
+        if not any(p.requires_grad for group in self.param_groups for p in group["params"]):
+            raise ValueError("no parameter requires a gradient; unfreeze some before optimizing")
+        if not self.filled_groups():
+            raise ValueError("the parameters have no coordinates to move: all of them are empty")
+
+    def filled_groups(self) -> list[tuple[int, dict[str, Any]]]:
+        """Return the groups that have something to move, with their numbers."""
+        groups = enumerate(self.param_groups)
+        return [(g, group) for g, group in groups if self.layouts[g].n_coords > 0]
 
     def check_group(self, group: dict[str, Any]) -> None:
         """Refuse settings that make no sense; resolve names."""
+        for name, value in group.items():
+            if isinstance(value, np.generic):
+                group[name] = value.item()  # files hold plain numbers
         check_lr(group["lr"])
         group["policy"] = pick(group["policy"], POLICIES, "policy")
+        if getattr(group["policy"], "paced", False):
+            raise ValueError(
+                f"policy {group['policy']!r} needs to know how much of a budget is over; use "
+                "Uniform, Musketeer or FixedWeights"
+            )
         if getattr(group["policy"], "needs_gradient", False):
             raise ValueError(
                 f"policy {group['policy']!r} needs the whole gradient before it draws; "
@@ -145,10 +194,12 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         check_number("weight_decay", group["weight_decay"], 0.0)
         check_number("momentum", group["momentum"], 0.0, 1.0)
         check_number("eps", group["eps"], 0.0)
-        if len(group["betas"]) != 2:
-            raise ValueError(f"betas must be two numbers in [0, 1), got {group['betas']!r}")
-        for beta in group["betas"]:
+        betas = group["betas"]
+        if not isinstance(betas, tuple | list) or len(betas) != 2:
+            raise ValueError(f"betas must be two numbers in [0, 1), got {betas!r}")
+        for beta in betas:
             check_number("betas", beta, 0.0, 1.0)
+        group["betas"] = tuple(map(float, betas))
         if group["nesterov"] and not group["momentum"] > 0:
             raise ValueError("nesterov needs a positive momentum")
 
@@ -164,13 +215,14 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         """Add a group of parameters with settings of its own."""
         super().add_param_group(param_group)
         group = self.param_groups[-1]
+        for name, value in self.moments.items():
+            group.setdefault(name, value)
         try:
             self.check_group(group)
             layout = self.make_layout(group)
-            if layout.n_coords == 0:
-                raise ValueError("a parameter group has no coordinates to move; drop it")
             seed = self.group_seed(group, len(self.laws))
-            law = self.make_law(group, layout, seed)
+            filled = layout.n_coords > 0
+            law = self.make_law(group, layout, seed) if filled else FullLaw(layout, seed)
         except Exception:
             self.param_groups.pop()
             raise
@@ -242,7 +294,8 @@ class CoordinateOptimizer(torch.optim.Optimizer):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take up the state of an optimizer with the same parameters and policy."""
-        for mine, theirs in zip(self.param_groups, state_dict["param_groups"], strict=False):
+        pairs = zip(self.param_groups, state_dict["param_groups"], strict=False)
+        for g, (mine, theirs) in enumerate(pairs):
             for name in SHAPING:
                 ours = repr(mine[name]) if name in DESCRIBED and name in mine else mine.get(name)
                 if name in theirs and theirs[name] != ours:
@@ -250,7 +303,21 @@ class CoordinateOptimizer(torch.optim.Optimizer):
                         f"the state was saved with {name}={theirs[name]!r} and this optimizer has "
                         f"{name}={ours!r}; make the optimizer with the same settings"
                     )
+            self._check_sizes(theirs.get("memory"), self.laws[g], self.layouts[g])
         super().load_state_dict(state_dict)
+
+    @staticmethod
+    def _check_sizes(memory: Any, law: Any, layout: Layout) -> None:
+        """Refuse memory of other parameters before anything is changed."""
+        if memory is None:
+            return
+        slots = memory["slots"]
+        fits = slots is None or slots.shape[1] == layout.n_coords
+        if not (fits and same_shapes(law.state_dict(), memory["law"])):
+            raise ValueError(
+                f"the state was saved for other parameters than the {layout.n_coords} coordinates "
+                "of this group; make the optimizer for the same model"
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle or a deep copy keeps."""

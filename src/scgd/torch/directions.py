@@ -21,7 +21,7 @@ from scgd.estimators import SPSA, GaussianSmoothing, SphereSmoothing
 from scgd.torch.kernels import splitmix
 from scgd.torch.layout import Layout, real_entries
 
-__all__ = ["MeZO", "SparseMeZO", "step_along"]
+__all__ = ["MeZO", "SparseMeZO", "probe_along"]
 
 CHUNK = 1 << 18
 SHORT = 1 << 20
@@ -41,7 +41,10 @@ class MeZO(GaussianSmoothing):
 
 @dataclass(frozen=True)
 class SparseMeZO(MeZO):
-    """MeZO on the entries that were small at the first step, per tensor (arXiv 2402.15751).
+    """MeZO on the small entries of each tensor (arXiv 2402.15751).
+
+    Small is what does not exceed a size fixed at the first step; entries join and leave as they
+    shrink and grow. Others are neither perturbed nor decayed.
 
     Parameters
     ----------
@@ -114,24 +117,38 @@ class Direction:
     def add(self, multiple: float, decay: float = 1.0) -> None:
         """Add a multiple of the direction to the parameters, shrunk by ``decay`` first."""
         multiple *= self.scale
+        self.shrink(decay)
         if self.whole is not None:
-            if decay != 1.0:
-                torch._foreach_mul_(self.entries, decay)
             torch._foreach_add_(self.entries, self.whole, alpha=multiple)
             return
         for part, u in self.chunks():
-            if decay != 1.0:
-                part.mul_(decay)
             part.add_(u, alpha=multiple)
+
+    def shrink(self, decay: float) -> None:
+        """Multiply the entries that take part."""
+        if decay == 1.0:
+            return
+        if self.masks is None:
+            torch._foreach_mul_(self.entries, decay)
+            return
+        for entries, mask in zip(self.entries, self.masks, strict=True):
+            entries.mul_(torch.where(mask, decay, 1.0).to(entries.dtype).view(entries.shape))
 
 
 def small_thresholds(layout: Layout, kept: float) -> list[float]:
     """Return, per tensor, the size below which a fraction of the entries lies."""
-    sizes = [real_entries(p).abs().reshape(-1) for p in layout.params]
-    return [float(s.float().kthvalue(max(1, int(kept * s.numel()))).values) for s in sizes]
+    return [threshold(real_entries(p).abs().reshape(-1), kept) for p in layout.params]
 
 
-def step_along(
+def threshold(sizes: torch.Tensor, kept: float) -> float:
+    """Return the size below which a fraction of the entries lies."""
+    if sizes.numel() == 0:
+        return 0.0
+    sizes = sizes if sizes.dtype == torch.float64 else sizes.float()
+    return float(sizes.kthvalue(max(1, int(kept * sizes.numel()))).values)
+
+
+def probe_along(
     estimator: Any,
     layout: Layout,
     evaluate: Callable[[], float],
@@ -142,37 +159,42 @@ def step_along(
     weight_decay: float = 0.0,
     thresholds: list[float] | None = None,
     keep_copy: bool = False,
+    return_first: bool = False,
     reduce: Callable[[list[float]], list[float]] = list,
-) -> float:
-    """Take one step along a random direction; return the loss at (or around) the parameters.
+) -> tuple[float, Callable[[], None]]:
+    """Evaluate along a random direction; return the loss at (or around) theta and what moves it.
 
-    If an evaluation fails the parameters are put back before its error goes on.
+    The parameters wait where they were last evaluated, which saves a pass over them, or come back
+    first if others are to be probed before they move. If an evaluation fails they are put back
+    before its error goes on.
     """
     direction = Direction(estimator, layout, seed, thresholds or [])
     saved = [real_entries(p).clone() for p in layout.params] if keep_copy else None
     at = 0.0  # where the parameters are, in units of the direction
-    values = []
-    slope = 0.0
-    decay = 1.0
-    try:
-        for stop in (radius, -radius) if estimator.two_sided else (0.0, radius):
-            if stop != at:
-                direction.add(stop - at)
-                at = stop
-            values.append(evaluate())
-        values = reduce(values)
-        width = 2.0 * radius if estimator.two_sided else -radius
-        unbiased = getattr(estimator, "unbiased", False)
-        slope = (values[0] - values[1]) / width * (layout.n_coords if unbiased else 1.0)
-        decay = 1.0 - lr * weight_decay
-    finally:
-        if saved is not None:
+
+    def go(stop: float, decay: float = 1.0) -> None:
+        nonlocal at
+        if saved is not None and stop == 0.0 and decay == 1.0:
             for p, old in zip(layout.params, saved, strict=True):
                 real_entries(p).copy_(old)
-            at = 0.0
-        if decay != 1.0 or at != 0.0 or slope != 0.0:
-            if decay != 1.0 and at != 0.0:
-                direction.add(-at)
-                at = 0.0
-            direction.add(-at - lr * slope, decay)
-    return 0.5 * (values[0] + values[1]) if estimator.two_sided else values[0]
+        elif stop != at or decay != 1.0:
+            direction.add(stop - at, decay)
+        at = stop
+
+    try:
+        values = []
+        for stop in (radius, -radius) if estimator.two_sided else (0.0, radius):
+            go(stop)
+            values.append(evaluate())
+        values = reduce(values)
+    except BaseException:
+        go(0.0)
+        raise
+    width = 2.0 * radius if estimator.two_sided else -radius
+    unbiased = getattr(estimator, "unbiased", False)
+    slope = (values[0] - values[1]) / width * (layout.n_coords if unbiased else 1.0)
+    decay = 1.0 - lr * weight_decay
+    if saved is not None or return_first or decay != 1.0:
+        go(0.0)
+    loss = 0.5 * (values[0] + values[1]) if estimator.two_sided else values[0]
+    return loss, lambda: go(-lr * slope, decay)

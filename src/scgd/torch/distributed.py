@@ -52,7 +52,7 @@ class Team:
         if self.group is None:
             return seed
         word = self._wire(np.array([seed & ((1 << 63) - 1)]))
-        dist.broadcast(word, group=self.group, group_src=0)
+        dist.broadcast(word, src=dist.get_global_rank(self.group, 0), group=self.group)
         return int(word)
 
     def _wire(self, values: Array) -> torch.Tensor:
@@ -117,7 +117,7 @@ def reduce_sampled(optimizer: Any, bucket: dist.GradBucket) -> torch.futures.Fut
 
     ``model.register_comm_hook(optimizer, reduce_sampled)``, with an optimizer made without
     ``process_group`` and with the same ``seed`` everywhere. The other entries keep the gradients of
-    their own process; the optimizer does not look at them.
+    their own process; the optimizer does not look at them. The default process group is used.
     """
     slots = []
     for p, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True):

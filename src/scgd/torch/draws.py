@@ -10,6 +10,9 @@ import numpy as np
 from scgd.compiling import njit
 from scgd.torch.kernels import CERTAIN, FLOOR, SLOPE, TOP, scramble, unit
 
+FOREVER = 1e100
+"""What has not arrived by then has no weight."""
+
 __all__ = ["draw_distinct", "draw_poisson", "draw_replacement"]
 
 
@@ -70,6 +73,16 @@ def arrivals(leaves, n_coords, a, b, words, limit, room):  # type: ignore[no-unt
     return coords[:kept], times[:kept]
 
 
+def check_enough(n_positive: int, n_draws: int) -> None:
+    """Refuse to draw more coordinates than have a weight."""
+    if n_positive < n_draws:
+        raise ValueError(
+            f"only {n_positive} coordinates have a positive weight and {n_draws} are to be drawn "
+            "without replacement; give the policy a mixing above 0 (or a smaller sharpness), lower "
+            "fraction, or use sampling='poisson'"
+        )
+
+
 def draw_distinct(leaves, n_coords, a, b, words, n_draws, limit=0.0):  # type: ignore[no-untyped-def]
     r"""Draw exactly ``n_draws`` coordinates one after the other without replacement.
 
@@ -87,12 +100,15 @@ def draw_distinct(leaves, n_coords, a, b, words, n_draws, limit=0.0):  # type: i
     share = min((wanted + 6.0 * np.sqrt(wanted)) / n_coords, 1.0 - 0.1 / n_coords)
     limit = max(limit, -n_coords * np.log1p(-share))
     while True:
-        room = min(n_coords, int(2 * limit) + 64)
+        room = n_coords if 2 * limit + 64 > n_coords else int(2 * limit) + 64
         coords, times = arrivals(leaves, n_coords, a, b, words, limit, room)
         if len(coords) >= wanted:
             break
         limit *= 1.5
-    tau = np.partition(times, n_draws)[n_draws] if n_draws < n_coords else np.inf
+        if limit > FOREVER:
+            check_enough(len(coords), n_draws)
+            break
+    tau = np.partition(times, n_draws)[n_draws] if n_draws < len(times) else np.inf
     first = times < tau
     if np.count_nonzero(first) < n_draws:  # a tie at the very end
         first = np.zeros(len(times), bool)

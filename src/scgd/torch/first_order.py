@@ -11,10 +11,10 @@ import torch
 from scgd.policies import Musketeer, Policy
 from scgd.policies.law import GAINS
 from scgd.torch import kernels
-from scgd.torch.base import CoordinateOptimizer
+from scgd.torch.base import CoordinateOptimizer, check_positive
 from scgd.torch.distributed import Team
 from scgd.torch.laws import SAMPLINGS, Draw, EntryLaw, UnitLaw, make_law
-from scgd.torch.layout import FLOATS, Layout, is_plain, real_entries
+from scgd.torch.layout import FLOATS, GRANULARITIES, Layout, is_plain, real_entries
 from scgd.typing import Array
 
 __all__ = ["SCGD"]
@@ -106,8 +106,6 @@ class SCGD(CoordinateOptimizer):
     ) -> None:
         self._views: dict[int, Any] = {}
         super().__init__(params, locals(), Team(process_group, check_every))
-        if not any(p.requires_grad for group in self.param_groups for p in group["params"]):
-            raise ValueError("no parameter requires a gradient; unfreeze some before optimizing")
 
     @classmethod
     def published(
@@ -132,8 +130,12 @@ class SCGD(CoordinateOptimizer):
     def check_group(self, group: dict[str, Any]) -> None:
         """Refuse settings that make no sense; resolve names."""
         super().check_group(group)
-        if group["block_size"] is None and not 0 < group["fraction"] <= 1:
-            raise ValueError(f"fraction must lie in (0, 1], got {group['fraction']!r}")
+        if group["granularity"] is None:
+            raise ValueError(f"granularity must be one of {GRANULARITIES}, got None")
+        if group["block_size"] is None:
+            check_positive("fraction", group["fraction"])
+            if group["fraction"] > 1:
+                raise ValueError(f"fraction must lie in (0, 1], got {group['fraction']!r}")
         if getattr(group["policy"], "dense", False):
             raise ValueError("the full policy is plain torch.optim.SGD; use that, or fraction=1.0")
         single = group["granularity"] == "coordinates"
@@ -163,7 +165,7 @@ class SCGD(CoordinateOptimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        for g, group in enumerate(self.param_groups):
+        for g, group in self.filled_groups():
             views = self._fused_views(g, group)
             if views is not None:
                 self._step_fused(g, group, views)
@@ -213,15 +215,18 @@ class SCGD(CoordinateOptimizer):
         draw = law.draw()
         pieces = layout.split(draw.coords)
         alone = self.team.group is None
-        seen = [(i, where) for i, where in pieces if layout.params[i].grad is not None]
-        found = [checked(p) for p in layout.params]
+        params = layout.params
+        seen = [(i, where) for i, where in pieces if params[i].grad is not None]
+        # In a team a gradient that is missing here may be there elsewhere, unless it is frozen.
+        moving = seen if alone else [piece for piece in pieces if params[piece[0]].requires_grad]
+        found = [checked(p) for p in params]
         grads = layout.gather(found, draw.coords, seen, draw.sizes)
         self.team.mean(grads)
         if group["maximize"]:
             np.negative(grads, out=grads)
-        if alone and len(seen) < len(pieces):
+        if len(moving) < len(pieces):
             present = np.zeros(len(grads), bool)
-            for _, where in seen:
+            for _, where in moving:
                 present[where] = True
             part = Draw(draw.coords[present], draw.probs[present])
             moved = grads[present]
@@ -251,7 +256,7 @@ def checked(p: torch.Tensor) -> torch.Tensor | None:
             "SCGD does not support sparse gradients; use sparse=False in the embedding, "
             "or torch.optim.SparseAdam for these parameters"
         )
-    return p.grad
+    return p.grad if p.grad is None else p.grad.resolve_conj()
 
 
 def flat_views(params: list[torch.Tensor], layout: Layout) -> list[Array] | None:

@@ -74,6 +74,8 @@ class ForwardLoss:
         stack, x = stack_of(self.model), self.inputs
         if stack is None or type(x) is not torch.Tensor or x.dtype != stack.dtype or not x.is_cpu:
             return None
+        if len(x) == 0 or torch.is_autocast_enabled("cpu"):
+            return None
         if x.ndim != 2 and not (stack.flattens and x.ndim > 2):
             return None
         table = NO_PARAMETERS if layout is None else stack.table(layout)
@@ -83,15 +85,18 @@ class ForwardLoss:
 class Stack:
     """A model taken apart into linear layers, activations and what follows the last layer."""
 
-    def __init__(self, model: nn.Module, modules: list[Any], codes: list[int]) -> None:
-        self.modules, self.codes = modules, np.array(codes)
+    def __init__(
+        self, model: nn.Module, modules: list[Any], codes: list[int], tail: nn.Module | None
+    ) -> None:
+        self.codes, self.tail = np.array(codes), tail
         self.linears = [m for m in modules if type(m) is nn.Linear]
         self.dropouts = [m for m in modules if isinstance(m, nn.Dropout)]
-        self.tail = modules[-1] if type(modules[-1]) is nn.LogSoftmax else None
-        self.flattens = type(modules[0]) is nn.Flatten
+        self.flattens = any(type(m) is nn.Flatten for m in modules)
         self.containers = [m._modules for m in model.modules() if type(m) is nn.Sequential]
         self.children = [list(children.values()) for children in self.containers]
-        self.hooks = [h for m in modules for h in (m._forward_hooks, m._forward_pre_hooks)]
+        everything = list(model.modules())
+        self.hooks = [h for m in everything for h in (m._forward_hooks, m._forward_pre_hooks)]
+        self.attributes = [m.__dict__ for m in everything]
         self.held = [m._parameters for m in self.linears]
         self.dtype = self.linears[0].weight.dtype
         self.weights = tuple(linear.weight.detach().numpy() for linear in self.linears)
@@ -112,9 +117,10 @@ class Stack:
         return list(map(torch.Tensor.data_ptr, params))
 
     def is_current(self) -> bool:
-        """Whether modules and parameters are what they were and no hook has come."""
+        """Whether modules and parameters are what they were and nothing has come in between."""
         children = [list(children.values()) for children in self.containers]
-        return children == self.children and self.addresses == self.where() and not any(self.hooks)
+        same = children == self.children and self.addresses == self.where()
+        return same and not any(self.hooks) and not any("forward" in a for a in self.attributes)
 
     def multiply(self, x: torch.Tensor) -> Array:
         """Return working memory for a batch that holds the first layer's product with it."""
@@ -187,7 +193,8 @@ class StackProbes:
     ) -> tuple[list[float], list[float]]:
         """Do the same with a loss that is called on the outputs."""
         mlp.forward(*network[1:])
-        values, widths = [self._value(mlp.OUT)], []
+        values: list[Any] = [np.nan if central else self._value(mlp.OUT)]
+        widths = []
         rounded = self.x.dtype.type
         for coord in places:
             layer, i, j = mlp.find(coord, table, self.stack.weights)
@@ -223,12 +230,17 @@ def stack_of(model: nn.Module) -> Stack | None:
 
 def take_apart(model: nn.Module) -> Stack | None:
     """Return the layers of a plain perceptron, or None for any other model."""
+    if type(model) is not nn.Sequential:  # what is remembered must not hold the model itself
+        return None
     modules = flatten(model)
     layers = [m for m in modules if not isinstance(m, nn.Dropout)]
-    if layers and type(layers[0]) is nn.Flatten and layers[0].start_dim == 1:
+    if layers and type(layers[0]) is nn.Flatten:
+        if (layers[0].start_dim, layers[0].end_dim) != (1, -1):
+            return None
         layers = layers[1:]
+    tail = None
     if layers and type(layers[-1]) is nn.LogSoftmax and layers[-1].dim in (0, 1, -1):
-        layers = layers[:-1]
+        tail = layers.pop()
     codes: list[int] = []
     for layer in layers:
         code = CODES.get(type(layer))
@@ -244,12 +256,12 @@ def take_apart(model: nn.Module) -> Stack | None:
     # A parameter in two places would not move one unit alone.
     if not held or len({id(p) for p in held}) < len(held) or len({p.dtype for p in held}) > 1:
         return None
-    return Stack(model, modules, codes)
+    return Stack(model, modules, codes, tail)
 
 
 def flatten(model: nn.Module) -> list[Any]:
-    """Return the modules that a Sequential runs; a marker where a hook may interfere."""
-    if model._forward_hooks or model._forward_pre_hooks:
+    """Return the modules that a Sequential runs; a marker where something may interfere."""
+    if model._forward_hooks or model._forward_pre_hooks or "forward" in model.__dict__:
         return [None]
     if type(model) is nn.Sequential:
         return [leaf for child in model for leaf in flatten(child)]

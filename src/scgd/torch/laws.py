@@ -25,7 +25,7 @@ from scgd.torch.draws import draw_distinct, draw_poisson, draw_replacement
 from scgd.torch.layout import Layout
 from scgd.typing import Floats, Ints
 
-__all__ = ["SAMPLINGS", "Draw", "EntryLaw", "ProbeLaw", "UnitLaw", "make_law"]
+__all__ = ["SAMPLINGS", "Draw", "EntryLaw", "FullLaw", "ProbeLaw", "UnitLaw", "make_law"]
 
 SAMPLINGS = ("poisson", "distinct", "sequential", "replacement")
 LOOKAHEAD = 256
@@ -327,6 +327,31 @@ class ProbeLaw(UnitLaw):
         """Return the importance factor of a coordinate."""
         base = self.n_draws if importance == "inverse" else self.layout.n_coords
         return 1.0 / (base * prob)
+
+
+class FullLaw:
+    """The law that takes everything there is: a counter and the seed of its directions."""
+
+    sampling = "distinct"
+    fusible = False
+    pending = None
+
+    def __init__(self, layout: Layout, seed: int) -> None:
+        self.n_coords, self.seed, self.n_steps = layout.n_coords, seed, 0
+        self.thresholds: list[float] | None = None
+
+    def weights(self) -> Floats:
+        """Return equal weights."""
+        return np.full(self.n_coords, 1.0 / max(1, self.n_coords))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what it remembers."""
+        return {"n_steps": self.n_steps, "seed": self.seed, "thresholds": self.thresholds}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up what another law of the same kind remembers."""
+        self.n_steps, self.seed = int(state["n_steps"]), int(state["seed"])
+        self.thresholds = state["thresholds"]
 
 
 def make_law(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,12 +21,12 @@ from scgd.estimators import (
 from scgd.estimators import SPSA as CoreSPSA
 from scgd.policies import Full, Musketeer, Policy
 from scgd.recipes import pick
-from scgd.torch.base import NO_BOUNDS, CoordinateOptimizer, make_rule
-from scgd.torch.directions import MeZO, SparseMeZO, small_thresholds, step_along
+from scgd.torch.base import NO_BOUNDS, CoordinateOptimizer, check_positive, make_rule
+from scgd.torch.directions import MeZO, SparseMeZO, probe_along, small_thresholds
 from scgd.torch.distributed import Team
 from scgd.torch.evaluation import Evaluation
 from scgd.torch.kernels import splitmix
-from scgd.torch.laws import ProbeLaw, UnitLaw
+from scgd.torch.laws import Draw, FullLaw, ProbeLaw, UnitLaw
 from scgd.torch.layout import Layout, real_entries
 from scgd.typing import Array
 
@@ -38,6 +39,8 @@ NAMES |= {"mezo": MeZO, "sparse-mezo": SparseMeZO}
 # Above this many coordinates the default law knows chunks: a law of single coordinates would need
 # more memory than the parameters.
 MOST_SINGLE = 1 << 20
+Probed = tuple[float, Callable[[], None]]
+"""The loss at the parameters and what makes the move."""
 
 
 class ZeroOrderSCGD(CoordinateOptimizer):
@@ -142,9 +145,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         if group["policy"] is None:
             group["policy"] = Musketeer() if isinstance(estimator, DIFFERENCES) else Full()
         super().check_group(group)
-        radius = group["radius"]
-        if not (np.isfinite(radius) and radius > 0):
-            raise ValueError(f"radius must be positive and finite, got {radius!r}")
+        check_positive("radius", group["radius"])
         dense = getattr(group["policy"], "dense", False)
         if dense and isinstance(estimator, DIFFERENCES):
             raise ValueError(
@@ -159,8 +160,11 @@ class ZeroOrderSCGD(CoordinateOptimizer):
     def make_layout(self, group: dict[str, Any]) -> Layout:
         """Return the coordinates of a group's trainable parameters."""
         trainable = [p for p in group["params"] if p.requires_grad]
-        if not trainable:
-            raise ValueError("no parameter requires a gradient; unfreeze some before optimizing")
+        if any(hasattr(p, "to_local") for p in trainable):
+            raise ValueError(
+                "ZeroOrderSCGD does not train sharded parameters (FSDP2): every process would see "
+                "the others' probes in its losses; replicate the model and pass process_group"
+            )
         if group["granularity"] is None:
             n_coords = sum(p.numel() for p in trainable)
             group["granularity"] = "coordinates" if n_coords <= MOST_SINGLE else "chunks"
@@ -168,11 +172,11 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         warn_if_lost(group["radius"], trainable)
         return layout
 
-    def make_law(self, group: dict[str, Any], layout: Layout, seed: int) -> UnitLaw:
+    def make_law(self, group: dict[str, Any], layout: Layout, seed: int) -> Any:
         """Return the law of a group."""
         policy, block_size = group["policy"], group["block_size"]
         if getattr(policy, "dense", False):
-            return FullLaw(policy, seed)
+            return FullLaw(layout, seed)
         if block_size > layout.n_units:
             raise ValueError(
                 f"block_size must be at most the {layout.n_units} coordinates or units of the "
@@ -194,26 +198,38 @@ class ZeroOrderSCGD(CoordinateOptimizer):
     def _plain_step(self, closure: Callable[[], Any] | None = None) -> torch.Tensor:
         if closure is None:
             raise TypeError("ZeroOrderSCGD.step needs a closure that returns the loss")
-        evaluation = Evaluation(closure, self.fix_model_rng)
+        groups = self.filled_groups()
+        first = self.layouts[groups[0][0]]
+        evaluation = Evaluation(closure, self.fix_model_rng, first.params[0])
         with torch.set_grad_enabled(False):
-            losses = [self._step_group(g, evaluation) for g in range(len(self.param_groups))]
+            # All groups are probed before any moves: if a loss fails, none has moved.
+            seen = [self._probe_group(g, group, evaluation) for g, group in groups]
+            for _, move in seen:
+                move()
         self.n_forwards += evaluation.n_calls
         self.team.check(self)
-        return torch.scalar_tensor(losses[0])
+        double = first.dtype == np.float64
+        return torch.scalar_tensor(seen[0][0], dtype=torch.float64 if double else torch.float32)
 
     step.hooked = True  # type: ignore[attr-defined]
     _watched_step = torch.optim.Optimizer.profile_hook_step(_plain_step)
 
-    def _step_group(self, g: int, evaluation: Evaluation) -> float:
-        group = self.param_groups[g]
+    def _probe_group(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
+        """Return the loss of a group's probes, and what makes its move."""
+        for p in self.layouts[g].params:
+            if not p.requires_grad:
+                raise RuntimeError(
+                    f"a parameter of shape {tuple(p.shape)} was frozen after the optimizer was "
+                    "made; unfreeze it or make a new optimizer"
+                )
         if isinstance(group["estimator"], DIFFERENCES):
-            return self._step_coordinates(g, group, evaluation)
+            return self._probe_coordinates(g, group, evaluation)
         if getattr(group["policy"], "dense", False):
-            return self._step_dense(g, group, evaluation)
-        return self._step_units(g, group, evaluation)
+            return self._probe_dense(g, group, evaluation)
+        return self._probe_units(g, group, evaluation)
 
-    def _step_coordinates(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> float:
-        """Probe the coordinates drawn one by one, then move them."""
+    def _probe_coordinates(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
+        """Probe the coordinates drawn one by one."""
         law, layout = self.laws[g], self.layouts[g]
         central = isinstance(group["estimator"], CentralDifference)
         coords, probs = law.draw()
@@ -228,9 +244,8 @@ class ZeroOrderSCGD(CoordinateOptimizer):
                 (values[2 * j], values[2 * j + 1]) if central else (values[0], values[1 + j])
             )
             grads.append(sign * (high - low) / width if width else 0.0)
-        self._move_coordinates(g, group, coords, spots, probs, grads)
-        law.record(grads)
-        return sum(values) / len(values) if central else values[0]
+        loss = sum(values) / len(values) if central else values[0]
+        return loss, partial(self._move_coordinates, g, group, coords, spots, probs, grads)
 
     def _move_coordinates(
         self,
@@ -241,7 +256,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         probs: Array,
         grads: list[float],
     ) -> None:
-        """Apply the update rule; weight decay joins the gradients in place."""
+        """Apply the update rule and learn; weight decay joins the gradients in place."""
         law, rule = self.laws[g], make_rule(group)
         slots, lr, decay = self.slots_for(g, rule), float(group["lr"]), group["weight_decay"]
         importance, hyper = group["importance"], rule.hyper
@@ -250,9 +265,10 @@ class ZeroOrderSCGD(CoordinateOptimizer):
             grads[j] += decay * here
             rate = lr if importance is None else lr * law.factor(probs[j], importance)
             entries[index] = here - rule.kernel(coords[j], grads[j], rate, hyper, slots)
+        law.record(grads)
 
-    def _step_units(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> float:
-        """Move the units drawn along a random direction in them."""
+    def _probe_units(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
+        """Probe the units drawn along a random direction in them."""
         law, layout, estimator = self.laws[g], self.layouts[g], group["estimator"]
         draw = law.draw()
         pieces = layout.split(draw.coords)
@@ -272,18 +288,21 @@ class ZeroOrderSCGD(CoordinateOptimizer):
             layout.scatter(draw.coords, pieces, saved)
         grads, loss = estimator.gradient(probes, self.team.mean_of(values))
         grads = grads.astype(layout.dtype) * (-1 if group["maximize"] else 1)
-        self.move(g, draw, grads)
-        law.learn(draw, grads, None)
-        return loss
+        return loss, partial(self._move_units, g, draw, grads)
 
-    def _step_dense(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> float:
-        """Move all parameters along one random direction."""
+    def _move_units(self, g: int, draw: Draw, grads: Array) -> None:
+        """Apply the update rule and learn."""
+        self.move(g, draw, grads)
+        self.laws[g].learn(draw, grads, None)
+
+    def _probe_dense(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
+        """Probe all parameters along one random direction."""
         law, layout, estimator = self.laws[g], self.layouts[g], group["estimator"]
         thresholds = law.thresholds
         if isinstance(estimator, SparseMeZO) and thresholds is None:
             thresholds = small_thresholds(layout, estimator.kept)
         sign = -1.0 if group["maximize"] else 1.0
-        loss = step_along(
+        loss, move = probe_along(
             estimator,
             layout,
             lambda: sign * evaluation(),
@@ -293,35 +312,21 @@ class ZeroOrderSCGD(CoordinateOptimizer):
             weight_decay=group["weight_decay"],
             thresholds=thresholds,
             keep_copy=self.keep_copy,
+            return_first=len(self.param_groups) > 1,
             reduce=lambda values: self.team.mean_of(np.array(values)).tolist(),
         )
-        law.n_steps += 1
-        law.thresholds = thresholds
-        return sign * loss
+
+        def finish() -> None:
+            move()
+            law.n_steps += 1
+            law.thresholds = thresholds
+
+        return sign * loss, finish
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take a pickle's dictionary, or the groups and state of a loaded state dict."""
         super().__setstate__(state)
         self.__dict__.setdefault("team", Team(None, 0))
-
-
-class FullLaw:
-    """The law that takes everything: a counter and the seed of its directions."""
-
-    sampling = "distinct"
-
-    def __init__(self, policy: Policy, seed: int) -> None:
-        self.policy, self.seed, self.n_steps = policy, seed, 0
-        self.thresholds: list[float] | None = None
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return what it remembers."""
-        return {"n_steps": self.n_steps, "seed": self.seed, "thresholds": self.thresholds}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up what another law of the same kind remembers."""
-        self.n_steps, self.seed = int(state["n_steps"]), int(state["seed"])
-        self.thresholds = state["thresholds"]
 
 
 def is_watched() -> bool:
