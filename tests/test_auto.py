@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noises import CASES, P, Stop, Uncontrollable, controllable, deterministic
+from noises import (
+    CASES,
+    CENTRE,
+    WEIGHTS,
+    P,
+    Stop,
+    Uncontrollable,
+    controllable,
+    deterministic,
+)
 from scgd import Optimizer, minimize
 from scgd.auto.judge import Judge
 from scgd.auto.plan import final_samples
@@ -324,3 +333,102 @@ def test_weak_signal_warns(start):
             max_evals=3000,
             seed=0,
         )
+
+
+def sparse_rows(x, rows):
+    """Nothing to see in four of five samples."""
+    shift = np.sin(rows[0] * np.arange(1, P + 1))
+    return 5 * float(WEIGHTS @ (x - CENTRE - 0.1 * shift) ** 2) if rows[0] % 5 == 0 else 0.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_samples_that_agree_by_chance_are_samples(seed):
+    result = minimize(sparse_rows, np.zeros(P), sample=1000, max_evals=4000, seed=seed)
+    assert "sample controls" in result.message
+    assert deterministic(result.x) < 0.3 * deterministic(np.zeros(P))
+
+
+def test_values_that_differ_without_samples_are_nobodys():
+    rng = np.random.default_rng(0)
+    fun = lambda x: round(4 * (deterministic(x) + 0.3 * rng.standard_normal())) / 4  # noqa: E731
+    for seed in range(5):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            message = minimize(fun, np.zeros(P), max_evals=300, seed=seed).message
+        assert "sample" not in message
+
+
+@pytest.mark.parametrize("high", [2.0, 1.0, 0.5])
+def test_bounds_do_not_draw_noisy_runs_to_them(high):
+    rng = np.random.default_rng(1)
+    fun = lambda x: float(np.sum((x - 1) ** 2)) + 0.05 * rng.standard_normal()  # noqa: E731
+    bounds = [(0, 0)] * 2 + [(-2, high)] * 8
+    result = minimize(fun, np.zeros(10), bounds=bounds, max_evals=3000, seed=0)
+    np.testing.assert_allclose(result.x, [0] * 2 + [min(high, 1)] * 8, atol=0.05)
+
+
+@pytest.mark.parametrize("n_bounded", [1, 10])
+def test_a_start_on_a_bound(n_bounded):
+    matrix = np.random.default_rng(0).standard_normal((500, 10))
+    fun = lambda x, rows: 0.5 * float(matrix[rows[0]] @ (x - 1)) ** 2  # noqa: E731
+    bounds = [(0, None)] * n_bounded + [(None, None)] * (10 - n_bounded)
+    result = minimize(fun, np.zeros(10), sample=500, bounds=bounds, max_evals=6000, seed=0)
+    assert np.sum((result.x - 1) ** 2) < 0.01
+
+
+def test_some_samples_without_a_value_do_not_end_a_run():
+    fun = lambda x, rows: np.nan if rows[0] % 50 == 7 else controllable(x, rows)  # noqa: E731
+    for seed in range(3):
+        result = minimize(
+            fun, np.zeros(P), sample=500, max_evals=4000, seed=seed, on_nonfinite="skip"
+        )
+        assert deterministic(result.x) < 0.2 * deterministic(np.zeros(P))
+
+
+def test_a_start_without_a_value_raises():
+    with pytest.raises(FloatingPointError, match="fun returned nan"):
+        minimize(lambda x: float("nan"), np.zeros(3), max_evals=100, seed=0)
+    skipped = minimize(
+        lambda x: float("nan"), np.zeros(3), max_evals=100, seed=0, on_nonfinite="skip"
+    )
+    assert np.array_equal(skipped.x, np.zeros(3))
+
+
+def test_a_wall_is_approached():
+    fun = lambda x: np.inf if (x > 0.05).any() else float(np.sum((x - 1) ** 2))  # noqa: E731
+    assert minimize(fun, np.zeros(2), max_evals=2000, seed=0).fun < 1.81
+
+
+def test_targets_under_noise_are_not_met_by_luck():
+    matrix = np.random.default_rng(0).standard_normal((1000, 10))
+    fun = lambda x, rows: 0.5 * float(matrix[rows[0]] @ (x - 1)) ** 2  # noqa: E731
+    result = minimize(fun, np.zeros(10), sample=1000, target=0.01, max_evals=8000, seed=0)
+    assert result.status == 0 and 0.5 * np.sum((result.x - 1) ** 2) < 0.05
+    rng = np.random.default_rng(0)
+    noisy = lambda x: float(np.sum((x - 1) ** 2)) + 0.1 * rng.standard_normal()  # noqa: E731
+    result = minimize(noisy, np.zeros(20), target=5.0, max_evals=4000, seed=0)
+    assert result.success and result.fun <= 5.0
+
+
+@pytest.mark.parametrize("budget", [12, 20, 40, 60, 90])
+def test_tiny_budgets_are_used(budget):
+    result = minimize(lambda x: float(np.sum((x - 1) ** 2)), np.zeros(8), max_evals=budget, seed=1)
+    assert result.nfev >= 0.8 * budget
+    assert budget < 20 or np.sum((result.x - 1) ** 2) < 8
+
+
+def test_straight_lines_without_end():
+    result = minimize(lambda x: float(x.sum()), np.zeros(1), max_evals=1000, seed=1)
+    assert result.fun < -1e6
+
+
+def test_sizes_in_messages_are_those_of_x():
+    task = hyperparameters()
+    small, large = (
+        minimize(
+            scaled(task, x_scale=c).make(3), c * task.x0, scale=c, max_evals=2000, seed=0
+        ).message
+        for c in (1.0, 1e3)
+    )
+    radius = [float(text.rsplit(" ", 1)[1].rstrip(".")) for text in (small, large)]
+    assert radius[1] == pytest.approx(1e3 * radius[0], rel=0.01)

@@ -75,3 +75,15 @@ def test_workers_do_not_change_the_trajectory(kind):
     with ThreadPoolExecutor(2) as pool:
         together = minimize(fun, np.zeros(P), sample=sample, max_evals=800, seed=2, workers=pool)
     np.testing.assert_array_equal(alone.x, together.x)
+
+
+@pytest.mark.parametrize("kind", [*CASES, "uncontrollable"])
+@pytest.mark.parametrize("stops", [(290, 300), (190, 200), (33, 150), (120, 150), (55, 60)])
+def test_a_larger_budget_is_used_wherever_a_run_was_stopped(tmp_path, kind, stops):
+    fun, sample = CASES.get(kind, (Uncontrollable(), None))
+    options = {"sample": sample, "seed": 3, "checkpoint": Checkpoint(tmp_path / "run.npz", every=0)}
+    n_calls, budget = stops
+    minimize(Stop(fun, n_calls), np.zeros(P), max_evals=budget, **options)
+    minimize(Stop(fun, 4), np.zeros(P), max_evals=1200, **options)
+    result = minimize(fun, np.zeros(P), max_evals=1200, **options)
+    assert 1100 < result.nfev <= 1200

@@ -136,6 +136,26 @@ def test_a_table_of_something_else_is_refused(tmp_path):
         load(path)
 
 
+def test_a_torn_table_goes_on_and_a_broken_method_is_told(tmp_path, monkeypatch):
+    path = tmp_path / "results.csv"
+    path.touch()
+    whole = run_arena(["hp"], ["powell"], [300], [1, 2], path)
+    text = path.read_text()
+    path.write_text(text[:-9])
+    assert [row.gap for row in run_arena(["hp"], ["powell"], [300], [1, 2], path)] == [
+        row.gap for row in whole
+    ]
+
+    def broken(oracle, seed):
+        raise MemoryError("too large")
+
+    monkeypatch.setitem(METHODS, "powell", broken)
+    row = run_arena(["hp"], ["powell"], [300], [3], path)[-1]
+    assert "failed" in row.note and row.gap == row.start
+    with pytest.raises(ValueError, match="seeds must be"):
+        run_arena(["hp"], ["powell"], [300], range(3, 2), path)
+
+
 def test_rows_are_plain():
     row = Row("a", "b", 1, 2, 0.5, 1.0, 1, 0.1)
     assert row.key == ("a", "b", 1, 2)

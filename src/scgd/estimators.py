@@ -30,6 +30,8 @@ __all__ = [
     "SphereSmoothing",
 ]
 
+NARROWEST = 0.25
+"""The part of a two-sided move that is left, at least, next to a bound."""
 BASE = -1
 """Stands for "no coordinate" in ``Probes.coords``: the point theta itself, or a joint move."""
 
@@ -267,12 +269,19 @@ class DirectionEstimator:
     def _inside(
         self, entries: Floats, here: Floats, moves: Floats, lower: Floats, upper: Floats
     ) -> Floats:
-        """Keep points inside the bounds: two-sided ones shift their centre, others flip."""
+        """Keep points inside the bounds: two-sided ones come nearer, others flip.
+
+        Near a bound a two-sided move shrinks to the room there is, at most to a quarter, and then
+        its centre shifts: the slope is that of theta, or of a point close to it.
+        """
         if self.two_sided:
             reach = np.abs(moves)
+            room = np.minimum(here - lower, upper - here)
+            reach = np.minimum(reach, np.maximum(room, NARROWEST * reach))
             centre = np.clip(
                 here, np.minimum(lower + reach, upper), np.maximum(upper - reach, lower)
             )
+            moves = np.copysign(reach, moves)
             return np.clip(np.stack([centre + moves, centre - moves]), lower, upper)
         out = (entries[1] < lower) | (entries[1] > upper)
         flipped = np.where(out, here - moves, entries[1])

@@ -109,7 +109,8 @@ def minimize(
     max_time
         Seconds after which no new step is started.
     target
-        Stop when the mean of a phase's observations is at or below this.
+        Stop when the mean of the last observations (of a phase, and 20 at least) is at or below
+        this; the exact value where ``auto`` found f deterministic.
     on_nonfinite
         ``"raise"`` FloatingPointError on NaN or infinity, or ``"skip"`` such steps and count them.
     seed
@@ -150,8 +151,8 @@ def minimize(
         status  meaning                                    success
         ======  =========================================  =======
         0       target reached                             True
-        1       budget used (a target, if any, was missed)  True without a target
-        2       time limit reached                         True without a target
+        1       budget used                                True unless fun is above the target
+        2       time limit reached                         True unless fun is above the target
         3       callback raised StopIteration              True
         4       interrupted by Ctrl-C                      False
         5       the budget is too small for one step       False
@@ -218,7 +219,7 @@ def minimize(
     if flights is not None:
         result.events = flights.events
     if target is not None and result.status in (Status.BUDGET, Status.TIME):
-        result.success = False
+        result.success = bool(result.fun <= target)
     return result
 
 
@@ -241,7 +242,7 @@ class Limits:
 
     def check(self, opt: Optimizer) -> Status:
         """Return why the run must end now, or that it goes on."""
-        if self.target is not None and opt.history.latest <= self.target:
+        if self.target is not None and opt.level <= self.target:
             return Status.TARGET
         if self.deadline is not None and time.monotonic() > self.deadline:
             return Status.TIME

@@ -18,7 +18,7 @@ from scgd.auto.stage import Stage
 from scgd.course import Course
 from scgd.estimators import BASE, Probes
 from scgd.problem import Draw, as_scalar
-from scgd.result import Status, mean_and_error
+from scgd.result import WINDOW, Status, mean_and_error
 from scgd.scale import ScaleSearch
 from scgd.steps import apply_block
 from scgd.typing import Floats, Ints
@@ -180,11 +180,13 @@ class Optimizer(Course):
 
         ``first`` numbers the first of the evaluations, ``point(j)`` returns the j-th point.
         """
+        j = next(j for j, value in enumerate(values) if not np.all(np.isfinite(value)))
         tolerant = self.stage is not None and self.stage.tolerant and self.plan is not None
+        if tolerant:  # it may look too far, but the start must be sound
+            tolerant = not np.array_equal(point(j), self.problem.x0)
         if self.on_nonfinite == "skip" or tolerant:
             self.n_skipped += 1
             return
-        j = next(j for j, value in enumerate(values) if not np.all(np.isfinite(value)))
         raise FloatingPointError(
             f"fun returned {values[j]} at evaluation {first + j}, "
             f"x = {np.array2string(point(j), threshold=8)}; "
@@ -258,6 +260,13 @@ class Optimizer(Course):
             total, since = self.average
             total[coords] += self.theta[coords] * (self.t - since[coords])
             since[coords] = self.t
+
+    @property
+    def level(self) -> float:
+        """The value that the run has reached, from its last observations; NaN if too few."""
+        if isinstance(self.stage, Descent):
+            return self.stage.value
+        return self.history.level(-(-WINDOW // len(self.observations)))
 
     def end_phase(self) -> None:
         """Close the books of a phase: its observations become an entry of the history."""

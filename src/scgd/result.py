@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from enum import IntEnum
 from typing import Any
 
@@ -9,7 +10,10 @@ import numpy as np
 
 from scgd.typing import Floats
 
-__all__ = ["History", "Status"]
+__all__ = ["WINDOW", "History", "Status"]
+
+WINDOW = 20
+"""Observations, at least, whose mean is compared with a target."""
 
 
 class Status(IntEnum):
@@ -30,7 +34,7 @@ class Status(IntEnum):
 
 
 MESSAGES = {
-    Status.TARGET: "The mean of a phase's observations reached the target.",
+    Status.TARGET: "The mean of the last observations reached the target.",
     Status.BUDGET: "All evaluations of the budget were used.",
     Status.TIME: "The time limit was reached.",
     Status.CALLBACK: "The callback asked to stop.",
@@ -59,14 +63,15 @@ class History:
         self.capacity = capacity
         self.stride = 1
         self.last = 0
-        self.latest = float("nan")
+        self.recent: deque[float] = deque(maxlen=WINDOW)
         self.pending: list[float] = []
         self.nfev: list[int] = []
         self.fun: list[float] = []
 
     def append(self, nfev: int, fun: float) -> None:
         """Add the mean observation of a phase that ended after ``nfev`` evaluations."""
-        self.last, self.latest = nfev, fun
+        self.last = nfev
+        self.recent.append(fun)
         self.pending.append(fun)
         if len(self.pending) < self.stride:
             return
@@ -77,6 +82,16 @@ class History:
         self.nfev.append(nfev)
         self.fun.append(sum(self.pending) / len(self.pending))
         self.pending.clear()
+
+    @property
+    def latest(self) -> float:
+        """The last entry; NaN before the first."""
+        return self.recent[-1] if self.recent else float("nan")
+
+    def level(self, n_phases: int) -> float:
+        """Return the mean of so many last entries; NaN while there are fewer."""
+        n = min(n_phases, WINDOW)
+        return sum(list(self.recent)[-n:]) / n if len(self.recent) >= n else float("nan")
 
     def _halve(self) -> None:
         self.nfev = self.nfev[1::2]
@@ -96,7 +111,7 @@ class History:
         return {
             "stride": self.stride,
             "last": self.last,
-            "latest": self.latest,
+            "recent": np.array(self.recent, np.float64),
             "pending": np.array(self.pending, np.float64),
             "nfev": np.array(self.nfev, np.int64),
             "fun": np.array(self.fun, np.float64),
@@ -106,7 +121,8 @@ class History:
         """Take up the record of another run."""
         self.stride = int(state["stride"])
         self.last = int(state["last"])
-        self.latest = float(state["latest"])
+        self.recent.clear()
+        self.recent.extend(state["recent"].tolist())
         self.pending = state["pending"].tolist()
         self.nfev = state["nfev"].tolist()
         self.fun = state["fun"].tolist()

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from scgd.auto.stage import Stage, moved
+from scgd.auto.stage import Stage, centred, moved
 from scgd.estimators import Probes
 from scgd.problem import Problem
 from scgd.typing import Floats
@@ -75,9 +75,11 @@ class ScaleSearch(Stage):
 
     def probe(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Probes:
         """Return f(x), once or twice, and a pair of points along random signs."""
-        moves = self.h * self.unit * (rng.integers(0, 2, theta.size) * 2.0 - 1.0)
+        signs = rng.integers(0, 2, theta.size) * 2.0 - 1.0
+        centre, reach = centred(theta, self.h * self.unit, problem)
         still = np.zeros((self.n_points - 2, theta.size))
-        return moved(theta, np.vstack([still, moves, -moves]), problem)
+        moves = np.vstack([still, reach * signs, -reach * signs])
+        return moved(theta, centre - theta + moves, problem)
 
     def learn(self, values: Floats | None) -> None:
         """Take the values of one direction; None when one was not finite."""

@@ -27,7 +27,7 @@ from scgd.policies.softmax import (
     X,
 )
 from scgd.policies.sumtree import refresh
-from scgd.result import Status
+from scgd.result import WINDOW, Status
 
 __all__ = ["restore"]
 
@@ -99,6 +99,7 @@ def check_counters(state: dict[str, Any], opt: Optimizer) -> None:
         require(state["rows"].shape == (CHUNK, opt.sampling.batch_size), "rows have another shape")
         require(np.all((state["rows"] >= 0) & (state["rows"] < n)), "rows are out of range")
     history = state["history"]
+    require(len(history["recent"]) <= WINDOW, "history length")
     require(len(history["nfev"]) == len(history["fun"]) <= opt.history.capacity, "history length")
     require(1 <= history["stride"] and len(history["pending"]) < history["stride"], "stride")
     for name in ("theta", "slots", "average", "scale"):

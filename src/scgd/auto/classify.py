@@ -21,17 +21,27 @@ class Classify(Stage):
 
     At three points away from x0 (where a loss may be the same for all samples) f is evaluated twice
     with one sample and once with another. A repeat that differs: the noise is nobody's to control.
-    Only the samples differ: it is controllable. Neither: deterministic.
+    Else it is controllable where there are samples (which may agree by chance) and deterministic
+    where there are none.
+
+    Parameters
+    ----------
+    unit
+        What a length of 1 means for each coordinate.
+    n_reaches
+        Points to look at.
+    sampled
+        Whether the function takes samples.
     """
 
     memory: ClassVar[tuple[str, ...]] = ("n_asked", "signs", "first", "kind")
 
-    def __init__(self, unit: Floats) -> None:
-        self.unit = unit
+    def __init__(self, unit: Floats, n_reaches: int = 3, *, sampled: bool = False) -> None:
+        self.unit, self.n_reaches, self.sampled = unit, n_reaches, sampled
         self.n_asked = 0
         self.signs: Floats = np.zeros(unit.size)
         self.first = float("nan")
-        self.kind = "deterministic"
+        self.kind = "controllable" if sampled else "deterministic"
 
     @property
     def n_points(self) -> int:  # type: ignore[override]
@@ -51,7 +61,7 @@ class Classify(Stage):
             self.first = float(values[0])
             if values[0] != values[1]:
                 self.kind = "uncontrollable"
-        elif values is not None and values[0] != self.first and self.kind == "deterministic":
-            self.kind = "controllable"
+        elif values is not None and not self.sampled and values[0] != self.first == self.first:
+            self.kind = "uncontrollable"
         self.n_asked += 1
-        self.finished = self.n_asked == 2 * len(REACHES)
+        self.finished = self.n_asked == 2 * self.n_reaches

@@ -16,9 +16,14 @@ from scgd.typing import Floats, Ints
 __all__ = ["Descent"]
 
 MOST_ACTIVE = 500
+SCANNED = 0.55
+"""Share of a short budget that may go into one difference per coordinate."""
 COVERED = 1e-4
 NOTHING = 1e-13
 """Relative decrease per evaluation below which both searches are stuck."""
+MEMORY = (
+    "turn", "spent", "n_chunks", "chunk_start", "chunk_end", "chunk_value", "budget", "finished",
+)  # fmt: skip
 VISIT = 6
 """Every so many chunks the slower search gets a turn."""
 
@@ -39,7 +44,8 @@ class Descent(Stage):
         self.theta, self.length, self.error, self.budget = theta, length, error, budget
         self.search = search
         short = 3 * theta.size > 0.8 * budget
-        self.parabolas = Parabolas(theta, length, min(theta.size, budget // 2) if short else 0)
+        n_scanned = min(theta.size, max(1, int(SCANNED * budget))) if short else 0
+        self.parabolas = Parabolas(theta, length, n_scanned)
         self.newton: ActiveBFGS | None = None
         self.turn = "sweep"
         self.spent = self.n_chunks = 0
@@ -141,8 +147,7 @@ class Descent(Stage):
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on."""
-        names = ("turn", "spent", "n_chunks", "chunk_start", "chunk_end", "chunk_value", "finished")
-        state: dict[str, Any] = {name: getattr(self, name) for name in names}
+        state: dict[str, Any] = {name: getattr(self, name) for name in MEMORY}
         state["rates"] = np.array(self.rates)
         state["parabolas"] = self.parabolas.state_dict()
         state["newton"] = None if self.newton is None else self.newton.state_dict()
@@ -152,9 +157,8 @@ class Descent(Stage):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up another descent."""
-        for name in ("turn", "spent", "n_chunks", "chunk_start", "chunk_end", "chunk_value"):
+        for name in MEMORY:
             setattr(self, name, state[name])
-        self.finished = state["finished"]
         self.rates = state["rates"].tolist()
         self.parabolas.load_state_dict(state["parabolas"])
         if state["newton"] is not None:

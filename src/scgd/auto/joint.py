@@ -18,7 +18,7 @@ from scgd.auto.radii import Radii
 from scgd.auto.reach import Reach
 from scgd.typing import Floats
 
-__all__ = ["JointPlan", "n_pairs"]
+__all__ = ["JointPlan", "n_checks", "n_pairs"]
 
 Optimizer = Any
 FIRST, SECOND = 2.0, 0.75
@@ -49,11 +49,6 @@ class JointPlan:
         """The common radius, in units of x."""
         return self.facts["radius"]
 
-    def n_checks(self, opt: Optimizer) -> int:
-        """Return the pairs of a comparison."""
-        budget = self.budget(opt)
-        return max(min(10, budget // 40), int(0.002 * budget), 2)
-
     def after_reach(self, opt: Optimizer, stage: Reach) -> None:
         """Start the first leg at the radius found."""
         n, budget = opt.n_coords, self.budget(opt)
@@ -70,7 +65,7 @@ class JointPlan:
 
     def begin_joint(self, opt: Optimizer, share: float, scale: Floats) -> None:
         """Spend a share of what is left, less two comparisons, on joint directions."""
-        room = self.budget(opt) - opt.nfev - 6 * self.n_checks(opt)
+        room = self.budget(opt) - opt.nfev - 6 * n_checks(self.budget(opt))
         n_steps = int(share * room / 2)
         if n_steps < 1:
             self.go(opt, "final")
@@ -123,6 +118,11 @@ class JointPlan:
         if stage.mean > 2 * stage.error:
             opt.theta[...] = self.best["theta"]
         self.go(opt, "final")
+
+
+def n_checks(budget: int) -> int:
+    """Return the pairs of a comparison."""
+    return max(min(10, budget // 40), int(0.002 * budget), 2)
 
 
 def n_pairs(budget: int) -> int:

@@ -47,8 +47,8 @@ class Judge(Stage):
 
     @property
     def mean(self) -> float:
-        """The mean difference; infinite when theta gave values that are not finite."""
-        if self.broken or not self.here:
+        """The mean difference; infinite when most pairs had values that are not finite."""
+        if self.broken >= max(1, len(self.here)):
             return float("inf")
         return float(np.mean(np.subtract(self.here, self.there)))
 

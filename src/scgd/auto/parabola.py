@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import ClassVar
 
 import numpy as np
@@ -143,9 +144,11 @@ class Parabolas(Stage):
             self._learn_coordinate(values)
 
     def _learn_coordinate(self, values: Floats | None) -> None:
-        if values is None:
+        if values is None and self.n_points == 2:
             self.radius[self.coordinate] *= 0.1
             self._go_on()
+        elif values is None:  # the parabola's point: what its sides showed still holds
+            self._keep_best(*self._here())
         elif self.n_points == 2:
             self._fit(float(values[0]), float(values[1]))
         else:
@@ -179,13 +182,17 @@ class Parabolas(Stage):
         left, right = here - down, up - here
         self.values = [low, high]
         if left <= 0 or right <= 0:
+            if max(left, right) > 0:  # on a bound: one side tells the slope
+                rise = high - self.value if left <= 0 else self.value - low
+                self.slope[k] = rise / max(left, right)
+                self.bend[k] = 0.0 if np.isnan(self.bend[k]) else self.bend[k]
             self._keep_best(here, self.value)
             return
         first, second = (self.value - low) / left, (high - self.value) / right
         slope = (first * right + second * left) / (left + right)
         bend = 2 * (second - first) / (left + right)
         self.slope[k], self.bend[k] = slope, bend
-        if bend > 1e-13 * (abs(self.value) + abs(high)) / right**2:
+        if bend > 1e-13 * (abs(self.value) + abs(high)) / (right * right):
             reach = (
                 FARTHEST * self.length[k] if not self.swept else max(100 * right, self.length[k])
             )
@@ -212,7 +219,7 @@ class Parabolas(Stage):
         if entry in self.sides and entry != here:
             new = 3 * h  # no minimum in between
         self.radius[k] = max(new, SMALLEST * self.length[k])
-        gain = self.value - value
+        gain = self.value - value if isfinite(self.value) else 0.0
         self.gain[k] = gain if first else 0.5 * (self.gain[k] + gain)
         self.theta[k], self.value = entry, value
         self._go_on()

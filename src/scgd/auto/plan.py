@@ -13,7 +13,7 @@ import numpy as np
 
 from scgd.auto.classify import Classify
 from scgd.auto.descent import Descent
-from scgd.auto.joint import BACK, JointPlan, n_pairs
+from scgd.auto.joint import BACK, JointPlan, n_checks, n_pairs
 from scgd.auto.judge import Judge
 from scgd.auto.legs import descending, restore, snapshot
 from scgd.auto.members import block_member, joint_member, short_member
@@ -21,6 +21,7 @@ from scgd.auto.radii import Radii
 from scgd.auto.reach import Reach
 from scgd.auto.rounding import Rounding
 from scgd.auto.stage import Stage
+from scgd.result import Status
 from scgd.scale import ScaleSearch
 from scgd.typing import Floats
 
@@ -33,8 +34,10 @@ NOMINAL = 200
 N_GUARDS = 4
 SHORT = 6
 """Evaluations per coordinate below which a sweep over coordinates costs too much."""
-SCARCE = 1.5
+SCARCE = 2.0
 """The same where f is deterministic and one difference tells a slope."""
+TINY = 100
+"""Evaluations below which hardly any are spent on measuring."""
 
 
 class Plan(JointPlan):
@@ -52,12 +55,18 @@ class Plan(JointPlan):
         self.importance: Floats = np.empty(0)
         self.best: dict[str, Any] | None = None
         self.finished = False
-        opt.stage = self.stage(opt)
+        self.go(opt, self.step)
 
     @property
     def message(self) -> str:
         """One sentence on what was found and chosen."""
-        return FOUND[self.kind].format(**{"radius": np.nan, **self.facts})
+        unit = float(self.unit[0]) if np.all(self.unit == self.unit[0]) else 1.0
+        of_what = "" if np.all(self.unit == self.unit[0]) else " times scale"
+        known = {
+            name: self.facts[name] * unit for name in ("radius", "length") if name in self.facts
+        }
+        sizes = {name: f"{size:.3g}{of_what}" for name, size in known.items()}
+        return FOUND[self.kind].format(**{"radius": "not known yet", **sizes})
 
     def budget(self, opt: Optimizer) -> int:
         """Return the evaluations to plan for."""
@@ -67,38 +76,41 @@ class Plan(JointPlan):
 
     def stage(self, opt: Optimizer) -> Stage | None:
         """Return the stage of the current step, fresh; None where ordinary steps run."""
-        budget = self.budget(opt)
+        budget = int(self.facts["planned"])
         if self.step == "classify":
-            return Classify(self.unit)
+            n = 1 if budget < TINY else 3
+            return Classify(self.unit, n, sampled=opt.sampling.controlled)
         if self.step == "scale":
             return ScaleSearch(self.unit, scale_rounds(budget, self.kind), repeat=False)
         if self.step == "rounding":
             return Rounding(self.facts["length"] * self.unit)
         if self.step == "descent":
             length = self.facts["length"] * self.unit
-            return Descent(opt.theta, length, self.facts["error"], budget, self.search)
+            n = budget - int(self.facts["spent"])
+            return Descent(opt.theta, length, self.facts["error"], n, self.search)
         if self.step == "reach":
             return Reach(self.unit, budget, known=opt.problem.told)
         if self.step == "grow":
-            return Radii(self.radius * self.unit, 0, self.n_checks(opt), n_pairs(budget))
+            return Radii(self.radius * self.unit, 0, n_checks(budget), n_pairs(budget))
         if self.step == "radii":
             levels = int(self.facts["levels"])
             common = self.radius * self.facts["growth"] * (1.0 if levels else BACK) * self.unit
-            return Radii(common, levels, self.n_checks(opt), n_pairs(budget))
+            return Radii(common, levels, n_checks(budget), n_pairs(budget))
         if self.step in ("check", "last"):
             assert self.best is not None
-            return Judge(self.best["theta"], self.n_checks(opt))
+            return Judge(self.best["theta"], n_checks(budget))
         if self.step == "guard":
             assert self.best is not None
             return Judge(self.best["theta"], guard_samples(budget))
         if self.step == "final":
-            n = self.n_checks(opt) if self.kind == "uncontrollable" else final_samples(budget)
+            n = n_checks(budget) if self.kind == "uncontrollable" else final_samples(budget)
             return Judge(opt.problem.x0, n)
         return None
 
     def go(self, opt: Optimizer, step: str) -> None:
-        """Begin a step."""
+        """Begin a step; a stage is made for the budget it began with, also after a restart."""
         self.step = step
+        self.facts.update(planned=self.budget(opt), spent=opt.nfev)
         opt.stage = self.stage(opt)
 
     def recommend(self, opt: Optimizer) -> tuple[Floats, Floats | None]:
@@ -107,7 +119,7 @@ class Plan(JointPlan):
         In the middle of a leg nobody has compared theta with where the leg began: what the leg saw
         first and last must do, and unless it fell the leg counts for nothing.
         """
-        if self.finished or self.best is None:
+        if self.finished or self.best is None or opt.status is Status.TARGET:
             return opt.theta, None
         if opt.stage is not None and self.step not in ("guard", "check", "last", "final"):
             return opt.theta, None
@@ -133,11 +145,18 @@ class Plan(JointPlan):
         """Keep the length scale."""
         self.facts.update(length=stage.scale, bend=stage.bend)
         self.facts["rough"] = stage.h if stage.floor > 0 else 0.0
-        self.go(opt, "rounding")
+        if self.budget(opt) < TINY:
+            self.begin_member(opt)
+        else:
+            self.go(opt, "rounding")
 
     def after_rounding(self, opt: Optimizer, stage: Rounding) -> None:
-        """Start the member; without noise joint directions if the budget is too small to scan."""
+        """Keep the size of rounding errors."""
         self.facts["error"] = stage.error
+        self.begin_member(opt)
+
+    def begin_member(self, opt: Optimizer) -> None:
+        """Start the member; without noise joint directions if the budget is too small to scan."""
         scarce = self.budget(opt) < SCARCE * opt.n_coords and opt.recipe.search is None
         if self.kind == "deterministic" and not scarce:
             self.go(opt, "descent")
@@ -152,7 +171,7 @@ class Plan(JointPlan):
 
     def begin_blocks(self, opt: Optimizer) -> None:
         """Start the legs between guards."""
-        budget = self.budget(opt)
+        budget = self.facts["adopted"] = self.budget(opt)
         self.facts["start"], self.facts["end"] = opt.nfev, budget - 2 * final_samples(budget)
         opt.adopt(self.recipe(opt), self.facts["length"] * self.unit, int(self.facts["end"]))
         self.best = snapshot(opt)
@@ -167,9 +186,10 @@ class Plan(JointPlan):
         length, bend = self.facts["length"], self.facts["bend"]
         smallest = 2 * np.sqrt(self.facts["error"] * opt.n_coords / bend) if bend > 0 else 0.0
         smallest = max(smallest, self.facts["rough"])
-        if self.budget(opt) < SHORT * opt.n_coords:
-            return short_member(smallest / length, self.facts["shrink"])
-        return block_member(opt.n_coords, self.budget(opt), smallest / length, self.facts["shrink"])
+        budget, smallest = int(self.facts["adopted"]), smallest / length
+        if budget < SHORT * opt.n_coords:
+            return short_member(smallest, self.facts["shrink"])
+        return block_member(opt.n_coords, budget, smallest, self.facts["shrink"])
 
     def next_leg(self, opt: Optimizer) -> None:
         """Run to the next guard."""
@@ -177,7 +197,7 @@ class Plan(JointPlan):
         self.facts["began"] = opt.nfev
         self.facts["guards"] += 1
         start, end = self.facts["start"], self.facts["end"]
-        n = n_guards(self.budget(opt))
+        n = n_guards(int(self.facts["adopted"]))
         part = self.facts["guards"] / (n + 1)
         opt.leg_end = int(end if self.facts["guards"] > n else start + part * (end - start))
 
@@ -186,7 +206,8 @@ class Plan(JointPlan):
         if self.kind == "uncontrollable":
             self.go(opt, "check")
         else:
-            self.go(opt, "guard" if self.facts["guards"] <= n_guards(self.budget(opt)) else "final")
+            more = self.facts["guards"] <= n_guards(int(self.facts["adopted"]))
+            self.go(opt, "guard" if more else "final")
 
     def after_guard(self, opt: Optimizer, stage: Judge) -> None:
         """Keep the new point, or go back to the best one with shorter steps."""
@@ -216,14 +237,21 @@ class Plan(JointPlan):
         if opt.max_evals is None:
             self.facts["nominal"] *= 2
             self.extend(opt)
+        elif self.facts.pop("extended", 0.0):
+            self.extend(opt)
 
     # ---- more budget ----------------------------------------------------------------------------
 
     def extend(self, opt: Optimizer) -> None:
-        """Go on with a larger budget: a new leg of the member that runs, from where it is."""
+        """Go on with a larger budget: a new leg of the member that runs, from where it is.
+
+        In the middle of a question the new leg waits until what is under way has ended.
+        """
         if isinstance(opt.stage, Descent):
-            opt.stage.budget = self.budget(opt)
-        elif self.best is not None and (self.finished or opt.stage is None):
+            opt.stage.budget = self.budget(opt) - int(self.facts["spent"])
+        elif opt.stage is not None:
+            self.facts["extended"] = 1.0
+        elif self.best is not None or (self.finished and self.kind == "uncontrollable"):
             self.finished = False
             if self.kind == "uncontrollable":
                 self.begin_joint(opt, 1.0, opt.scale)
@@ -258,14 +286,18 @@ class Plan(JointPlan):
 
 FOUND = {
     "unknown": "The noise has not been classified yet.",
-    "deterministic": "Found a deterministic function.",
-    "controllable": "Found noise that the sample controls; length scale {length:.3g}.",
-    "uncontrollable": "Found noise that nobody controls; radius {radius:.3g} in units of x.",
+    "deterministic": (
+        "Found a deterministic function: parabolas along coordinates, BFGS on those that matter."
+    ),
+    "controllable": "Found noise that the sample controls; length scale {length}.",
+    "uncontrollable": "Found noise that nobody controls; radius {radius}.",
 }
 
 
 def scale_rounds(budget: int, kind: str) -> tuple[int, ...]:
-    """Return the directions of the length search: 180 evaluations, at most 5 % of the budget."""
+    """Return the directions of the length search: up to 180 evaluations, 5 % of the budget."""
+    if budget < TINY:
+        return 1, 1
     n = int(np.clip(0.05 * budget / 3, 3, 60))
     few = max(1, n // 12)
     last = few if kind == "deterministic" else max(few, n - 4 * few)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from scgd.auto.stage import Stage, moved, singles
+from scgd.auto.stage import Stage, centred, moved, singles
 from scgd.estimators import Probes
 from scgd.problem import Problem
 from scgd.typing import Floats
@@ -87,8 +87,9 @@ class Reach(Stage):
             n = self.n_points
             return singles(theta, np.full(n, -1), np.full(n, np.nan))
         h = self.radius if self.turn == "refine" else float(self.ladder[self.level])
-        moves = h * self.unit * (rng.integers(0, 2, theta.size) * 2.0 - 1.0)
-        return moved(theta, np.stack([moves, -moves]), problem)
+        signs = rng.integers(0, 2, theta.size) * 2.0 - 1.0
+        centre, reach = centred(theta, h * self.unit, problem)
+        return moved(theta, centre - theta + np.stack([reach * signs, -reach * signs]), problem)
 
     def learn(self, values: Floats | None) -> None:
         """Take repeats or a pair; None when a point was too far out."""

@@ -19,7 +19,7 @@ NOWHERE: Floats = np.zeros(0)
 Question = tuple[list[int], list[float]] | None
 """Coordinates and the values to set them to, one at a time; None for other questions."""
 
-__all__ = ["Question", "Stage", "inside", "joint", "moved", "singles"]
+__all__ = ["Question", "Stage", "centred", "inside", "joint", "moved", "singles"]
 
 
 class Stage:
@@ -86,6 +86,14 @@ def joint(theta: Floats, support: Ints, entries: Floats, problem: Problem) -> Pr
 def moved(theta: Floats, moves: Floats, problem: Problem) -> Probes:
     """Return the points theta + each row of moves."""
     return joint(theta, np.arange(theta.size), theta + moves, problem)
+
+
+def centred(theta: Floats, reach: Floats, problem: Problem) -> tuple[Floats, Floats]:
+    """Return the point nearest to theta with room to both sides, and how far one may go from it."""
+    if not problem.lower.size:
+        return theta, reach
+    reach = np.minimum(reach, (problem.upper - problem.lower) / 2)
+    return np.clip(theta, problem.lower + reach, problem.upper - reach), reach
 
 
 def singles(theta: Floats, coords: Ints, entries: Floats) -> Probes:

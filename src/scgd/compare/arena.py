@@ -132,6 +132,8 @@ def run_one(
         x = chosen(oracle, seed)
     except Spent:  # a method that knows no point to recommend when it is interrupted
         x = task.x0
+    except Exception as error:  # the others still run; the table says so
+        x, note = task.x0, f"{note}; failed: {error!r}".lstrip("; ")
     if oracle.stopped:
         note = f"{note}; stopped by the clock".lstrip("; ")
     seconds = time.perf_counter() - started
@@ -173,10 +175,14 @@ def run_arena(
     report: Callable[[Row], None] = lambda row: None,
 ) -> list[Row]:
     """Make the runs that the file does not hold yet; return all of its rows."""
+    seeds = list(seeds)
+    if not seeds:
+        raise ValueError("seeds must be first-last with first <= last, got none")
+    drop_torn_line(path)
     rows = load(path)
     done = {row.key for row in rows}
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = not path.exists()
+    fresh = not path.exists() or path.stat().st_size == 0
     with path.open("a", newline="") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Row)])
         if fresh:
@@ -195,6 +201,15 @@ def run_arena(
                 file.flush()
                 report(row)
     return rows
+
+
+def drop_torn_line(path: Path) -> None:
+    """Cut off a last line that a killed run left unfinished."""
+    if path.exists():
+        text = path.read_bytes()
+        whole = text[: text.rfind(b"\n") + 1]
+        if whole != text:
+            path.write_bytes(whole)
 
 
 def load(path: Path) -> list[Row]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from scgd import steps
 from scgd.compiling import njit
-from scgd.estimators import random_bits
+from scgd.estimators import NARROWEST, random_bits
 from scgd.explore.loop import Loop
 from scgd.optimizer import Optimizer
 from scgd.problem import as_scalar
@@ -107,6 +107,9 @@ def spread(theta, coords, bits, radius, scale, lower, upper, ups, downs, saved):
         saved[i] = here
         if bounded:
             reach, low, high = abs(move), lower[k], upper[k]
+            room = min(here - low, high - here)
+            reach = min(reach, max(room, NARROWEST * reach))
+            move = reach * sign
             here = min(max(here, min(low + reach, high)), max(high - reach, low))
             ups[i] = min(max(here + move, low), high)
             downs[i] = min(max(here - move, low), high)
