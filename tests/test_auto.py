@@ -432,3 +432,17 @@ def test_sizes_in_messages_are_those_of_x():
     )
     radius = [float(text.rsplit(" ", 1)[1].rstrip(".")) for text in (small, large)]
     assert radius[1] == pytest.approx(1e3 * radius[0], rel=0.01)
+
+
+@pytest.mark.parametrize("kind", [*CASES, "uncontrollable"])
+def test_every_coordinate_may_have_its_own_unit(kind):
+    units = 2.0 ** np.random.default_rng(0).integers(-10, 11, P)
+    ends = []
+    for unit in (np.ones(P), units):
+        fun, sample = CASES.get(kind, (Uncontrollable(), None))
+        result = minimize(
+            lambda x, *rows, f=fun, c=unit: f(x / c, *rows), np.zeros(P), scale=unit,
+            sample=sample, max_evals=3000, seed=5,
+        )  # fmt: skip
+        ends.append(deterministic(result.x / unit))
+    assert ends[1] == pytest.approx(ends[0], rel=1e-6 if kind != "deterministic" else 1, abs=1e-12)

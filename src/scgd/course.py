@@ -263,6 +263,11 @@ class Course:
         assert self.importance_weights is not None
         return np.asarray(self.importance_weights[coords])
 
+    def in_units(self, grads: Floats, coords: Ints) -> Floats:
+        """Return gradients per unit of each coordinate's scale, which a law can compare."""
+        plain = self.uniform_scale or self.policy.dense
+        return grads if plain else grads * self.rate_scale[coords]
+
     def sample_at(self, place: int) -> Any:
         """Return the sample of the step at this place of the chunk, for the user's function."""
         if self.rows is None:

@@ -241,7 +241,7 @@ class Optimizer(Course):
         self.observations[sampler.position // sampler.block_size] = seen
         self.t += 1
         self.scouted = None
-        if sampler.record(grads):
+        if sampler.record(self.in_units(grads, coords)):
             self.end_phase()
         self.end_leg()
 

@@ -81,13 +81,14 @@ def learned_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> 
     squares[k] = square
     visits[k] = n
     shared[2] += 1.0
-    shared[1] += max(1.0 / shared[2], 0.002) * (sqrt(square) - shared[1])
-    if square == 0.0:
+    size = rate * sqrt(square)  # in the units of f, which all coordinates share
+    shared[1] += max(1.0 / shared[2], 0.002) * (size - shared[1])
+    if size == 0.0:
         return 0.0
     # The divisor turns from the geometric mean of own and typical size to the own size alone.
     own = 0.5 + 0.5 * shared[3]
-    divisor = sqrt(square) ** own * shared[1] ** (1.0 - own)
-    moved: float = rate * exp(shared[0] + logs[k]) * grad / divisor
+    divisor = size**own * shared[1] ** (1.0 - own)
+    moved: float = rate * exp(shared[0] + logs[k]) * (rate * grad / divisor)
     return moved
 
 

@@ -254,7 +254,8 @@ class Plan(JointPlan):
         elif self.best is not None or (self.finished and self.kind == "uncontrollable"):
             self.finished = False
             if self.kind == "uncontrollable":
-                self.begin_joint(opt, 1.0, opt.scale)
+                scale = self.radius * self.unit if self.best is None else opt.scale
+                self.begin_joint(opt, 1.0, scale)
                 if self.step == "leg":
                     self.step = "second"
             else:

@@ -86,6 +86,7 @@ class BlockExplorer(Loop):
             opt.recipe.step.code, coords, grads, rates if factors is None else rates * factors,
             opt.hyper, opt.slots, opt.theta, opt.problem.lower, opt.problem.upper,
         )  # fmt: skip
+        grads[:] = opt.in_units(grads, coords)
         return value
 
     def _point(self, coords: Ints, j: int) -> Floats:

@@ -42,6 +42,7 @@ class Codes(NamedTuple):
     central: bool
     skip: bool
     divisor: float  # of the importance factor 1 / (divisor * d_k); 0 for none
+    mixed: bool  # whether coordinates have scales of their own
 
 
 class CompiledExplorer(Explorer):
@@ -58,7 +59,8 @@ class CompiledExplorer(Explorer):
         divisors = {"inverse": 1.0, "relative": float(opt.n_coords)}
         kind = recipe.importance
         divisor = divisors[kind] if isinstance(kind, str) else 0.0
-        self.codes = Codes(recipe.step.code, self.central, opt.on_nonfinite == "skip", divisor)
+        skip = opt.on_nonfinite == "skip"
+        self.codes = Codes(recipe.step.code, self.central, skip, divisor, not opt.uniform_scale)
         self.loop = run_plain if opt.sampling.sample is None else run_sampled
 
     def _part(self, chunk: int, room: int, stop_at_phase: bool) -> int:
@@ -68,6 +70,7 @@ class CompiledExplorer(Explorer):
     def _run_part(self, place: int, n: int) -> None:
         opt, sampler = self.opt, self.opt.sampler
         work = self.work._replace(rate_scale=opt.rate_scale, radius_scale=opt.radius_scale)
+        codes = self.codes._replace(mixed=not opt.uniform_scale)
         n_phases = n // sampler.n_draws + 2
         mixings = np.array([sampler.mixing(sampler.n_phases + 1 + i) for i in range(n_phases)])
         rows = np.empty((n, 0), np.int64) if opt.rows is None else opt.rows[place : place + n]
@@ -75,7 +78,7 @@ class CompiledExplorer(Explorer):
         seen, cursor = np.empty(n), np.zeros(6)
         try:
             self.loop(
-                self.fun, self.args, work, self.codes, sampler.state, sampler.stream,
+                self.fun, self.args, work, codes, sampler.state, sampler.stream,
                 sampler.position, mixings, *steps, rows, seen, cursor,
             )  # fmt: skip
         finally:  # the function may have raised: count what was done, put x back
@@ -144,7 +147,7 @@ def make_runner(sampled: bool) -> Any:
                     moved = min(max(moved, work.lower[k]), work.upper[k])
                 theta[k] = moved
                 seen[i] = low + (0.5 * change if codes.central else 0.0)
-            work.grads[position] = grad
+            work.grads[position] = grad * work.rate_scale[k] if codes.mixed else grad
             position += 1
             if position == n_draws:
                 laws.update(law, work.coords, work.probs, work.grads, mixings[n_phases])

@@ -62,6 +62,7 @@ class JointExplorer(Loop):
                 self.none if factors is None else factors, grads, self.hyper, self.slots,
                 opt.theta, problem.lower, problem.upper,
             )  # fmt: skip
+            grads[:] = opt.in_units(grads, coords)
         else:
             grads[:] = 0.0
         opt.observations[sampler.position // size] = (first + second) / 2.0 if fine else np.nan

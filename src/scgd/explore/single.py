@@ -38,6 +38,7 @@ class Explorer(Loop):
         kernel, hyper, slots = opt.recipe.step.kernel, opt.recipe.step.hyper, self.slots
         central, share, bounded, sampled = self.central, self.share, self.bounded, self.sampled
         special = bounded or sampled
+        mixed, unit = not opt.uniform_scale, opt.rate_scale.data
         coords = sampler.coords[here : here + n]
         rates, radii = opt.step_sizes(place, coords, sampler.probs[here : here + n])
         below = radii if central else [0.0] * n
@@ -73,7 +74,7 @@ class Explorer(Loop):
                     opt.skip((low, high), first, partial(moved, opt.theta, k, (down, up)))
                     grad, seen[done] = 0.0, NAN
                 x[k] = entry
-                grads[done] = grad
+                grads[done] = grad * unit[k] if mixed else grad
                 done += 1
         finally:
             if k >= 0:
