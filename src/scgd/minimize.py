@@ -94,7 +94,8 @@ def minimize(
     sample
         ``n``: every step draws ``batch_size`` row numbers below n, the same for all its
         evaluations, and hands them to ``fun`` as an integer array. A callable: every step makes
-        ``xi = sample(rng)``. Without it the noise, if any, is nobody's to control.
+        ``xi = sample(rng)``, a value that does not change when it is used (not the generator
+        itself). Without it the noise, if any, is nobody's to control.
     policy, estimator, step, learning_rate, radius, block_size, importance
         Replace parts of the recipe, by name or object; see :class:`~scgd.recipes.Recipe`. A
         learning rate or radius given here is absolute.
