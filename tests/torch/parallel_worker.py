@@ -158,6 +158,24 @@ def differs(rank, world, folder):
         (folder / f"differs-{rank}.txt").write_text(str(error))
 
 
+def frozen(rank, world, folder):
+    """A frozen parameter stays, weight decay or not."""
+    model = model_of()
+    still = next(iter(model.parameters())).requires_grad_(False)
+    before, (x, y) = still.clone(), share(rank, world)
+    optimizer = SCGD(
+        model.parameters(), 0.1, fraction=0.5, weight_decay=0.1, process_group=dist.group.WORLD
+    )
+    for _ in range(5):
+        optimizer.zero_grad()
+        loss_of(model, x, y).backward()
+        optimizer.step()
+    assert torch.equal(still, before)
+    assert not torch.equal(
+        optimizer.param_groups[0]["params"][-1], list(model_of().parameters())[-1]
+    )
+
+
 def shards(rank, world, folder):
     """Sharded parameters: every process moves entries of its own shard."""
     from torch.distributed.fsdp import fully_shard

@@ -37,7 +37,8 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("parallel")
     has_shards = hasattr(torch.distributed.fsdp, "fully_shard")
     launch("alone", 1, folder)
-    launch("agree,differs,shards,dies" if has_shards else "agree,differs,dies", 2, folder)
+    sharded = ",shards" if has_shards else ""
+    launch(f"agree,differs,frozen{sharded},dies", 2, folder)
     launch("agree", 4, folder)
     return folder
 
