@@ -101,7 +101,7 @@ def learn_span(theta, grads, gains, offset, words, numbers, gain):  # type: igno
         prob = slope * abs(learned) + floor
         prob = top if prob > top else prob
         taken = scramble(np.uint32(first + np.uint32(i)), word1, word2) < np.int32(prob)
-        inverse = (one if taken else zero) / (prob if taken else one)  # a weight may be zero
+        inverse = (one if taken else zero) / prob
         grad = grads[i] + decay * here
         grad = grad if taken else zero
         theta[i] = here - (rate + rate_by_prob * inverse) * grad

@@ -29,6 +29,8 @@ __all__ = ["SAMPLINGS", "Draw", "EntryLaw", "FullLaw", "ProbeLaw", "UnitLaw", "m
 
 SAMPLINGS = ("poisson", "distinct", "sequential", "replacement")
 LOOKAHEAD = 256
+LEAST = 1e-30
+"""What a weight of zero counts as: it is divided by, and never drawn."""
 LARGEST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e280}
 
 
@@ -135,7 +137,8 @@ class EntryLaw:
         """Return what the fused passes read, without the rates."""
         a, b = self.line()
         scale = float(kernels.CERTAIN) * self.n_draws
-        return np.array([scale * a, scale * b, scale, 0, 0, 0, 1, kernels.CERTAIN], self.dtype)
+        floor = max(scale * b, LEAST)
+        return np.array([scale * a, floor, scale, 0, 0, 0, 1, kernels.CERTAIN], self.dtype)
 
     def leaves(self) -> Floats:
         """Return the leaves of all coordinates (none under equal weights)."""
