@@ -12,7 +12,8 @@ from scgd.experiments import summary
 from scgd.experiments.pieces import finding
 from scgd.experiments.published import published_curves
 from scgd.experiments.registry import EXPERIMENTS
-from scgd.experiments.report import plain, terminal_summary
+from scgd.experiments.report import build, plain, terminal_summary
+from scgd.experiments.rows import method_look
 from scgd.experiments.table import Curve, Key, Run, Table
 
 
@@ -109,6 +110,27 @@ def test_whole_published_curves_from_a_folder(tmp_path):
 
 def test_numbers_that_are_not_finite_become_null():
     assert plain({"a": np.array([1.23456789, np.inf, np.nan])}) == {"a": [1.2346, None, None]}
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda e: e.id)
+def test_no_two_methods_of_a_setting_look_the_same(experiment):
+    for panels in experiment.panels.values():
+        methods = {method.name for panel in panels for method in panel.methods}
+        looks = {(look["colour"], look["dash"]) for look in map(method_look, methods)}
+        assert len(looks) == len(methods)
+
+
+def test_a_method_has_one_colour_on_the_whole_page(tmp_path):
+    fill(tmp_path)
+    fill(tmp_path, "theory", "phase-length", "paper")
+    text = build(tmp_path).read_text()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+    for method in ("T=1", "T=100", "uniform"):
+        colour = data["methods"][method]["colour"]
+        label = data["methods"][method]["label"]
+        assert re.search(rf'data-method="{method}"[^>]*><i style="border-top-color:{colour}', text)
+        dots = re.findall(rf'class="dot" style="background:(#\w+)"></span>{label}<', text)
+        assert set(dots) == {colour}
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")

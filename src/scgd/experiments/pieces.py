@@ -32,9 +32,9 @@ def known_panel(experiment: Experiment, name: str) -> Panel | None:
     return next((panel for panel in every if panel.name == name), None)
 
 
-def chip(method: str, place: int) -> str:
+def chip(method: str) -> str:
     """Return the button that shows and hides a method."""
-    look = method_look(method, place)
+    look = method_look(method)
     style = {"solid": "solid", "dash": "dashed", "dot": "dotted"}[look["dash"]]
     return (
         f'<button data-method="{method}" aria-pressed="true">'

@@ -91,7 +91,7 @@ def experiment_section(
         payload[f"{experiment.id}/{name}"] = entry
         cards.append(panel_card(experiment, str(name), shape, entry))
     methods = list(dict.fromkeys(table["method"]))
-    chips = "".join(chip(name, place) for place, name in enumerate(methods))
+    chips = "".join(map(chip, methods))
     return (
         f'<section id="{experiment.id}"><h2>{esc(experiment.title)}</h2>'
         f'<p class="note">{esc(experiment.paper)} · <code>scgd run {experiment.id}</code></p>'
@@ -130,7 +130,7 @@ def assemble(
     settings = list(dict.fromkeys(s for entry in panels.values() for s in entry["curves"]))
     methods = dict.fromkeys(m for e in panels.values() for c in e["curves"].values()
                             for curves in c.values() for m in curves)  # fmt: skip
-    looks = {name: method_look(name, place) for place, name in enumerate(methods)}
+    looks = {name: method_look(name) for name in methods}
     payload = {"panels": panels, "methods": looks, "measures": MEASURES}
     data = json.dumps(plain(payload), separators=(",", ":")).replace("</", "<\\/")
     page = files("scgd.experiments").joinpath("page")
