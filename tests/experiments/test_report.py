@@ -14,7 +14,7 @@ from scgd.experiments.published import published_curves
 from scgd.experiments.registry import EXPERIMENTS
 from scgd.experiments.report import build, plain, terminal_summary
 from scgd.experiments.rows import method_look
-from scgd.experiments.table import Curve, Key, Run, Table
+from scgd.experiments.table import Curve, Key, Run, Table, read
 
 
 def fill(folder, experiment="zo-linear", panel="ridge-alpha5", settings="published", n_passes=200):
@@ -73,6 +73,13 @@ def test_accuracy_ranks_upwards_and_infinities_rank_last():
 def test_published_figures_only_at_their_own_pass(tmp_path):
     assert summary.published_finals("zo-linear", "ridge-alpha5", 200.0)["gap"]["sphere"]
     assert summary.published_finals("zo-linear", "ridge-alpha5", 8.0) == {}
+
+
+def test_paths_are_those_of_run_0(tmp_path):
+    fill(tmp_path, "paths-2d", "f", "paper")
+    way = summary.paths(read(tmp_path / "paths-2d.csv"))["paper"]["uniform"]
+    assert np.allclose(way["x"], 2 * np.exp(-np.linspace(0, 200, 6) / 50))
+    assert np.array_equal(way["x"], way["y"])
 
 
 def test_laws_are_averaged_and_ordered(tmp_path):

@@ -87,7 +87,7 @@ def experiment_section(
             "picture": PIXELS if "network" in experiment.kind else 0,
         }
         if experiment.kind == "path" and shape is not None:
-            entry |= shape.problem.scene()
+            entry |= shape.problem.scene() | {"paths": summary.paths(rows)}
         payload[f"{experiment.id}/{name}"] = entry
         cards.append(panel_card(experiment, str(name), shape, entry))
     methods = list(dict.fromkeys(table["method"]))

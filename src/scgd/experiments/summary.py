@@ -14,7 +14,7 @@ from scgd.errors import CommandError
 from scgd.experiments.rows import Experiment
 from scgd.experiments.table import WEIGHT_COLUMNS, read
 
-__all__ = ["curves", "finals", "laws", "overlay", "published_finals", "summarize"]
+__all__ = ["curves", "finals", "laws", "overlay", "paths", "published_finals", "summarize"]
 
 LARGER_IS_BETTER = ("accuracy",)
 MAX_POINTS = 240
@@ -54,6 +54,19 @@ def statistics(rows: Any) -> dict[str, Any]:
         "q25": q25,
         "q75": q75,
     }
+
+
+def paths(table: Any) -> dict[str, dict[str, Any]]:
+    """Return per settings and method the way of run 0 through the plane.
+
+    A mean over runs would move diagonally where every run moves along one axis at a time.
+    """
+    out: dict[str, dict[str, Any]] = {}
+    first = table[(table["run"] == 0) & table["measure"].isin(("x", "y"))]
+    for (settings, method), rows in first.groupby(["settings", "method"], sort=False, observed=True):
+        wide = rows.pivot_table(index="pass", columns="measure", values="value")
+        out.setdefault(settings, {})[method] = {name: wide[name].to_numpy() for name in ("x", "y")}
+    return out
 
 
 def finals(panel_curves: dict[str, dict[str, Any]], measure: str) -> list[dict[str, Any]]:

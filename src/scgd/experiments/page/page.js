@@ -9,7 +9,7 @@ const drawn = new Set();
 function theme() {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
-  return { ink: colour("--ink"), soft: colour("--soft"), line: colour("--line"), card: colour("--card") };
+  return { ink: colour("--ink"), soft: colour("--soft"), line: colour("--line"), level: colour("--level"), card: colour("--card") };
 }
 
 function faded(colour, alpha) {
@@ -113,17 +113,17 @@ function draw(card) {
 }
 
 function drawPath(card, panel, settings) {
-  const chart = card.querySelector(".chart"), colours = theme(), traces = [panel.contour];
-  const line = { gridcolor: colours.line, zerolinecolor: colours.line, automargin: true };
-  traces[0] = { ...panel.contour, type: "contour", showscale: false, contours: { coloring: "lines" },
-    colorscale: [[0, colours.line], [1, colours.line]], hoverinfo: "skip", ncontours: 18, line: { width: 1 } };
-  const curves = panel.curves[settings];
+  const chart = card.querySelector(".chart"), colours = theme();
+  const line = { showgrid: false, zeroline: false, automargin: true, constrain: "domain" };
+  const traces = [{ ...panel.contour, type: "contour", showscale: false, contours: { coloring: "lines" },
+    colorscale: [[0, colours.level], [1, colours.level]], hoverinfo: "skip", ncontours: 18, line: { width: 1 } }];
   const upto = card.dataset.step ? Number(card.dataset.step) : Infinity;
-  for (const [method, curve] of Object.entries(curves.x)) {
+  for (const [method, path] of Object.entries(panel.paths[settings])) {
     if (state.hidden.has(method)) continue;
-    const look = data.methods[method], n = Math.min(upto, curve.mean.length);
-    traces.push({ x: curve.mean.slice(0, n), y: curves.y[method].mean.slice(0, n), mode: "lines+markers", name: look.label,
-      showlegend: false, marker: { size: 4 }, line: { color: look.colour, width: 1.6, dash: look.dash } });
+    const look = data.methods[method];
+    traces.push({ x: path.x.slice(0, upto), y: path.y.slice(0, upto), mode: "lines+markers", name: look.label,
+      showlegend: false, marker: { size: 4 }, line: { color: look.colour, width: 1.6, dash: look.dash },
+      hovertemplate: `${look.label}: (%{x:.3f}, %{y:.3f})<extra></extra>` });
   }
   Plotly.react(chart, traces, {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colours.soft, family: "inherit" },
@@ -134,8 +134,8 @@ function drawPath(card, panel, settings) {
 }
 
 function play(card) {
-  const panel = panelOf(card), curves = panel.curves[settingsOf(panel)].x;
-  const n = Math.max(...Object.values(curves).map((c) => c.mean.length));
+  const panel = panelOf(card), paths = Object.values(panel.paths[settingsOf(panel)]);
+  const n = Math.max(...paths.map((path) => path.x.length));
   const stride = Math.max(1, Math.ceil(n / 150));
   let step = 1;
   clearInterval(card.timer);
