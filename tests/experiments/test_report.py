@@ -4,12 +4,13 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from browser import CHROMIUM, Browser
 
 from scgd.cli import main
 from scgd.experiments import summary
-from scgd.experiments.pieces import finding
+from scgd.experiments.pieces import diverged, finding
 from scgd.experiments.published import published_curves
 from scgd.experiments.registry import EXPERIMENTS
 from scgd.experiments.report import build, plain, terminal_summary
@@ -73,6 +74,30 @@ def test_accuracy_ranks_upwards_and_infinities_rank_last():
 def test_published_figures_only_at_their_own_pass(tmp_path):
     assert summary.published_finals("zo-linear", "ridge-alpha5", 200.0)["gap"]["sphere"]
     assert summary.published_finals("zo-linear", "ridge-alpha5", 8.0) == {}
+
+
+def test_a_diverging_method_leaves_the_others_readable():
+    passes = np.arange(4.0)
+    table = pd.DataFrame(
+        [("paper", method, run, "gap", k, k, k, value)
+         for method, values in {"tame": [1, 2, 0.5, 0.1], "wild": [1, 1e200, np.inf, np.nan]}.items()
+         for run in range(5) for k, value in zip(passes, values, strict=True)],
+        columns=["settings", "method", "run", "measure", "pass", "queries", "seconds", "value"],
+    )  # fmt: skip
+    curves = summary.curves(table)["paper"]
+    assert summary.limits(curves) == {"gap": {"log": 200.0, "linear": 6.0}}
+    wild = curves["gap"]["wild"]
+    assert wild["median"].tolist() == wild["mean"].tolist() == [1, 1e200, np.inf, np.inf]
+    assert wild["std"].tolist() == [0, 0, np.inf, np.inf]  # the squares overflow, the spread not
+    assert not np.isnan(np.concatenate([wild["below"], wild["above"], wild["q25"]])).any()
+    row = summary.finals(curves, "gap")[-1]
+    assert row["method"] == "wild" and "diverged" in diverged(row, 200.0)
+    assert diverged(row | {"median": 3.0}, 200.0) == ""
+
+
+def test_one_run_that_blew_up_leaves_the_median():
+    values = np.array([[1.0, 2.0, 3.0, 4.0, np.inf]])
+    assert summary.quartiles(values)[:, 0].tolist() == [2.0, 3.0, 4.0]
 
 
 def test_paths_are_those_of_run_0(tmp_path):
@@ -181,6 +206,36 @@ def test_page_works_in_a_browser(page, tmp_path, width, dark):
         assert rows == 1 + 6 * (6 + 9)
         svg = browser.evaluate(f"Plotly.toImage({chart}, {{format: 'svg'}})")
         assert svg.startswith("data:image/svg+xml")
+        assert browser.errors == []
+    finally:
+        browser.close()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_a_diverging_curve_leaves_through_the_top(tmp_path):
+    fill(tmp_path, settings="paper")
+    path = tmp_path / "zo-linear.csv"
+    lines = path.read_text().splitlines()
+    for i, line in enumerate(lines):
+        cells = line.split(",")
+        if cells[3] == "gaussian" and float(cells[5]) > 0:
+            cells[8] = "inf" if float(cells[5]) > 100 else "1e200"
+            lines[i] = ",".join(cells)
+    path.write_text("\n".join(lines) + "\n")
+    browser = Browser(tmp_path / "profile", 1280, 900)
+    try:
+        browser.open(build(tmp_path))
+        chart = "document.querySelector('.chart')"
+        top = browser.evaluate(f"10 ** {chart}._fullLayout.yaxis.range[1]")
+        assert top < 1e4
+        wild = f"{chart}.data.filter(t => t.name === 'gaussian')"
+        assert browser.evaluate(f"{wild}.every(t => t.y.every(v => v !== null && v < 1e6))")
+        assert browser.evaluate(f"{wild}.at(-1).customdata.slice(1, 4)")[::2] == ["1.00e+200", "∞"]
+        assert "gaussian (diverged, at ∞)" in browser.evaluate(
+            "document.querySelector('.outside').textContent"
+        )
+        click(browser, '[data-set="xscale"][value="log"]')
+        assert browser.evaluate(f"{chart}.data.every(t => t.x.every(v => v > 0))")
         assert browser.errors == []
     finally:
         browser.close()

@@ -68,6 +68,7 @@ def panel_card(
     return (
         f'<article class="card" data-panel="{experiment.id}/{name}"><h3>{esc(title)}</h3>'
         f'{findings(entry) if experiment.kind != "theory" else ""}<div class="chart"></div>'
+        '<p class="outside" hidden></p>'
         f'<div class="tools">{switch}{play}<button data-export="png">PNG</button>'
         '<button data-export="svg">SVG</button><button data-export="csv">CSV</button></div>'
         f"{law}{figures}</article>"
@@ -110,6 +111,7 @@ def figures_box(settings: str, curves: dict[str, Any], entry: dict[str, Any]) ->
     for measure in curves:
         if measure in ("x", "y"):
             continue
+        top = entry["limits"][settings].get(measure, {}).get("log", np.inf)
         known = entry["published"].get(measure, {}) if settings == "published" else {}
         head = ["method", "rank", "mean", "std", "median", "quartiles"]
         head += ["published mean", "std"] if known else []
@@ -123,7 +125,7 @@ def figures_box(settings: str, curves: dict[str, Any], entry: dict[str, Any]) ->
                 cells += [fmt(final.get("mean")), fmt(final.get("std"))]
             best = ' class="best"' if row["rank"] == 1 else ""
             dot = f'<span class="dot" style="background:{look["colour"]}"></span>'
-            body += f"<tr{best}><td>{dot}{esc(look['label'])}</td>"
+            body += f"<tr{best}><td>{dot}{esc(look['label'])}{diverged(row, top)}</td>"
             body += "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
         runs = max(c["runs"] for c in curves[measure].values())
         out += (
@@ -133,6 +135,11 @@ def figures_box(settings: str, curves: dict[str, Any], entry: dict[str, Any]) ->
             + f"</tr>{body}</table></div></details>"
         )
     return out
+
+
+def diverged(row: dict[str, Any], top: float) -> str:
+    """Return a mark for a method whose runs end above what the chart shows."""
+    return ' <em class="diverged">diverged</em>' if not row["median"] <= top else ""
 
 
 def ranking(payload: dict[str, Any]) -> str:
@@ -228,6 +235,8 @@ def fmt(value: float | None) -> str:
     """
     if value is None or np.isnan(value):
         return "–"
+    if np.isinf(value):
+        return "∞"
     return f"{value:.3g}" if value == 0 or 0.01 <= abs(value) < 1000 else f"{value:.2e}"
 
 

@@ -77,6 +77,7 @@ def experiment_section(
         entry = {
             "kind": experiment.kind,
             "curves": curves,
+            "limits": {settings: summary.limits(measures) for settings, measures in curves.items()},
             "published": summary.overlay(
                 experiment.id, str(name), float(rows["pass"].max()), published
             ),

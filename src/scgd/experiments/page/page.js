@@ -29,20 +29,46 @@ function measureOf(card, panel) {
   return known.includes(card.dataset.measure) ? card.dataset.measure : known[0];
 }
 
-function curveTraces(method, curve, axis) {
-  const look = data.methods[method], x = curve[axis];
-  const middle = state.statistic === "mean" ? curve.mean : curve.median;
-  const low = state.statistic === "mean" ? curve.below : curve.q25;
-  const high = state.statistic === "mean" ? curve.above : curve.q75;
-  const traces = [];
+function isLinear(panel, measure) { return panel.linear.includes(measure) || state.y === "linear"; }
+
+function topOf(panel, settings, measure, kind) {
+  const limit = panel.limits[settings][measure];
+  return limit ? limit[kind] : Infinity;
+}
+
+const middleOf = (curve) => (state.statistic === "mean" ? curve.mean : curve.median);
+const shown = (value) => (value === null ? "∞" : value !== 0 && (value >= 1e4 || value < 1e-3)
+  ? value.toExponential(2) : Number(value.toPrecision(3)).toString());
+const above = (value, top) => value === null || value > top;
+const borders = { solid: "solid", dash: "dashed", dot: "dotted" };
+
+// What leaves a chart leaves it through the top; a null would tear the band's polygon apart.
+function clipped(values, top) {
+  return values.map((v) => (v === null && top < Infinity ? 10 * top : v === null ? null : Math.min(v, 10 * top)));
+}
+
+// The band around a curve; none where the curve itself is above the chart, and none below zero on a log axis.
+function band(x, low, high, middle, frame) {
+  const positive = low.concat(middle).filter((v) => v > 0), floor = Math.min(...positive);
+  const edge = (values) => clipped(values, frame.top).map((v, i) =>
+    (above(middle[i], frame.top) ? middle[i] : frame.linear || v > 0 ? v : floor));
+  return { x: x.concat([...x].reverse()), y: edge(high).concat(edge(low).reverse()) };
+}
+
+function curveTraces(method, curve, axis, frame) {
+  const look = data.methods[method], traces = [];
+  const inside = curve[axis].map((_, i) => i).filter((i) => state.xscale === "linear" || curve[axis][i] > 0);
+  const pick = (values) => inside.map((i) => values[i]);
+  const x = pick(curve[axis]), exact = pick(middleOf(curve)), middle = clipped(exact, frame.top);
+  const [low, high] = state.statistic === "mean" ? [curve.below, curve.above] : [curve.q25, curve.q75];
   if (curve.runs > 1) {
-    traces.push({ x: x.concat([...x].reverse()), y: high.concat([...low].reverse()), fill: "toself",
+    traces.push({ ...band(x, pick(low), pick(high), middle, frame), fill: "toself",
       fillcolor: faded(look.colour, 0.14), line: { width: 0 }, mode: "lines", hoverinfo: "skip",
       showlegend: false, name: method });
   }
   traces.push({ x, y: middle, mode: x.length < 3 ? "lines+markers" : "lines", name: look.label, showlegend: false,
     line: { color: look.colour, width: 2.2, dash: look.dash },
-    hovertemplate: `${look.label}: %{y:.3~g}<extra></extra>` });
+    customdata: exact.map(shown), hovertemplate: `${look.label}: %{customdata}<extra></extra>` });
   return traces;
 }
 
@@ -64,22 +90,39 @@ function publishedTraces(method, known, axis, queriesPerPass) {
   return traces;
 }
 
-function wideRange(traces) {
-  const values = traces.flatMap((t) => t.y).filter((v) => v > 0);
-  const decades = Math.log10(Math.max(...values) / Math.min(...values));
-  return decades > 2 && decades < 9;
+// The range of the y axis: left to plotly unless something leaves the chart.
+function rangeOf(traces, frame) {
+  const values = traces.flatMap((t) => t.y).filter((v) => v !== null && (frame.linear || v > 0));
+  const low = Math.min(...values), high = Math.max(...values);
+  const range = high <= frame.top ? undefined
+    : frame.linear ? [Math.min(0, low), frame.top] : [Math.log10(low) - 0.1, Math.log10(frame.top)];
+  const decades = Math.log10(Math.min(high, frame.top) / low);
+  return { range, dtick: !frame.linear && decades > 2 && decades < 9 ? 1 : undefined };
 }
 
-function layoutFor(panel, measure, axis, traces) {
-  const colours = theme(), linear = panel.linear.includes(measure) || state.y === "linear";
+// Names the methods that end above the chart, and where.
+function nameOutside(card, curves, frame) {
+  const place = card.querySelector(".outside"), parts = [];
+  for (const [method, curve] of Object.entries(curves)) {
+    const look = data.methods[method], last = middleOf(curve).at(-1);
+    if (state.hidden.has(method) || !above(last, frame.top)) continue;
+    const line = `border-top:3px ${borders[look.dash]} ${look.colour}`, ends = `at ${shown(last)}`;
+    const what = above(last, frame.diverged) ? `diverged, ${ends}` : ends;
+    parts.push(`<i style="${line}"></i>${look.label} (${what})`);
+  }
+  place.hidden = !parts.length;
+  place.innerHTML = `↑ Ends above the chart: ${parts.join(", ")}`;
+}
+
+function layoutFor(panel, measure, axis, traces, frame) {
+  const colours = theme();
   const line = { gridcolor: colours.line, zerolinecolor: colours.line, linecolor: colours.line, automargin: true };
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "x unified",
     font: { color: colours.soft, size: 12, family: "inherit" }, margin: { l: 62, r: 12, t: 8, b: 44 },
     hoverlabel: { bgcolor: colours.card, bordercolor: colours.line, font: { color: colours.ink } },
     xaxis: { ...line, type: state.xscale, title: { text: panel.xlabel && axis === "pass" ? panel.xlabel : names[axis] } },
-    yaxis: { ...line, type: linear ? "linear" : "log", exponentformat: "power",
-             dtick: !linear && wideRange(traces) ? 1 : undefined,
+    yaxis: { ...line, type: frame.linear ? "linear" : "log", exponentformat: "power", ...rangeOf(traces, frame),
              title: { text: data.measures[measure] || measure } },
   };
 }
@@ -92,8 +135,11 @@ function draw(card) {
   const curves = panel.curves[settings][measure], axis = state.x;
   let traces = [];
   if (panel.kind === "path") return drawPath(card, panel, settings);
+  const linear = isLinear(panel, measure);
+  const frame = { linear, top: topOf(panel, settings, measure, linear ? "linear" : "log"),
+                  diverged: topOf(panel, settings, measure, "log") };
   for (const [method, curve] of Object.entries(curves)) {
-    if (!state.hidden.has(method)) traces = traces.concat(curveTraces(method, curve, axis));
+    if (!state.hidden.has(method)) traces = traces.concat(curveTraces(method, curve, axis, frame));
   }
   const known = (panel.published || {})[measure] || {};
   if (settings === "published" && state.published === "on") {
@@ -105,7 +151,8 @@ function draw(card) {
     }
   }
   const chart = card.querySelector(".chart");
-  Plotly.react(chart, traces, layoutFor(panel, measure, axis, traces), config(card.dataset.panel));
+  Plotly.react(chart, traces, layoutFor(panel, measure, axis, traces, frame), config(card.dataset.panel));
+  nameOutside(card, curves, frame);
   for (const box of card.querySelectorAll("[data-settings-only]")) {
     box.hidden = box.dataset.settingsOnly !== settings;
   }
@@ -208,7 +255,7 @@ function csv(card) {
     for (const [measure, methods] of Object.entries(measures)) {
       for (const [method, c] of Object.entries(methods)) {
         c.pass.forEach((_, i) => rows.push([card.dataset.panel, settings, measure, method, c.pass[i], c.queries[i],
-          c.seconds[i], c.mean[i], c.std[i], c.median[i], c.q25[i], c.q75[i], c.runs].join(",")));
+          c.seconds[i], ...[c.mean, c.std, c.median, c.q25, c.q75].map((v) => v[i] ?? "inf"), c.runs].join(",")));
       }
     }
   }
