@@ -1,6 +1,7 @@
 """The report: right figures, one self-contained page, and a page that works in a real browser."""
 
 import json
+import platform
 import re
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 from browser import CHROMIUM, Browser
 
 from scgd.cli import main
-from scgd.experiments import summary
+from scgd.errors import CommandError
+from scgd.experiments import provenance, summary
 from scgd.experiments.pieces import diverged, finding
+from scgd.experiments.provenance import read_note, record, write_note
 from scgd.experiments.published import published_curves
 from scgd.experiments.registry import EXPERIMENTS
 from scgd.experiments.report import build, plain, terminal_summary
@@ -144,6 +147,35 @@ def test_numbers_that_are_not_finite_become_null():
     assert plain({"a": np.array([1.23456789, np.inf, np.nan])}) == {"a": [1.2346, None, None]}
 
 
+def test_page_says_what_was_not_run(tmp_path):
+    fill(tmp_path, "zo-networks", "mnist", n_passes=100)
+    fill(tmp_path, "theory", "bound", "paper")
+    (tmp_path / "zo-networks.json").write_text('{"quick": true}')
+    text = build(tmp_path).read_text()
+    assert "The runs of zo-networks are quick ones" in text
+    assert "Panels without runs here, in published settings: fashion-mnist, kmnist." in text
+    assert "Only paper settings exist: no others are known." in text
+    (tmp_path / "theory.json").write_text("{}")
+    with pytest.raises(CommandError, match=r"theory\.json is damaged"):
+        build(tmp_path)
+
+
+def test_environment_is_that_of_the_runs(tmp_path, monkeypatch):
+    fill(tmp_path)
+    note = tmp_path / "zo-linear.json"
+    write_note(note, {"quick": False})
+    for system in ("elsewhere", "elsewhere", "a cluster"):
+        monkeypatch.setattr(provenance, "environment", lambda name=system: {"system": name})
+        record(note)
+    assert [e["environment"]["system"] for e in read_note(note)["made"]] == [
+        "elsewhere",
+        "a cluster",
+    ]
+    text = build(tmp_path).read_text()
+    assert "<td>elsewhere</td>" in text and "<td>a cluster</td>" in text
+    assert platform.machine() not in text.split("<script")[0]
+
+
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda e: e.id)
 def test_no_two_methods_of_a_setting_look_the_same(experiment):
     for panels in experiment.panels.values():
@@ -191,6 +223,8 @@ def test_page_works_in_a_browser(page, tmp_path, width, dark):
         click(browser, '[data-method="uniform"]')
         assert browser.evaluate(f"{chart}.data.length") == n_traces - 8
         click(browser, '[data-set="settings"][value="paper"]')
+        shown = browser.evaluate("[...document.querySelectorAll('.which')].map(p => p.textContent)")
+        assert shown == ["paper settings", "published settings (no paper run here)"]
         labels = browser.evaluate(f"{chart}.data.map(t => t.name).join()")
         assert "gaussian" in labels and "sphere" not in labels
         click(browser, "button[data-theme]")

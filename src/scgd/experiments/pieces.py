@@ -15,6 +15,7 @@ from scgd.experiments.rows import Experiment, Panel, method_look
 
 __all__ = [
     "chip",
+    "coverage",
     "differences",
     "esc",
     "fmt",
@@ -43,6 +44,20 @@ def chip(method: str) -> str:
     )
 
 
+def coverage(experiment: Experiment, table: Any) -> str:
+    """Say which settings are known at all, and which panels have no runs here."""
+    out = ""
+    if len(experiment.panels) == 1:
+        out += f"Only {next(iter(experiment.panels))} settings exist: no others are known. "
+    for settings, rows in table.groupby("settings", sort=False, observed=True):
+        every = [panel.name for panel in experiment.panels.get(settings, ())]
+        missing = [name for name in every if name not in set(rows["panel"])]
+        if missing:
+            names = ", ".join(missing) if len(missing) <= 6 else f"{len(missing)} of {len(every)}"
+            out += f"Panels without runs here, in {settings} settings: {names}. "
+    return f'<p class="note">{esc(out.strip())}</p>' if out else ""
+
+
 def panel_card(
     experiment: Experiment, name: str, shape: Panel | None, entry: dict[str, Any]
 ) -> str:
@@ -67,6 +82,7 @@ def panel_card(
     )
     return (
         f'<article class="card" data-panel="{experiment.id}/{name}"><h3>{esc(title)}</h3>'
+        '<p class="which"></p>'
         f'{findings(entry) if experiment.kind != "theory" else ""}<div class="chart"></div>'
         '<p class="outside" hidden></p>'
         f'<div class="tools">{switch}{play}<button data-export="png">PNG</button>'

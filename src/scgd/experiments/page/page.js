@@ -1,6 +1,6 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
-const state = { statistic: "mean", x: "pass", y: "log", xscale: "linear", settings: null,
+const state = { statistic: "mean", x: "pass", y: "log", xscale: "linear", settings: data.settings[0],
                 published: "on", hidden: new Set() };
 const names = { pass: "passes over the coordinates", queries: "function queries", seconds: "seconds of computing" };
 const cards = [...document.querySelectorAll(".card[data-panel]")];
@@ -22,6 +22,14 @@ function panelOf(card) { return data.panels[card.dataset.panel]; }
 function settingsOf(panel) {
   const known = Object.keys(panel.curves);
   return known.includes(state.settings) ? state.settings : known[0];
+}
+
+// Says which settings a card shows, and why where others were asked for.
+function nameSettings(card, panel) {
+  const place = card.querySelector(".which"), here = settingsOf(panel), other = state.settings !== here;
+  const why = panel.known.includes(state.settings) ? `no ${state.settings} run here` : `no ${state.settings} ones are known`;
+  place.textContent = `${here} settings${other ? ` (${why})` : ""}`;
+  place.classList.toggle("other", other && panel.known.includes(state.settings));
 }
 
 function measureOf(card, panel) {
@@ -153,9 +161,6 @@ function draw(card) {
   const chart = card.querySelector(".chart");
   Plotly.react(chart, traces, layoutFor(panel, measure, axis, traces, frame), config(card.dataset.panel));
   nameOutside(card, curves, frame);
-  for (const box of card.querySelectorAll("[data-settings-only]")) {
-    box.hidden = box.dataset.settingsOnly !== settings;
-  }
   drawn.add(card);
 }
 
@@ -231,10 +236,13 @@ function refresh() {
     draw(card);
     if (card.querySelector("details.laws[open]")) drawLaw(card);
   }
-  for (const card of cards) {
-    const settings = settingsOf(panelOf(card));
-    for (const box of card.querySelectorAll("[data-settings-only]")) box.hidden = box.dataset.settingsOnly !== settings;
-  }
+  for (const card of cards) showSettings(card);
+}
+
+function showSettings(card) {
+  const settings = settingsOf(panelOf(card));
+  nameSettings(card, panelOf(card));
+  for (const box of card.querySelectorAll("[data-settings-only]")) box.hidden = box.dataset.settingsOnly !== settings;
 }
 
 function press(button) {
@@ -298,4 +306,4 @@ const watcher = new IntersectionObserver((entries) => {
     if (entry.isIntersecting) { watcher.unobserve(entry.target); draw(entry.target); }
   }
 }, { rootMargin: "600px" });
-for (const card of cards) watcher.observe(card);
+for (const card of cards) { showSettings(card); watcher.observe(card); }
