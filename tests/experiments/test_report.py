@@ -74,6 +74,37 @@ def test_accuracy_ranks_upwards_and_infinities_rank_last():
     assert finding({"gap": curves["gap"]}) == ""
 
 
+def ends(**methods):
+    """Return one-point curves from (mean, median, q25, q75)."""
+    names = ("mean", "median", "q25", "q75")
+    rest = {"seconds": [1.0], "runs": 20, "std": [0.1]}
+    return {m.replace("_", "-"): rest | {n: [v] for n, v in zip(names, values, strict=True)}
+            for m, values in methods.items()}  # fmt: skip
+
+
+def test_finding_says_what_it_ranks_by_and_when_it_is_noise():
+    clear = ends(uniform=(2, 2, 1.9, 2.1), full=(1, 1, 0.9, 1.1))
+    assert finding({"gap": clear}) == (
+        "By the median over 20 runs, <b>full</b> ends best, 2 times below uniform."
+    )
+    noise = ends(uniform=(1.0, 1.01, 0.9, 1.1), sgd=(1.1, 1.0, 0.9, 1.1))
+    assert finding({"gap": noise}) == (
+        "By the median over 20 runs, sgd is 1.01 times below uniform, within the spread: "
+        "quartiles overlap. By the mean, uniform ends best."
+    )
+    blown = ends(uniform=(np.inf,) * 4, full=(1, 1, 0.9, 1.1))
+    assert finding({"gap": blown}).endswith("<b>full</b> ends best, while uniform diverged.")
+
+
+def test_what_is_drawn_for_reference_competes_with_no_method():
+    curves = ends(sgd_equal=(0.95,) * 4, uniform=(0.77,) * 4, sphere=(0.8,) * 4)
+    assert [r["rank"] for r in summary.finals({"accuracy": curves}, "accuracy")] == [None, 1, 2]
+    assert finding({"accuracy": curves}) == (
+        "By the median over 20 runs, <b>sphere</b> ends best, 3.0 points above uniform. "
+        "SGD with whole gradients and as much data: 95.0 %."
+    )
+
+
 def test_published_figures_only_at_their_own_pass(tmp_path):
     assert summary.published_finals("zo-linear", "ridge-alpha5", 200.0)["gap"]["sphere"]
     assert summary.published_finals("zo-linear", "ridge-alpha5", 8.0) == {}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from scgd.experiments import summary
-from scgd.experiments.rows import Experiment, Panel, method_look
+from scgd.experiments.rows import REFERENCES, Experiment, Panel, method_look
 
 __all__ = [
     "chip",
@@ -102,23 +102,46 @@ def findings(entry: dict[str, Any]) -> str:
 
 
 def finding(curves: dict[str, dict[str, Any]]) -> str:
-    """Say in one sentence how the best method compares with uniform (or SGD)."""
+    """Say how the best method compares with uniform (or SGD), and whether the spread allows it."""
     measure = "accuracy" if "accuracy" in curves else next(iter(curves))
     if measure not in ("gap", "loss", "accuracy"):
         return ""
-    rows = {row["method"]: row for row in summary.finals(curves, measure)}
-    best = next(iter(rows.values()))
+    every = summary.finals(curves, measure)
+    rows = {row["method"]: row for row in every if row["rank"]}
+    best, *others = rows.values()
     rival = next((rows[n] for n in ("uniform", "sgd") if n in rows), None)
-    label = esc(method_look(best["method"])["label"])
-    if rival is None or not np.isfinite(best["median"]):
+    if rival is None or not others or not np.isfinite(best["median"]):
         return ""
-    if rival is best:
-        return f"<b>{label}</b> ends best (median over {best['runs']} runs)."
+    rival = others[0] if rival is best else rival
+    name = esc(method_look(best["method"])["label"])
+    text = f"By the median over {best['runs']} runs, "
+    if overlap(best, rival):
+        text += f"{name} is {ahead(best, rival, measure)}, within the spread: quartiles overlap."
+    else:
+        text += f"<b>{name}</b> ends best, {ahead(best, rival, measure)}."
+    sign = -1 if measure in summary.LARGER_IS_BETTER else 1
+    first = min(rows.values(), key=lambda row: sign * row["mean"])
+    if first is not best:
+        text += f" By the mean, {esc(method_look(first['method'])['label'])} ends best."
+    for row in every:
+        if not row["rank"] and measure == "accuracy":
+            text += f" {REFERENCES[row['method']]}: {100 * row['median']:.1f} %."
+    return text
+
+
+def ahead(best: dict[str, Any], rival: dict[str, Any], measure: str) -> str:
+    """Say how far the best median is from another."""
     other = esc(method_look(rival["method"])["label"])
     if measure == "accuracy":
-        ahead = 100 * (best["median"] - rival["median"])
-        return f"<b>{label}</b> ends best, {ahead:.1f} points above {other}."
-    return f"<b>{label}</b> ends best, {rival['median'] / best['median']:.3g} times below {other}."
+        return f"{100 * (best['median'] - rival['median']):.1f} points above {other}"
+    if not np.isfinite(rival["median"]):
+        return f"while {other} diverged"
+    return f"{rival['median'] / best['median']:.3g} times below {other}"
+
+
+def overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Tell whether the quartiles of two methods overlap."""
+    return bool(one["q25"] <= other["q75"] and other["q25"] <= one["q75"])
 
 
 def figures_box(settings: str, curves: dict[str, Any], entry: dict[str, Any]) -> str:
@@ -134,7 +157,7 @@ def figures_box(settings: str, curves: dict[str, Any], entry: dict[str, Any]) ->
         body = ""
         for row in summary.finals(curves, measure):
             look = method_look(row["method"])
-            cells = [str(row["rank"]), fmt(row["mean"]), fmt(row["std"]), fmt(row["median"]),
+            cells = [str(row["rank"] or "–"), fmt(row["mean"]), fmt(row["std"]), fmt(row["median"]),
                      f"{fmt(row['q25'])} to {fmt(row['q75'])}"]  # fmt: skip
             if known:
                 final = known.get(row["method"], {}).get("final", {})
@@ -167,7 +190,7 @@ def ranking(payload: dict[str, Any]) -> str:
             measure = "accuracy" if "accuracy" in curves else "gap"
             if measure in curves and len(curves[measure]) > 1:
                 n_panels += 1
-                for row in summary.finals(curves, measure):
+                for row in filter(lambda row: row["rank"], summary.finals(curves, measure)):
                     ranks.setdefault(row["method"], []).append(row["rank"])
     if n_panels < 2:
         return ""

@@ -190,8 +190,8 @@ def terminal_summary(experiment: Experiment, folder: Path, settings: str, limit:
         for row in entry["finals"]:
             published = fmt(row["published"].get("mean"))
             lines.append(
-                f"  {row['rank']:>2} {row['method']:<30}{fmt(row['mean']):>10}{fmt(row['std']):>10}"
-                f"{fmt(row['median']):>10}{published:>11}"
+                f"  {row['rank'] or '–':>2} {row['method']:<30}{fmt(row['mean']):>10}"
+                f"{fmt(row['std']):>10}{fmt(row['median']):>10}{published:>11}"
             )
     if len(entries) > limit:
         lines.append(f"\n... and {len(entries) - limit} more panels in the report")

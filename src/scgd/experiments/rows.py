@@ -13,7 +13,16 @@ from typing import Any
 from scgd.errors import UsageError
 from scgd.experiments.table import Key
 
-__all__ = ["KINDS", "MEASURES", "SETTINGS", "Experiment", "Job", "Panel", "method_look"]
+__all__ = [
+    "KINDS",
+    "MEASURES",
+    "REFERENCES",
+    "SETTINGS",
+    "Experiment",
+    "Job",
+    "Panel",
+    "method_look",
+]
 
 SETTINGS = ("published", "paper")
 KINDS = {
@@ -141,6 +150,12 @@ class Job:
         return [run, *(f"{self.panel.name}/{self.method.name}".encode())]
 
 
+REFERENCES = {
+    "sgd-equal": "SGD with whole gradients and as much data",
+    "theorem-4": "the bound of Theorem 4",
+    "recursion": "the recursion behind the bound",
+}
+"""Curves that are drawn beside the methods and compete with none of them."""
 LOOKS = {
     "full": "#6f7682",
     "sgd": "#6f7682",

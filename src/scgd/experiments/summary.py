@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from scgd.errors import CommandError
-from scgd.experiments.rows import Experiment
+from scgd.experiments.rows import REFERENCES, Experiment
 from scgd.experiments.table import WEIGHT_COLUMNS, read
 
 __all__ = [
@@ -127,7 +127,10 @@ def paths(table: Any) -> dict[str, dict[str, Any]]:
 
 
 def finals(panel_curves: dict[str, dict[str, Any]], measure: str) -> list[dict[str, Any]]:
-    """Return the final figures of the methods, best first, with their rank by the median."""
+    """Return the final figures of the methods, best first, with their rank by the median.
+
+    What is only drawn for reference has the rank None.
+    """
     rows = []
     for method, curve in panel_curves[measure].items():
         last = {name: float(curve[name][-1]) for name in ("mean", "std", "median", "q25", "q75")}
@@ -135,8 +138,10 @@ def finals(panel_curves: dict[str, dict[str, Any]], measure: str) -> list[dict[s
         rows.append({"method": method, "runs": curve["runs"], "seconds": seconds, **last})
     sign = -1 if measure in LARGER_IS_BETTER else 1
     rows.sort(key=lambda row: (np.isnan(row["median"]), sign * row["median"]))
-    for rank, row in enumerate(rows, start=1):
-        row["rank"] = rank
+    rank = 0
+    for row in rows:
+        rank += row["method"] not in REFERENCES
+        row["rank"] = rank if row["method"] not in REFERENCES else None
     return rows
 
 
