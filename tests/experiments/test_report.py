@@ -3,6 +3,7 @@
 import json
 import platform
 import re
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -269,8 +270,13 @@ def test_page_works_in_a_browser(page, tmp_path, width, dark):
         assert browser.evaluate(f"{second}._fullLayout.yaxis.type") == "linear"
         rows = browser.evaluate("csv(document.querySelector('.card')).trim().split('\\n').length")
         assert rows == 1 + 6 * (6 + 9)
-        svg = browser.evaluate(f"Plotly.toImage({chart}, {{format: 'svg'}})")
+        figure = "Plotly.toImage(exportFigure(document.querySelector('.card')), {format: 'svg'})"
+        svg = unquote(browser.evaluate(figure))
         assert svg.startswith("data:image/svg+xml")
+        # Alone and from a dark page: title, legend, white ground, no serifs.
+        for words in ("Ridge, α = 5", "paper settings", "gaussian", "rgb(255, 255, 255)", "Arial"):
+            assert words in svg
+        assert "inherit" not in svg
         assert browser.errors == []
     finally:
         browser.close()

@@ -9,8 +9,13 @@ const drawn = new Set();
 function theme() {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
-  return { ink: colour("--ink"), soft: colour("--soft"), line: colour("--line"), level: colour("--level"), card: colour("--card") };
+  return { ink: colour("--ink"), soft: colour("--soft"), line: colour("--line"), level: colour("--level"), card: colour("--card"),
+           font: "inherit" };
 }
+
+// An exported picture stands alone, on white paper, whatever the page looks like.
+const paper = { ink: "#1c1e21", soft: "#3f454c", line: "#dfe2e6", level: "#b9c0c9", card: "#ffffff",
+                font: "Helvetica, Arial, sans-serif" };
 
 function faded(colour, alpha) {
   const n = parseInt(colour.slice(1), 16);
@@ -76,23 +81,24 @@ function curveTraces(method, curve, axis, frame) {
   }
   traces.push({ x, y: middle, mode: x.length < 3 ? "lines+markers" : "lines", name: look.label, showlegend: false,
     line: { color: look.colour, width: 2.2, dash: look.dash },
-    customdata: exact.map(shown), hovertemplate: `${look.label}: %{customdata}<extra></extra>` });
+    meta: "method", customdata: exact.map(shown), hovertemplate: `${look.label}: %{customdata}<extra></extra>` });
   return traces;
 }
 
-function publishedTraces(method, known, axis, queriesPerPass) {
+function publishedTraces(method, known, axis, queriesPerPass, colours) {
   const look = data.methods[method], factor = axis === "queries" ? queriesPerPass : 1, traces = [];
   const pick = (m) => (state.statistic === "mean" || m.median === undefined ? m.mean : m.median);
   if (known.curve && axis !== "seconds") {
     traces.push({ x: known.curve.pass.map((k) => k * factor), y: pick(known.curve), mode: "lines",
       name: look.label, showlegend: false, opacity: 0.75,
-      line: { color: look.colour, width: 1.3, dash: "dot" },
+      line: { color: look.colour, width: 1.3, dash: "longdashdot" }, meta: "published curve",
       hovertemplate: `${look.label}, published: %{y:.3~g}<extra></extra>` });
   }
   if (known.final && axis !== "seconds") {
     traces.push({ x: [known.final.pass * factor], y: [pick(known.final)], mode: "markers",
       name: look.label, showlegend: false, cliponaxis: false,
-      marker: { color: look.colour, size: 9, symbol: "diamond", line: { color: theme().card, width: 1.5 } },
+      marker: { color: look.colour, size: 9, symbol: "diamond", line: { color: colours.card, width: 1.5 } },
+      meta: "published final",
       hovertemplate: `${look.label}, published final: %{y:.3~g}<extra></extra>` });
   }
   return traces;
@@ -104,30 +110,34 @@ function rangeOf(traces, frame) {
   const low = Math.min(...values), high = Math.max(...values);
   const range = high <= frame.top ? undefined
     : frame.linear ? [Math.min(0, low), frame.top] : [Math.log10(low) - 0.1, Math.log10(frame.top)];
-  const decades = Math.log10(Math.min(high, frame.top) / low);
-  return { range, dtick: !frame.linear && decades > 2 && decades < 9 ? 1 : undefined };
+  const decades = frame.linear ? 0 : Math.log10(Math.min(high, frame.top) / low);
+  return { range, dtick: decades > 9 || decades < 0.7 ? undefined : decades > 2 ? 1 : "D2" };
 }
 
-// Names the methods that end above the chart, and where.
-function nameOutside(card, curves, frame) {
-  const place = card.querySelector(".outside"), parts = [];
-  for (const [method, curve] of Object.entries(curves)) {
+// The methods that end above the chart, and where.
+function endOutside(curves, frame) {
+  return Object.entries(curves).filter(([method]) => !state.hidden.has(method)).flatMap(([method, curve]) => {
     const look = data.methods[method], last = middleOf(curve).at(-1);
-    if (state.hidden.has(method) || !above(last, frame.top)) continue;
-    const line = `border-top:3px ${borders[look.dash]} ${look.colour}`, ends = `at ${shown(last)}`;
-    const what = above(last, frame.diverged) ? `diverged, ${ends}` : ends;
-    parts.push(`<i style="${line}"></i>${look.label} (${what})`);
-  }
-  place.hidden = !parts.length;
-  place.innerHTML = `↑ Ends above the chart: ${parts.join(", ")}`;
+    const what = above(last, frame.diverged) ? `diverged, at ${shown(last)}` : `at ${shown(last)}`;
+    return above(last, frame.top) ? [{ look, text: `${look.label} (${what})` }] : [];
+  });
 }
 
-function layoutFor(panel, measure, axis, traces, frame) {
-  const colours = theme();
+function nameOutside(card, outside) {
+  const place = card.querySelector(".outside");
+  place.hidden = !outside.length;
+  place.replaceChildren("↑ Ends above the chart: ", ...outside.flatMap(({ look, text }, i) => {
+    const line = document.createElement("i");
+    line.style.borderTop = `3px ${borders[look.dash]} ${look.colour}`;
+    return i ? [", ", line, text] : [line, text];
+  }));
+}
+
+function layoutFor(panel, measure, axis, traces, frame, colours) {
   const line = { gridcolor: colours.line, zerolinecolor: colours.line, linecolor: colours.line, automargin: true };
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "x unified",
-    font: { color: colours.soft, size: 12, family: "inherit" }, margin: { l: 62, r: 12, t: 8, b: 44 },
+    font: { color: colours.soft, size: 12, family: colours.font }, margin: { l: 62, r: 12, t: 8, b: 44 },
     hoverlabel: { bgcolor: colours.card, bordercolor: colours.line, font: { color: colours.ink } },
     xaxis: { ...line, type: state.xscale, title: { text: panel.xlabel && axis === "pass" ? panel.xlabel : names[axis] } },
     yaxis: { ...line, type: frame.linear ? "linear" : "log", exponentformat: "power", ...rangeOf(traces, frame),
@@ -138,11 +148,11 @@ function layoutFor(panel, measure, axis, traces, frame) {
 const config = (name) => ({ responsive: true, displaylogo: false, displayModeBar: false,
   toImageButtonOptions: { filename: name } });
 
-function draw(card) {
+function figure(card, colours) {
   const panel = panelOf(card), settings = settingsOf(panel), measure = measureOf(card, panel);
   const curves = panel.curves[settings][measure], axis = state.x;
   let traces = [];
-  if (panel.kind === "path") return drawPath(card, panel, settings);
+  if (panel.kind === "path") return pathFigure(card, panel, settings, colours);
   const linear = isLinear(panel, measure);
   const frame = { linear, top: topOf(panel, settings, measure, linear ? "linear" : "log"),
                   diverged: topOf(panel, settings, measure, "log") };
@@ -154,18 +164,21 @@ function draw(card) {
     for (const [method, figures] of Object.entries(known)) {
       if (!state.hidden.has(method) && curves[method]) {
         const c = curves[method], last = c.pass.length - 1, ratio = c.pass[last] ? c.queries[last] / c.pass[last] : 1;
-        traces = traces.concat(publishedTraces(method, figures, axis, ratio));
+        traces = traces.concat(publishedTraces(method, figures, axis, ratio, colours));
       }
     }
   }
-  const chart = card.querySelector(".chart");
-  Plotly.react(chart, traces, layoutFor(panel, measure, axis, traces, frame), config(card.dataset.panel));
-  nameOutside(card, curves, frame);
+  return { traces, layout: layoutFor(panel, measure, axis, traces, frame, colours), outside: endOutside(curves, frame) };
+}
+
+function draw(card) {
+  const { traces, layout, outside } = figure(card, theme());
+  Plotly.react(card.querySelector(".chart"), traces, layout, config(card.dataset.panel));
+  nameOutside(card, outside);
   drawn.add(card);
 }
 
-function drawPath(card, panel, settings) {
-  const chart = card.querySelector(".chart"), colours = theme();
+function pathFigure(card, panel, settings, colours) {
   const line = { showgrid: false, zeroline: false, automargin: true, constrain: "domain" };
   const traces = [{ ...panel.contour, type: "contour", showscale: false, contours: { coloring: "lines" },
     colorscale: [[0, colours.level], [1, colours.level]], hoverinfo: "skip", ncontours: 18, line: { width: 1 } }];
@@ -174,15 +187,14 @@ function drawPath(card, panel, settings) {
     if (state.hidden.has(method)) continue;
     const look = data.methods[method];
     traces.push({ x: path.x.slice(0, upto), y: path.y.slice(0, upto), mode: "lines+markers", name: look.label,
-      showlegend: false, marker: { size: 4 }, line: { color: look.colour, width: 1.6, dash: look.dash },
+      showlegend: false, meta: "method", marker: { size: 4 }, line: { color: look.colour, width: 1.6, dash: look.dash },
       hovertemplate: `${look.label}: (%{x:.3f}, %{y:.3f})<extra></extra>` });
   }
-  Plotly.react(chart, traces, {
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colours.soft, family: "inherit" },
+  return { traces, outside: [], layout: {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colours.soft, family: colours.font },
     margin: { l: 36, r: 12, t: 8, b: 30 },
     xaxis: { ...line, range: panel.range[0] }, yaxis: { ...line, range: panel.range[1], scaleanchor: "x" },
-  }, config(card.dataset.panel));
-  drawn.add(card);
+  } };
 }
 
 function play(card) {
@@ -270,10 +282,41 @@ function csv(card) {
   return rows.join("\n") + "\n";
 }
 
+// What the curves are, in words, for a picture without the page around it.
+function caption(card, outside) {
+  const panel = panelOf(card), settings = settingsOf(panel), curves = panel.curves[settings][measureOf(card, panel)];
+  const runs = Math.max(...Object.values(curves).map((curve) => curve.runs));
+  const kind = panel.kind === "path" ? "run 0"
+    : `${state.statistic === "mean" ? "mean and standard deviation" : "median and quartiles"} over ${runs} runs`;
+  const lines = [`${settings} settings, ${kind}`];
+  for (let i = 0; i < outside.length; i += 2) {
+    lines.push(`ends above the chart: ${outside.slice(i, i + 2).map(({ text }) => text).join(", ")}`);
+  }
+  return lines;
+}
+
+function exportFigure(card) {
+  const { traces, layout, outside } = figure(card, paper), marks = new Set(traces.map((trace) => trace.meta));
+  for (const trace of traces) trace.showlegend = trace.meta === "method";
+  const key = { x: [null], y: [null], showlegend: true };
+  if (marks.has("published curve")) {
+    traces.push({ ...key, mode: "lines", name: "published", line: { color: paper.soft, width: 1.3, dash: "longdashdot" } });
+  }
+  if (marks.has("published final")) {
+    traces.push({ ...key, mode: "markers", name: "published final", marker: { color: paper.soft, size: 9, symbol: "diamond" } });
+  }
+  const lines = caption(card, outside).map((line) => `<br><span style="font-size: 13px">${line}</span>`);
+  const words = `<b>${card.querySelector("h3").textContent}</b>${lines.join("")}`;
+  return { data: traces, layout: { ...layout, paper_bgcolor: paper.card, plot_bgcolor: paper.card, showlegend: true,
+    title: { text: words, font: { size: 18, color: paper.ink }, x: 0.02, xanchor: "left", y: 1, yanchor: "top",
+             pad: { t: 28 } },
+    margin: { l: 70, r: 20, t: 56 + 24 * lines.length, b: 50 }, legend: { orientation: "h", y: -0.14, yanchor: "top" } } };
+}
+
 function exportCard(card, format) {
   const name = card.dataset.panel.replace("/", "-");
   if (format === "csv") return save(csv(card), `${name}.csv`, "text/csv");
-  return Plotly.downloadImage(card.querySelector(".chart"), { format, filename: name, width: 900, height: 560 });
+  return Plotly.downloadImage(exportFigure(card), { format, filename: name, width: 900, height: 620 });
 }
 
 document.addEventListener("click", (event) => {
