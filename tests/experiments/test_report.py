@@ -101,7 +101,7 @@ def test_what_is_drawn_for_reference_competes_with_no_method():
     curves = ends(sgd_equal=(0.95,) * 4, uniform=(0.77,) * 4, sphere=(0.8,) * 4)
     assert [r["rank"] for r in summary.finals({"accuracy": curves}, "accuracy")] == [None, 1, 2]
     assert finding({"accuracy": curves}) == (
-        "By the median over 20 runs, <b>sphere</b> ends best, 3.0 points above uniform. "
+        "By the median over 20 runs, <b>sphere</b> ends best, 3.0 points of accuracy above uniform. "
         "SGD with whole gradients and as much data: 95.0 %."
     )
 
@@ -173,6 +173,14 @@ def test_whole_published_curves_from_a_folder(tmp_path):
     (tmp_path / "zo_ridge_n2000.npz").write_bytes(b"not an archive")
     with pytest.raises(Exception, match=r"cannot read the published curves in .*zo_ridge_n2000"):
         published_curves("zo-grid", "ridge-n2000-p20", tmp_path)
+
+
+def test_page_explains_whole_published_curves(tmp_path):
+    fill(tmp_path, "zo-grid", "ridge-n1000-p20")
+    stored = np.linspace(2.0, 1.0, 201) * np.ones((20, 1))
+    np.savez(tmp_path / "zo_ridge_n1000.npz", **{"p20/uniform": stored})
+    assert "dash-dotted" in build(tmp_path, str(tmp_path)).read_text().split("<main>")[0]
+    assert "dash-dotted" not in build(tmp_path).read_text().split("<main>")[0]
 
 
 def test_numbers_that_are_not_finite_become_null():

@@ -133,7 +133,7 @@ def ahead(best: dict[str, Any], rival: dict[str, Any], measure: str) -> str:
     """Say how far the best median is from another."""
     other = esc(method_look(rival["method"])["label"])
     if measure == "accuracy":
-        return f"{100 * (best['median'] - rival['median']):.1f} points above {other}"
+        return f"{100 * (best['median'] - rival['median']):.1f} points of accuracy above {other}"
     if not np.isfinite(rival["median"]):
         return f"while {other} diverged"
     return f"{rival['median'] / best['median']:.3g} times below {other}"

@@ -103,6 +103,14 @@ def experiment_section(
     ), payload
 
 
+def overlaid(panels: dict[str, Any]) -> str:
+    """Say how whole published curves are drawn, if there are any."""
+    known = (figures for entry in panels.values() for measure in entry["published"].values()
+             for figures in measure.values())  # fmt: skip
+    found = any("curve" in figures for figures in known)
+    return ", thin dash-dotted lines whole published curves" if found else ""
+
+
 def quick_warning(rows: Sequence[Experiment], folder: Path) -> str:
     """Say which experiments of the page are quick runs, if any."""
     quick = [row.id for row in rows if read_note(folder / f"{row.id}.json").get("quick")]
@@ -153,7 +161,7 @@ def assemble(
         "<header><h1>SGD with coordinate sampling: the paper's experiments</h1>"
         '<p class="lead">Leluc and Portier (JMLR 2022), run again. Curves are the mean with one '
         "standard deviation, as in the paper, or the median with quartiles; diamonds mark "
-        f"published final figures.</p>{quick_warning(rows, folder)}"
+        f"published final figures{overlaid(panels)}.</p>{quick_warning(rows, folder)}"
         f'<nav class="contents">{contents}</nav></header>'
         f"{toolbar(settings)}<main>{''.join(sections)}</main>"
         '<footer><details><summary>Environment</summary><div class="scroll">'
