@@ -13,7 +13,7 @@ from browser import CHROMIUM, Browser
 from scgd.cli import main
 from scgd.errors import CommandError
 from scgd.experiments import provenance, summary
-from scgd.experiments.pieces import diverged, finding
+from scgd.experiments.pieces import accuracies, diverged, figures_box, finding
 from scgd.experiments.provenance import read_note, record, write_note
 from scgd.experiments.published import published_curves
 from scgd.experiments.registry import EXPERIMENTS
@@ -104,6 +104,27 @@ def test_what_is_drawn_for_reference_competes_with_no_method():
         "By the median over 20 runs, <b>sphere</b> ends best, 3.0 points of accuracy above uniform. "
         "SGD with whole gradients and as much data: 95.0 %."
     )
+
+
+def test_tables_have_enough_digits_to_tell_methods_apart(tmp_path):
+    curves = {"loss": ends(uniform=(2.3026,) * 4, sphere=(2.3014,) * 4)}
+    box = figures_box("paper", curves, {"limits": {"paper": {}}, "published": {}})
+    assert "<td>2.303<" in box and "<td>2.301<" in box
+
+
+def test_accuracies_of_all_panels_stand_in_one_table(tmp_path):
+    known = {"accuracy": {"eta1": {"final": {"mean": 0.867}}}}
+    panels = {
+        f"fo-networks/{name}": {"curves": {"published": {"accuracy": ends(**methods)}},
+                                "published": known if name == "mnist" else {}}
+        for name, methods in {"mnist": {"eta1": (0.88,) * 4, "sgd": (0.8,) * 4},
+                              "cifar10": {"sgd": (0.5,) * 4}}.items()
+    }  # fmt: skip
+    text = accuracies(panels)
+    assert "<th>mnist</th><th>cifar10</th>" in text
+    ours = '<td class="first">88.0 ± 10.0<small>published 86.7</small></td><td>–</td>'
+    assert f"<td>eta1</td>{ours}" in text
+    assert '<td>sgd</td><td>80.0 ± 10.0</td><td class="first">50.0 ± 10.0</td>' in text
 
 
 def test_published_figures_only_at_their_own_pass(tmp_path):

@@ -16,6 +16,7 @@ from scgd import __version__
 from scgd.errors import CommandError
 from scgd.experiments import summary
 from scgd.experiments.pieces import (
+    accuracies,
     chip,
     coverage,
     differences,
@@ -99,7 +100,7 @@ def experiment_section(
         f"{coverage(experiment, table)}{pictures(experiment, folder)}"
         f'<div class="chips" role="group" aria-label="methods">{chips}</div>'
         f'<div class="panels">{"".join(cards)}</div>'
-        f"{ranking(payload)}{differences(experiment)}</section>"
+        f"{accuracies(payload)}{ranking(payload)}{differences(experiment)}</section>"
     ), payload
 
 
