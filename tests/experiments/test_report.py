@@ -341,6 +341,23 @@ def test_a_diverging_curve_leaves_through_the_top(tmp_path):
         browser.close()
 
 
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_zero_is_not_drawn_on_a_log_axis(tmp_path):
+    fill(tmp_path, "theory", "weights", "paper")
+    path = tmp_path / "theory.csv"
+    path.write_text(re.sub(r",0,0,0,[\d.]+,distance", ",0,0,0,0,distance", path.read_text()))
+    browser = Browser(tmp_path / "profile", 1280, 900)
+    try:
+        browser.open(build(tmp_path))
+        chart = "document.querySelector('.chart')"
+        assert browser.evaluate(f"{chart}.data.every(t => t.y.every(v => v > 0))")
+        assert browser.evaluate(f"Math.min(...{chart}.data[1].x)") == 40
+        click(browser, '[data-set="y"][value="linear"]')
+        assert browser.evaluate(f"{chart}.data[1].y[0]") == 0
+    finally:
+        browser.close()
+
+
 def click(browser: Browser, selector: str) -> None:
     browser.evaluate(f"document.querySelector({selector!r}).click()")
     browser.settle()

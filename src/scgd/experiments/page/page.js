@@ -70,7 +70,8 @@ function band(x, low, high, middle, frame) {
 
 function curveTraces(method, curve, axis, frame) {
   const look = data.methods[method], traces = [];
-  const inside = curve[axis].map((_, i) => i).filter((i) => state.xscale === "linear" || curve[axis][i] > 0);
+  const onX = (v) => state.xscale === "linear" || v > 0, onY = (v) => frame.linear || v === null || v > 0;
+  const inside = curve[axis].map((_, i) => i).filter((i) => onX(curve[axis][i]) && onY(middleOf(curve)[i]));
   const pick = (values) => inside.map((i) => values[i]);
   const x = pick(curve[axis]), exact = pick(middleOf(curve)), middle = clipped(exact, frame.top);
   const [low, high] = state.statistic === "mean" ? [curve.below, curve.above] : [curve.q25, curve.q75];
@@ -104,6 +105,15 @@ function publishedTraces(method, known, axis, queriesPerPass, colours) {
   return traces;
 }
 
+// 1, 2 and 5 times the powers of ten between two values, and the next ones on both sides.
+function roundNumbers(low, high) {
+  const values = [];
+  for (let k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k++) {
+    for (const digit of [1, 2, 5]) values.push(Number(`${digit}e${k}`));
+  }
+  return values;
+}
+
 // The range of the y axis: left to plotly unless something leaves the chart.
 function rangeOf(traces, frame) {
   const values = traces.flatMap((t) => t.y).filter((v) => v !== null && (frame.linear || v > 0));
@@ -111,7 +121,8 @@ function rangeOf(traces, frame) {
   const range = high <= frame.top ? undefined
     : frame.linear ? [Math.min(0, low), frame.top] : [Math.log10(low) - 0.1, Math.log10(frame.top)];
   const decades = frame.linear ? 0 : Math.log10(Math.min(high, frame.top) / low);
-  return { range, dtick: decades > 9 || decades < 0.7 ? undefined : decades > 2 ? 1 : "D2" };
+  if (decades > 9 || decades < 0.7) return { range };
+  return decades > 2 ? { range, dtick: 1 } : { range, tickvals: roundNumbers(low, Math.min(high, frame.top)) };
 }
 
 // The methods that end above the chart, and where.
