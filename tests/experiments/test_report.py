@@ -13,15 +13,16 @@ from scgd.experiments.pieces import finding
 from scgd.experiments.published import published_curves
 from scgd.experiments.registry import EXPERIMENTS
 from scgd.experiments.report import plain, terminal_summary
-from scgd.experiments.table import Curve, Key, Run, Table
+from scgd.experiments.table import Curve, Key, Run, Shape, Table
 
 
 def fill(folder, experiment="zo-linear", panel="ridge-alpha5", settings="published", n_passes=200):
     """Write a table with runs whose statistics are known: method m has values (m + 1) * (run + 1)."""
     row = EXPERIMENTS[experiment]
-    ends = {p.name: (float(n_passes), len(p.measures)) for p in row.panels[settings]}
-    table = Table(folder / f"{experiment}.csv", ends)
     passes = np.linspace(0, n_passes, 6)
+    shapes = {(row.id, p.name, s, m.name): Shape(p.measures, passes, 4 * ("musketeer" in m.name))
+              for s, panels in row.panels.items() for p in panels for m in p.methods}  # fmt: skip
+    table = Table(folder / f"{experiment}.csv", shapes)
     shape = row.panel(panel, settings)
     for m, method in enumerate(shape.methods):
         for run in range(3):

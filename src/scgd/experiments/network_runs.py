@@ -16,12 +16,12 @@ from scgd.estimators import GaussianSmoothing, SphereSmoothing
 from scgd.experiments.datasets import load, scaled
 from scgd.experiments.network_rows import CONVOLUTIONS, NetworkProblem
 from scgd.experiments.rows import Experiment, Job, Panel
-from scgd.experiments.table import Curve, Run
+from scgd.experiments.table import Curve, Run, Shape
 from scgd.policies import Musketeer
 from scgd.torch import SCGD, ForwardLoss, ZeroOrderSCGD
 from scgd.typing import Floats
 
-__all__ = ["cost", "execute"]
+__all__ = ["cost", "execute", "illustrate", "shape"]
 
 RUNS_PER_JOB = 1
 RADIUS = 0.01
@@ -44,6 +44,16 @@ def n_epochs(job: Job) -> int:
     """Return how often a run sees the data."""
     per_pass = job.method.per_pass or job.panel.problem.epochs_per_pass
     return int(job.panel.n_passes * per_pass)
+
+
+def shape(panel: Panel, method: Any) -> Shape:
+    """Return which rows a run has."""
+    # A pass of the zeroth-order networks is one epoch, looked at once, as published.
+    looks = LOOKS_PER_PASS if panel.problem.epochs_per_pass > 1 else 1
+    passes = np.arange(1, panel.n_passes * looks + 1) / looks
+    layers = panel.problem.layers
+    learns = isinstance(method.policy, Musketeer) and not isinstance(layers, str)
+    return Shape(panel.measures, passes, layers[0] if learns else 0)
 
 
 def execute(job: Job) -> Iterator[Run]:
@@ -159,8 +169,7 @@ class Log:
     def __init__(self, job: Job, test: Callable[[], float]) -> None:
         self.job, self.test = job, test
         self.zeroth = "zeroth" in job.kind
-        looks = 1 if self.zeroth else LOOKS_PER_PASS
-        self.ends = np.arange(1, job.panel.n_passes * looks + 1) / looks
+        self.ends = shape(job.panel, job.method).passes
         self.epochs_per_pass = n_epochs(job) / job.panel.n_passes
         self.n_steps = 0
         self.recent: list[float] = []

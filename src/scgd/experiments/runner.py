@@ -25,7 +25,7 @@ from scgd.command import connect
 from scgd.errors import CommandError
 from scgd.experiments.datasets import MissingData, require
 from scgd.experiments.rows import KINDS, Experiment, Job, Panel
-from scgd.experiments.table import Run, Table
+from scgd.experiments.table import Run, Shape, Table
 
 __all__ = ["Options", "run_experiment"]
 
@@ -69,12 +69,10 @@ def run_experiment(experiment: Experiment, panels: Sequence[Panel], options: Opt
     settings = experiment.setting(options.settings)
     kind = import_kind(experiment.kind)
     wanted, left_out = available(panels, options)
-    every = experiment.panels[settings]
     if options.quick:
-        wanted, every = [p.quick() for p in wanted], tuple(p.quick() for p in every)
+        wanted = [p.quick() for p in wanted]
     check_same_kind(options.out, experiment.id, options.quick)
-    ends = {p.name: (float(p.n_passes), len(p.measures)) for p in every}
-    table = Table(options.out / f"{experiment.id}.csv", ends)
+    table = Table(options.out / f"{experiment.id}.csv", shapes(experiment, kind, options.quick))
     try:
         jobs = [job for p in wanted for job in jobs_of(experiment, settings, p, options, table)]
         with Bar(experiment.id, sum(kind.cost(job) for job in jobs), options.progress) as bar:
@@ -88,6 +86,18 @@ def run_experiment(experiment: Experiment, panels: Sequence[Panel], options: Opt
     finally:
         table.close()
     return left_out
+
+
+def shapes(experiment: Experiment, kind: Any, quick: bool) -> dict[tuple[str, ...], Shape]:
+    """Return which rows the runs of every method have, in any setting."""
+    return {
+        (experiment.id, panel.name, settings, method.name): kind.shape(
+            panel.quick() if quick else panel, method
+        )
+        for settings, panels in experiment.panels.items()
+        for panel in panels
+        for method in panel.methods
+    }
 
 
 def import_kind(kind: str) -> Any:

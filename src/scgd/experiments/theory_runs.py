@@ -11,8 +11,8 @@ import numpy as np
 from scgd import theory
 from scgd.compiling import njit
 from scgd.estimators import ForwardDifference
-from scgd.experiments.rows import Job
-from scgd.experiments.table import Curve, Run
+from scgd.experiments.rows import Job, Panel
+from scgd.experiments.table import Curve, Run, Shape
 from scgd.experiments.theory_rows import TheoryProblem
 from scgd.explore import explorer
 from scgd.optimizer import Optimizer
@@ -21,7 +21,7 @@ from scgd.steps import SGD
 from scgd.typing import Floats, Ints
 from scgd.workers import Evaluator
 
-__all__ = ["cost", "execute"]
+__all__ = ["cost", "execute", "shape"]
 
 RUNS_PER_JOB = 10
 N_NOISE = 4096
@@ -49,11 +49,16 @@ def cost(job: Job) -> float:
     return float(steps * (SLOW_FACTOR if slow else 1.0))
 
 
+def shape(panel: Panel, method: Any) -> Shape:
+    """Return which rows a run has."""
+    passes = np.unique(np.geomspace(1, panel.n_passes, N_POINTS).round().astype(np.int64))
+    return Shape(panel.measures, np.concatenate([[0], passes]))
+
+
 def execute(job: Job) -> Iterator[Run]:
     """Return the curves of a method, or the bound."""
     problem = job.panel.problem
-    passes = np.unique(np.geomspace(1, job.panel.n_passes, N_POINTS).round().astype(np.int64))
-    passes = np.concatenate([[0], passes])
+    passes = shape(job.panel, job.method).passes
     queries = 2.0 * passes * problem.n_coords
     for run in job.runs:
         started = time.perf_counter()
