@@ -8,6 +8,7 @@ import pytest
 from browser import CHROMIUM, Browser
 
 from scgd.cli import main
+from scgd.errors import CommandError
 from scgd.experiments import summary
 from scgd.experiments.pieces import finding
 from scgd.experiments.published import published_curves
@@ -93,7 +94,7 @@ def test_page_is_one_file_without_network(page):
 
 
 def test_terminal_summary_names_every_method(page):
-    text = terminal_summary(EXPERIMENTS["zo-linear"], page.parent, "published")
+    text = terminal_summary(EXPERIMENTS["zo-linear"], page.parent, "published", ["ridge-alpha5"])
     for method in EXPERIMENTS["zo-linear"].panel("ridge-alpha5", "published").methods:
         assert re.search(rf"\d {method.name} ", text)
 
@@ -103,9 +104,11 @@ def test_whole_published_curves_from_a_folder(tmp_path):
     np.savez(tmp_path / "zo_ridge_n1000.npz", **{"p20/uniform": stored, "p50/uniform": 2 * stored})
     passes, values = published_curves("zo-grid", "ridge-n1000-p20", tmp_path)["gap", "uniform"]
     assert passes[-1] == 200 and np.array_equal(values, stored)
-    (tmp_path / "zo_ridge_n2000.npz").write_bytes(b"not an archive")
-    with pytest.raises(Exception, match=r"cannot read the published curves in .*zo_ridge_n2000"):
-        published_curves("zo-grid", "ridge-n2000-p20", tmp_path)
+    cut = (tmp_path / "zo_ridge_n1000.npz").read_bytes()[:-30]
+    for damaged in (b"not an archive", cut):
+        (tmp_path / "zo_ridge_n2000.npz").write_bytes(damaged)
+        with pytest.raises(CommandError, match=r"cannot read the published curves in .*n2000"):
+            published_curves("zo-grid", "ridge-n2000-p20", tmp_path)
 
 
 def test_numbers_that_are_not_finite_become_null():

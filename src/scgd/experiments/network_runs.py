@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -13,7 +14,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from scgd.estimators import GaussianSmoothing, SphereSmoothing
-from scgd.experiments.datasets import load, scaled
+from scgd.experiments.datasets import N_CLASSES, load, scaled
+from scgd.experiments.files import write_whole
 from scgd.experiments.network_rows import CONVOLUTIONS, NetworkProblem
 from scgd.experiments.rows import Experiment, Job, Panel
 from scgd.experiments.table import Curve, Run, Shape
@@ -26,6 +28,8 @@ __all__ = ["cost", "execute", "illustrate", "shape"]
 RUNS_PER_JOB = 1
 RADIUS = 0.01
 SGD_RATE = 0.01
+N_SAMPLES = 12
+"""Samples per class on the picture of a data set."""
 LOOKS_PER_PASS = 10
 """How often a first-order run is looked at per normalised pass."""
 EPOCH_COST = {"directions": 3.0, "coordinates": 1.0, "gradients": 3.5}
@@ -221,9 +225,13 @@ def illustrate(experiment: Experiment, panels: Sequence[Panel], options: Any) ->
         return
     for panel in panels:
         images = load(panel.needs, options.data)
-        tile = [images.test[np.flatnonzero(images.test_labels == c)[:12]] for c in range(10)]
-        sheet = contact_sheet(np.stack(tile))
-        Image.fromarray(sheet).save(options.out / f"{experiment.id}-{panel.name}.png")
+        tiles = np.zeros((N_CLASSES, N_SAMPLES, images.test.shape[1]), np.uint8)
+        for label, row in enumerate(tiles):
+            samples = images.test[images.test_labels == label][:N_SAMPLES]
+            row[: len(samples)] = samples
+        sheet = io.BytesIO()
+        Image.fromarray(contact_sheet(tiles)).save(sheet, "PNG")
+        write_whole(options.out / f"{experiment.id}-{panel.name}.png", sheet.getvalue())
 
 
 def contact_sheet(pixels: Any) -> Any:

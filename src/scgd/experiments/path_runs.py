@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from scgd.estimators import FirstOrder
+from scgd.experiments.files import write_whole
 from scgd.experiments.rows import Experiment, Job, Panel, method_look
 from scgd.experiments.table import Curve, Run, Shape, read
 from scgd.optimizer import Optimizer
@@ -87,10 +89,11 @@ def illustrate(experiment: Experiment, panels: Sequence[Panel], options: Any) ->
             paths[str(method)] = wide[["x", "y"]].to_numpy()
         frames = [frame(panel, paths, share) for share in np.linspace(0.02, 1, 50)]
         images = [Image.fromarray(f).convert("P", palette=Image.Palette.ADAPTIVE) for f in frames]
+        film, durations = io.BytesIO(), [70] * (len(images) - 1) + [2500]
         images[0].save(
-            options.out / f"{experiment.id}-{panel.name}.gif", save_all=True,
-            append_images=images[1:], duration=[70] * (len(images) - 1) + [2500], loop=0,
-        )  # fmt: skip
+            film, "GIF", save_all=True, append_images=images[1:], duration=durations, loop=0
+        )
+        write_whole(options.out / f"{experiment.id}-{panel.name}.gif", film.getvalue())
 
 
 def frame(panel: Panel, paths: dict[str, Floats], share: float) -> Any:
