@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,14 +17,14 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from importlib import import_module
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
 from scgd import __version__
 from scgd.command import connect
 from scgd.errors import CommandError
-from scgd.experiments.datasets import MissingData, require
+from scgd.experiments.datasets import load
 from scgd.experiments.rows import KINDS, Experiment, Job, Panel
 from scgd.experiments.table import Run, Shape, Table
 
@@ -112,15 +113,15 @@ def import_kind(kind: str) -> Any:
 
 
 def available(panels: Sequence[Panel], options: Options) -> tuple[list[Panel], list[str]]:
-    """Return the panels whose data set is at hand, and a sentence for each of the others."""
+    """Return the panels whose data set is at hand and whole, and a sentence for each other."""
     wanted, left_out = [], []
     for panel in panels:
         try:
             if panel.needs:
-                require(panel.needs, options.data)
+                load(panel.needs, options.data)
             wanted.append(panel)
-        except MissingData as missing:
-            left_out.append(f"{panel.name} left out: {missing}")
+        except CommandError as trouble:
+            left_out.append(f"{panel.name} left out: {trouble}")
     return wanted, left_out
 
 
@@ -186,7 +187,7 @@ def results(
             yield job, execute(job)
         return
     with ProcessPoolExecutor(
-        min(workers, len(jobs)), get_context("spawn"), initializer=one_thread
+        min(workers, len(jobs)), get_context("spawn"), initializer=prepare_worker
     ) as pool:
         try:
             yield from in_order(pool, jobs, 3 * workers)
@@ -197,6 +198,8 @@ def results(
             ) from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for process in active_children():  # only this process writes, so nothing is lost
+                process.terminate()
             raise
 
 
@@ -212,8 +215,9 @@ def in_order(pool: Executor, jobs: Iterable[Job], ahead: int) -> Iterator[tuple[
         yield job, future.result()
 
 
-def one_thread() -> None:
-    """Give each worker process one thread: the processes share the cores."""
+def prepare_worker() -> None:
+    """Give a worker one thread, since workers share the cores, and leave Ctrl-C to their parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = "1"
 

@@ -23,7 +23,7 @@ from scgd.workers import Evaluator
 
 __all__ = ["cost", "execute", "shape"]
 
-RUNS_PER_JOB = 10
+RUNS_PER_JOB = 1
 N_NOISE = 4096
 """Noise vectors that are sampled from; their mean is taken off, so that f is known exactly."""
 N_POINTS = 150
