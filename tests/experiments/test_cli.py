@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from scgd.cli import COMMANDS, build_parser, main
 from scgd.experiments.registry import EXPERIMENTS
@@ -223,7 +224,8 @@ def test_full_disk_leaves_no_half_of_a_picture(tmp_path):
     assert "Traceback" not in done.stderr
     assert sorted(p.suffix for p in tmp_path.iterdir()) == [".csv", ".csv", ".json"]
     assert subprocess.run(command, capture_output=True).returncode == 0
-    assert (tmp_path / "paths-2d-f.gif").stat().st_size > 40 * 1024
+    with Image.open(tmp_path / "paths-2d-f.gif") as film:
+        assert film.n_frames > 40 and film.size[0] == 480
 
 
 @pytest.mark.parametrize("command", ["run", "report"])
