@@ -171,7 +171,8 @@ def read_partial(path: Path) -> int:
 def test_damaged_note_is_named(tmp_path, capsys):
     common = ["run", "paths-2d", "--panel", "f", "--quick", "--no-progress", "--workers", 1]
     assert run(*common, "--out", tmp_path) == 0
-    assert json.loads((tmp_path / "paths-2d.json").read_text())["quick"] is True
+    note = json.loads((tmp_path / "paths-2d.json").read_text())
+    assert note["quick"] is True and note["made"][0]["environment"]["Python"]
     (tmp_path / "paths-2d.json").write_text("{")
     assert run(*common, "--out", tmp_path) == 1
     assert "paths-2d.json is damaged" in capsys.readouterr().err

@@ -1,20 +1,25 @@
 """The report: right figures, one self-contained page, and a page that works in a real browser."""
 
 import json
+import platform
 import re
+from urllib.parse import unquote
 
 import numpy as np
+import pandas as pd
 import pytest
 from browser import CHROMIUM, Browser
 
 from scgd.cli import main
 from scgd.errors import CommandError
-from scgd.experiments import summary
-from scgd.experiments.pieces import finding
+from scgd.experiments import provenance, summary
+from scgd.experiments.pieces import diverged, finding
+from scgd.experiments.provenance import read_note, record, write_note
 from scgd.experiments.published import published_curves
 from scgd.experiments.registry import EXPERIMENTS
-from scgd.experiments.report import plain, terminal_summary
-from scgd.experiments.table import Curve, Key, Run, Shape, Table
+from scgd.experiments.report import build, plain, terminal_summary
+from scgd.experiments.rows import method_look
+from scgd.experiments.table import Curve, Key, Run, Shape, Table, read
 
 
 def fill(folder, experiment="zo-linear", panel="ridge-alpha5", settings="published", n_passes=200):
@@ -71,9 +76,71 @@ def test_accuracy_ranks_upwards_and_infinities_rank_last():
     assert finding({"gap": curves["gap"]}) == ""
 
 
+def ends(**methods):
+    """Return one-point curves from (mean, median, q25, q75)."""
+    names = ("mean", "median", "q25", "q75")
+    rest = {"seconds": [1.0], "runs": 20, "std": [0.1]}
+    return {m.replace("_", "-"): rest | {n: [v] for n, v in zip(names, values, strict=True)}
+            for m, values in methods.items()}  # fmt: skip
+
+
+def test_finding_says_what_it_ranks_by_and_when_it_is_noise():
+    clear = ends(uniform=(2, 2, 1.9, 2.1), full=(1, 1, 0.9, 1.1))
+    assert finding({"gap": clear}) == (
+        "By the median over 20 runs, <b>full</b> ends best, 2 times below uniform."
+    )
+    noise = ends(uniform=(1.0, 1.01, 0.9, 1.1), sgd=(1.1, 1.0, 0.9, 1.1))
+    assert finding({"gap": noise}) == (
+        "By the median over 20 runs, sgd is 1.01 times below uniform, within the spread: "
+        "quartiles overlap. By the mean, uniform ends best."
+    )
+    blown = ends(uniform=(np.inf,) * 4, full=(1, 1, 0.9, 1.1))
+    assert finding({"gap": blown}).endswith("<b>full</b> ends best, while uniform diverged.")
+
+
+def test_what_is_drawn_for_reference_competes_with_no_method():
+    curves = ends(sgd_equal=(0.95,) * 4, uniform=(0.77,) * 4, sphere=(0.8,) * 4)
+    assert [r["rank"] for r in summary.finals({"accuracy": curves}, "accuracy")] == [None, 1, 2]
+    assert finding({"accuracy": curves}) == (
+        "By the median over 20 runs, <b>sphere</b> ends best, 3.0 points above uniform. "
+        "SGD with whole gradients and as much data: 95.0 %."
+    )
+
+
 def test_published_figures_only_at_their_own_pass(tmp_path):
     assert summary.published_finals("zo-linear", "ridge-alpha5", 200.0)["gap"]["sphere"]
     assert summary.published_finals("zo-linear", "ridge-alpha5", 8.0) == {}
+
+
+def test_a_diverging_method_leaves_the_others_readable():
+    passes = np.arange(4.0)
+    table = pd.DataFrame(
+        [("paper", method, run, "gap", k, k, k, value)
+         for method, values in {"tame": [1, 2, 0.5, 0.1], "wild": [1, 1e200, np.inf, np.nan]}.items()
+         for run in range(5) for k, value in zip(passes, values, strict=True)],
+        columns=["settings", "method", "run", "measure", "pass", "queries", "seconds", "value"],
+    )  # fmt: skip
+    curves = summary.curves(table)["paper"]
+    assert summary.limits(curves) == {"gap": {"log": 200.0, "linear": 6.0}}
+    wild = curves["gap"]["wild"]
+    assert wild["median"].tolist() == wild["mean"].tolist() == [1, 1e200, np.inf, np.inf]
+    assert wild["std"].tolist() == [0, 0, np.inf, np.inf]  # the squares overflow, the spread not
+    assert not np.isnan(np.concatenate([wild["below"], wild["above"], wild["q25"]])).any()
+    row = summary.finals(curves, "gap")[-1]
+    assert row["method"] == "wild" and "diverged" in diverged(row, 200.0)
+    assert diverged(row | {"median": 3.0}, 200.0) == ""
+
+
+def test_one_run_that_blew_up_leaves_the_median():
+    values = np.array([[1.0, 2.0, 3.0, 4.0, np.inf]])
+    assert summary.quartiles(values)[:, 0].tolist() == [2.0, 3.0, 4.0]
+
+
+def test_paths_are_those_of_run_0(tmp_path):
+    fill(tmp_path, "paths-2d", "f", "paper")
+    way = summary.paths(read(tmp_path / "paths-2d.csv"))["paper"]["uniform"]
+    assert np.allclose(way["x"], 2 * np.exp(-np.linspace(0, 200, 6) / 50))
+    assert np.array_equal(way["x"], way["y"])
 
 
 def test_laws_are_averaged_and_ordered(tmp_path):
@@ -115,6 +182,56 @@ def test_numbers_that_are_not_finite_become_null():
     assert plain({"a": np.array([1.23456789, np.inf, np.nan])}) == {"a": [1.2346, None, None]}
 
 
+def test_page_says_what_was_not_run(tmp_path):
+    fill(tmp_path, "zo-networks", "mnist", n_passes=100)
+    fill(tmp_path, "theory", "bound", "paper")
+    (tmp_path / "zo-networks.json").write_text('{"quick": true}')
+    text = build(tmp_path).read_text()
+    assert "The runs of zo-networks are quick ones" in text
+    assert "Panels without runs here, in published settings: fashion-mnist, kmnist." in text
+    assert "Only paper settings exist: no others are known." in text
+    (tmp_path / "theory.json").write_text("{}")
+    with pytest.raises(CommandError, match=r"theory\.json is damaged"):
+        build(tmp_path)
+
+
+def test_environment_is_that_of_the_runs(tmp_path, monkeypatch):
+    fill(tmp_path)
+    note = tmp_path / "zo-linear.json"
+    write_note(note, {"quick": False})
+    for system in ("elsewhere", "elsewhere", "a cluster"):
+        monkeypatch.setattr(provenance, "environment", lambda name=system: {"system": name})
+        record(note)
+    assert [e["environment"]["system"] for e in read_note(note)["made"]] == [
+        "elsewhere",
+        "a cluster",
+    ]
+    text = build(tmp_path).read_text()
+    assert "<td>elsewhere</td>" in text and "<td>a cluster</td>" in text
+    assert platform.machine() not in text.split("<script")[0]
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda e: e.id)
+def test_no_two_methods_of_a_setting_look_the_same(experiment):
+    for panels in experiment.panels.values():
+        methods = {method.name for panel in panels for method in panel.methods}
+        looks = {(look["colour"], look["dash"]) for look in map(method_look, methods)}
+        assert len(looks) == len(methods)
+
+
+def test_a_method_has_one_colour_on_the_whole_page(tmp_path):
+    fill(tmp_path)
+    fill(tmp_path, "theory", "phase-length", "paper")
+    text = build(tmp_path).read_text()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+    for method in ("T=1", "T=100", "uniform"):
+        colour = data["methods"][method]["colour"]
+        label = data["methods"][method]["label"]
+        assert re.search(rf'data-method="{method}"[^>]*><i style="border-top-color:{colour}', text)
+        dots = re.findall(rf'class="dot" style="background:(#\w+)"></span>{label}<', text)
+        assert set(dots) == {colour}
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_page_works_in_a_browser(page, tmp_path, width, dark):
@@ -141,6 +258,8 @@ def test_page_works_in_a_browser(page, tmp_path, width, dark):
         click(browser, '[data-method="uniform"]')
         assert browser.evaluate(f"{chart}.data.length") == n_traces - 8
         click(browser, '[data-set="settings"][value="paper"]')
+        shown = browser.evaluate("[...document.querySelectorAll('.which')].map(p => p.textContent)")
+        assert shown == ["paper settings", "published settings (no paper run here)"]
         labels = browser.evaluate(f"{chart}.data.map(t => t.name).join()")
         assert "gaussian" in labels and "sphere" not in labels
         click(browser, "button[data-theme]")
@@ -154,8 +273,43 @@ def test_page_works_in_a_browser(page, tmp_path, width, dark):
         assert browser.evaluate(f"{second}._fullLayout.yaxis.type") == "linear"
         rows = browser.evaluate("csv(document.querySelector('.card')).trim().split('\\n').length")
         assert rows == 1 + 6 * (6 + 9)
-        svg = browser.evaluate(f"Plotly.toImage({chart}, {{format: 'svg'}})")
+        figure = "Plotly.toImage(exportFigure(document.querySelector('.card')), {format: 'svg'})"
+        svg = unquote(browser.evaluate(figure))
         assert svg.startswith("data:image/svg+xml")
+        # Alone and from a dark page: title, legend, white ground, no serifs.
+        for words in ("Ridge, α = 5", "paper settings", "gaussian", "rgb(255, 255, 255)", "Arial"):
+            assert words in svg
+        assert "inherit" not in svg
+        assert browser.errors == []
+    finally:
+        browser.close()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_a_diverging_curve_leaves_through_the_top(tmp_path):
+    fill(tmp_path, settings="paper")
+    path = tmp_path / "zo-linear.csv"
+    lines = path.read_text().splitlines()
+    for i, line in enumerate(lines):
+        cells = line.split(",")
+        if cells[3] == "gaussian" and float(cells[5]) > 0:
+            cells[8] = "inf" if float(cells[5]) > 100 else "1e200"
+            lines[i] = ",".join(cells)
+    path.write_text("\n".join(lines) + "\n")
+    browser = Browser(tmp_path / "profile", 1280, 900)
+    try:
+        browser.open(build(tmp_path))
+        chart = "document.querySelector('.chart')"
+        top = browser.evaluate(f"10 ** {chart}._fullLayout.yaxis.range[1]")
+        assert top < 1e4
+        wild = f"{chart}.data.filter(t => t.name === 'gaussian')"
+        assert browser.evaluate(f"{wild}.every(t => t.y.every(v => v !== null && v < 1e6))")
+        assert browser.evaluate(f"{wild}.at(-1).customdata.slice(1, 4)")[::2] == ["1.00e+200", "∞"]
+        assert "gaussian (diverged, at ∞)" in browser.evaluate(
+            "document.querySelector('.outside').textContent"
+        )
+        click(browser, '[data-set="xscale"][value="log"]')
+        assert browser.evaluate(f"{chart}.data.every(t => t.x.every(v => v > 0))")
         assert browser.errors == []
     finally:
         browser.close()

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from scgd.experiments import summary
-from scgd.experiments.rows import Experiment, Panel, method_look
+from scgd.experiments.rows import REFERENCES, Experiment, Panel, method_look
 
 __all__ = [
     "chip",
+    "coverage",
     "differences",
     "esc",
     "fmt",
@@ -32,15 +33,29 @@ def known_panel(experiment: Experiment, name: str) -> Panel | None:
     return next((panel for panel in every if panel.name == name), None)
 
 
-def chip(method: str, place: int) -> str:
+def chip(method: str) -> str:
     """Return the button that shows and hides a method."""
-    look = method_look(method, place)
+    look = method_look(method)
     style = {"solid": "solid", "dash": "dashed", "dot": "dotted"}[look["dash"]]
     return (
         f'<button data-method="{method}" aria-pressed="true">'
         f'<i style="border-top-color:{look["colour"]};border-top-style:{style}"></i>'
         f"{esc(look['label'])}</button>"
     )
+
+
+def coverage(experiment: Experiment, table: Any) -> str:
+    """Say which settings are known at all, and which panels have no runs here."""
+    out = ""
+    if len(experiment.panels) == 1:
+        out += f"Only {next(iter(experiment.panels))} settings exist: no others are known. "
+    for settings, rows in table.groupby("settings", sort=False, observed=True):
+        every = [panel.name for panel in experiment.panels.get(settings, ())]
+        missing = [name for name in every if name not in set(rows["panel"])]
+        if missing:
+            names = ", ".join(missing) if len(missing) <= 6 else f"{len(missing)} of {len(every)}"
+            out += f"Panels without runs here, in {settings} settings: {names}. "
+    return f'<p class="note">{esc(out.strip())}</p>' if out else ""
 
 
 def panel_card(
@@ -67,7 +82,9 @@ def panel_card(
     )
     return (
         f'<article class="card" data-panel="{experiment.id}/{name}"><h3>{esc(title)}</h3>'
+        '<p class="which"></p>'
         f'{findings(entry) if experiment.kind != "theory" else ""}<div class="chart"></div>'
+        '<p class="outside" hidden></p>'
         f'<div class="tools">{switch}{play}<button data-export="png">PNG</button>'
         '<button data-export="svg">SVG</button><button data-export="csv">CSV</button></div>'
         f"{law}{figures}</article>"
@@ -85,23 +102,46 @@ def findings(entry: dict[str, Any]) -> str:
 
 
 def finding(curves: dict[str, dict[str, Any]]) -> str:
-    """Say in one sentence how the best method compares with uniform (or SGD)."""
+    """Say how the best method compares with uniform (or SGD), and whether the spread allows it."""
     measure = "accuracy" if "accuracy" in curves else next(iter(curves))
     if measure not in ("gap", "loss", "accuracy"):
         return ""
-    rows = {row["method"]: row for row in summary.finals(curves, measure)}
-    best = next(iter(rows.values()))
+    every = summary.finals(curves, measure)
+    rows = {row["method"]: row for row in every if row["rank"]}
+    best, *others = rows.values()
     rival = next((rows[n] for n in ("uniform", "sgd") if n in rows), None)
-    label = esc(method_look(best["method"])["label"])
-    if rival is None or not np.isfinite(best["median"]):
+    if rival is None or not others or not np.isfinite(best["median"]):
         return ""
-    if rival is best:
-        return f"<b>{label}</b> ends best (median over {best['runs']} runs)."
+    rival = others[0] if rival is best else rival
+    name = esc(method_look(best["method"])["label"])
+    text = f"By the median over {best['runs']} runs, "
+    if overlap(best, rival):
+        text += f"{name} is {ahead(best, rival, measure)}, within the spread: quartiles overlap."
+    else:
+        text += f"<b>{name}</b> ends best, {ahead(best, rival, measure)}."
+    sign = -1 if measure in summary.LARGER_IS_BETTER else 1
+    first = min(rows.values(), key=lambda row: sign * row["mean"])
+    if first is not best:
+        text += f" By the mean, {esc(method_look(first['method'])['label'])} ends best."
+    for row in every:
+        if not row["rank"] and measure == "accuracy":
+            text += f" {REFERENCES[row['method']]}: {100 * row['median']:.1f} %."
+    return text
+
+
+def ahead(best: dict[str, Any], rival: dict[str, Any], measure: str) -> str:
+    """Say how far the best median is from another."""
     other = esc(method_look(rival["method"])["label"])
     if measure == "accuracy":
-        ahead = 100 * (best["median"] - rival["median"])
-        return f"<b>{label}</b> ends best, {ahead:.1f} points above {other}."
-    return f"<b>{label}</b> ends best, {rival['median'] / best['median']:.3g} times below {other}."
+        return f"{100 * (best['median'] - rival['median']):.1f} points above {other}"
+    if not np.isfinite(rival["median"]):
+        return f"while {other} diverged"
+    return f"{rival['median'] / best['median']:.3g} times below {other}"
+
+
+def overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Tell whether the quartiles of two methods overlap."""
+    return bool(one["q25"] <= other["q75"] and other["q25"] <= one["q75"])
 
 
 def figures_box(settings: str, curves: dict[str, Any], entry: dict[str, Any]) -> str:
@@ -110,20 +150,21 @@ def figures_box(settings: str, curves: dict[str, Any], entry: dict[str, Any]) ->
     for measure in curves:
         if measure in ("x", "y"):
             continue
+        top = entry["limits"][settings].get(measure, {}).get("log", np.inf)
         known = entry["published"].get(measure, {}) if settings == "published" else {}
         head = ["method", "rank", "mean", "std", "median", "quartiles"]
         head += ["published mean", "std"] if known else []
         body = ""
         for row in summary.finals(curves, measure):
             look = method_look(row["method"])
-            cells = [str(row["rank"]), fmt(row["mean"]), fmt(row["std"]), fmt(row["median"]),
+            cells = [str(row["rank"] or "–"), fmt(row["mean"]), fmt(row["std"]), fmt(row["median"]),
                      f"{fmt(row['q25'])} to {fmt(row['q75'])}"]  # fmt: skip
             if known:
                 final = known.get(row["method"], {}).get("final", {})
                 cells += [fmt(final.get("mean")), fmt(final.get("std"))]
             best = ' class="best"' if row["rank"] == 1 else ""
             dot = f'<span class="dot" style="background:{look["colour"]}"></span>'
-            body += f"<tr{best}><td>{dot}{esc(look['label'])}</td>"
+            body += f"<tr{best}><td>{dot}{esc(look['label'])}{diverged(row, top)}</td>"
             body += "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
         runs = max(c["runs"] for c in curves[measure].values())
         out += (
@@ -135,6 +176,11 @@ def figures_box(settings: str, curves: dict[str, Any], entry: dict[str, Any]) ->
     return out
 
 
+def diverged(row: dict[str, Any], top: float) -> str:
+    """Return a mark for a method whose runs end above what the chart shows."""
+    return ' <em class="diverged">diverged</em>' if not row["median"] <= top else ""
+
+
 def ranking(payload: dict[str, Any]) -> str:
     """Return the mean rank of every method over the panels of an experiment."""
     ranks: dict[str, list[int]] = {}
@@ -144,7 +190,7 @@ def ranking(payload: dict[str, Any]) -> str:
             measure = "accuracy" if "accuracy" in curves else "gap"
             if measure in curves and len(curves[measure]) > 1:
                 n_panels += 1
-                for row in summary.finals(curves, measure):
+                for row in filter(lambda row: row["rank"], summary.finals(curves, measure)):
                     ranks.setdefault(row["method"], []).append(row["rank"])
     if n_panels < 2:
         return ""
@@ -228,6 +274,8 @@ def fmt(value: float | None) -> str:
     """
     if value is None or np.isnan(value):
         return "–"
+    if np.isinf(value):
+        return "∞"
     return f"{value:.3g}" if value == 0 or 0.01 <= abs(value) < 1000 else f"{value:.2e}"
 
 

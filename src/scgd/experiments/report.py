@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ from scgd.experiments import summary
 from scgd.experiments.files import write_whole
 from scgd.experiments.pieces import (
     chip,
+    coverage,
     differences,
     esc,
     fmt,
@@ -30,6 +28,7 @@ from scgd.experiments.pieces import (
     ranking,
     toolbar,
 )
+from scgd.experiments.provenance import read_note
 from scgd.experiments.registry import EXPERIMENTS
 from scgd.experiments.rows import MEASURES, Experiment, method_look
 from scgd.experiments.table import read
@@ -81,7 +80,9 @@ def experiment_section(
         curves = summary.curves(rows)
         entry = {
             "kind": experiment.kind,
+            "known": list(experiment.panels),
             "curves": curves,
+            "limits": {settings: summary.limits(measures) for settings, measures in curves.items()},
             "published": summary.overlay(
                 experiment.id, str(name), float(rows["pass"].max()), published
             ),
@@ -92,38 +93,47 @@ def experiment_section(
             "picture": PIXELS if "network" in experiment.kind else 0,
         }
         if experiment.kind == "path" and shape is not None:
-            entry |= shape.problem.scene()
+            entry |= shape.problem.scene() | {"paths": summary.paths(rows)}
         payload[f"{experiment.id}/{name}"] = entry
         cards.append(panel_card(experiment, str(name), shape, entry))
     methods = list(dict.fromkeys(table["method"]))
-    chips = "".join(chip(name, place) for place, name in enumerate(methods))
+    chips = "".join(map(chip, methods))
     return (
         f'<section id="{experiment.id}"><h2>{esc(experiment.title)}</h2>'
         f'<p class="note">{esc(experiment.paper)} · <code>scgd run {experiment.id}</code></p>'
-        f"{pictures(experiment, folder)}"
+        f"{coverage(experiment, table)}{pictures(experiment, folder)}"
         f'<div class="chips" role="group" aria-label="methods">{chips}</div>'
         f'<div class="panels">{"".join(cards)}</div>'
         f"{ranking(payload)}{differences(experiment)}</section>"
     ), payload
 
 
-def environment() -> dict[str, str]:
-    """Return what the figures depend on besides the code."""
-    packages = {}
-    for name in ("numpy", "scipy", "numba", "scikit-learn", "torch"):
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {
-        "scgd": __version__,
-        "Python": platform.python_version(),
-        **packages,
-        "system": f"{platform.system()} {platform.machine()}",
-        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else
-                     os.cpu_count()),
-        "written": time.strftime("%Y-%m-%d %H:%M"),
-    }  # fmt: skip
+def quick_warning(rows: Sequence[Experiment], folder: Path) -> str:
+    """Say which experiments of the page are quick runs, if any."""
+    quick = [row.id for row in rows if read_note(folder / f"{row.id}.json").get("quick")]
+    if not quick:
+        return ""
+    which = "All runs here" if len(quick) == len(rows) else f"The runs of {', '.join(quick)}"
+    return (
+        f'<p class="warning">{esc(which)} are quick ones: short, two per method, to see that '
+        "everything works. Their figures are not the paper's; run without <code>--quick</code> "
+        "for those.</p>"
+    )
+
+
+def environments(rows: Sequence[Experiment], folder: Path) -> str:
+    """Return where and with what the runs were made, as noted then."""
+    made: dict[str, tuple[dict[str, str], list[str]]] = {}
+    for row in rows:
+        for entry in read_note(folder / f"{row.id}.json").get("made", []):
+            facts = entry["environment"]
+            made.setdefault(json.dumps(facts), (facts, []))[1].append(f"{row.id} ({entry['day']})")
+    out = ""
+    for facts, ids in made.values():
+        body = "".join(f"<tr><td>{esc(k)}</td><td>{esc(v)}</td></tr>" for k, v in facts.items())
+        out += f"<p>Runs of {esc(', '.join(ids))}</p><table>{body}</table>"
+    written = f"Page written on {time.strftime('%Y-%m-%d %H:%M')} by scgd {__version__}."
+    return f"{out or '<p>Nothing was noted when these runs were made.</p>'}<p>{written}</p>"
 
 
 def assemble(
@@ -135,14 +145,11 @@ def assemble(
     settings = list(dict.fromkeys(s for entry in panels.values() for s in entry["curves"]))
     methods = dict.fromkeys(m for e in panels.values() for c in e["curves"].values()
                             for curves in c.values() for m in curves)  # fmt: skip
-    looks = {name: method_look(name, place) for place, name in enumerate(methods)}
-    payload = {"panels": panels, "methods": looks, "measures": MEASURES}
+    looks = {name: method_look(name) for name in methods}
+    payload = {"panels": panels, "settings": settings, "methods": looks, "measures": MEASURES}
     data = json.dumps(plain(payload), separators=(",", ":")).replace("</", "<\\/")
     page = files("scgd.experiments").joinpath("page")
     contents = "".join(f'<a href="#{r.id}">{esc(r.title)}</a>' for r in rows)
-    facts = "".join(
-        f"<tr><td>{esc(k)}</td><td>{esc(v)}</td></tr>" for k, v in environment().items()
-    )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -151,10 +158,11 @@ def assemble(
         "<header><h1>SGD with coordinate sampling: the paper's experiments</h1>"
         '<p class="lead">Leluc and Portier (JMLR 2022), run again. Curves are the mean with one '
         "standard deviation, as in the paper, or the median with quartiles; diamonds mark "
-        f'published final figures.</p><nav class="contents">{contents}</nav></header>'
+        f"published final figures.</p>{quick_warning(rows, folder)}"
+        f'<nav class="contents">{contents}</nav></header>'
         f"{toolbar(settings)}<main>{''.join(sections)}</main>"
-        '<footer><details><summary>Environment</summary><div class="scroll"><table>'
-        f"{facts}</table></div></details></footer>"
+        '<footer><details><summary>Environment</summary><div class="scroll">'
+        f"{environments(rows, folder)}</div></details></footer>"
         f'<script type="application/json" id="data">{data}</script>'
         f"<script>{get_plotlyjs()}</script><script>{page.joinpath('page.js').read_text()}</script>"
         "</body></html>"
@@ -190,8 +198,8 @@ def terminal_summary(
         for row in entry["finals"]:
             published = fmt(row["published"].get("mean"))
             lines.append(
-                f"  {row['rank']:>2} {row['method']:<30}{fmt(row['mean']):>10}{fmt(row['std']):>10}"
-                f"{fmt(row['median']):>10}{published:>11}"
+                f"  {row['rank'] or '–':>2} {row['method']:<30}{fmt(row['mean']):>10}"
+                f"{fmt(row['std']):>10}{fmt(row['median']):>10}{published:>11}"
             )
     if len(entries) > limit:
         lines.append(f"\n... and {len(entries) - limit} more panels in the report")

@@ -7,7 +7,6 @@ stop (but for measured seconds).
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -21,10 +20,10 @@ from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
-from scgd import __version__
 from scgd.command import connect
 from scgd.errors import CommandError
 from scgd.experiments.datasets import load
+from scgd.experiments.provenance import read_note, record, write_note
 from scgd.experiments.rows import KINDS, Experiment, Job, Panel
 from scgd.experiments.table import Run, Shape, Table
 
@@ -76,6 +75,8 @@ def run_experiment(experiment: Experiment, panels: Sequence[Panel], options: Opt
     table = Table(options.out / f"{experiment.id}.csv", shapes(experiment, kind, options.quick))
     try:
         jobs = [job for p in wanted for job in jobs_of(experiment, settings, p, options, table)]
+        if jobs:
+            record(options.out / f"{experiment.id}.json")
         with Bar(experiment.id, sum(kind.cost(job) for job in jobs), options.progress) as bar:
             n_workers = 1 if kind_is_threaded(kind) else options.workers
             for job, runs in results(jobs, n_workers, options.cluster):
@@ -130,21 +131,16 @@ def check_same_kind(out: Path, id: str, quick: bool) -> None:
     path = out / f"{id}.json"
     try:
         out.mkdir(parents=True, exist_ok=True)
-        if path.exists() and (out / f"{id}.csv").exists():
-            known = json.loads(path.read_text())
-            if known["quick"] != quick:
-                kinds = ("full", "quick")
-                raise CommandError(
-                    f"{out} holds {kinds[known['quick']]} runs of {id}; "
-                    f"use another --out for {kinds[quick]} ones"
-                )
-        partial = path.with_name(f".{path.name}.partial")
-        partial.write_text(json.dumps({"quick": quick, "scgd": __version__}) + "\n")
-        partial.replace(path)  # a kill leaves the old note or the new one, never half of it
+        known = read_note(path) if (out / f"{id}.csv").exists() else {}
+        if known.get("quick", quick) != quick:
+            kinds = ("full", "quick")
+            raise CommandError(
+                f"{out} holds {kinds[known['quick']]} runs of {id}; "
+                f"use another --out for {kinds[quick]} ones"
+            )
+        write_note(path, known | {"quick": quick})
     except OSError as error:
         raise CommandError(f"cannot write {path}: {error.strerror}; use --out DIR") from None
-    except (ValueError, KeyError, TypeError):
-        raise CommandError(f"{path} is damaged; remove it and run again") from None
 
 
 def jobs_of(
