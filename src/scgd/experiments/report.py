@@ -35,7 +35,7 @@ from scgd.experiments.table import read
 
 __all__ = ["build", "terminal_summary"]
 
-LINEAR_MEASURES = ("accuracy", "x", "y")
+LINEAR_MEASURES = ("accuracy", "slope", "x", "y")
 """Measures that are drawn on a linear axis."""
 PIXELS = 28
 """The side of the images whose pixels a network's law is summed over."""
@@ -89,6 +89,7 @@ def experiment_section(
             "laws": learned.get(name, {}),
             "linear": LINEAR_MEASURES,
             "xlabel": shape.xlabel if shape else "",
+            "xscale": shape.xscale if shape else "linear",
             "lawlabel": "coordinates, largest column first",
             "picture": PIXELS if "network" in experiment.kind else 0,
         }

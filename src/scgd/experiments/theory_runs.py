@@ -67,7 +67,18 @@ def execute(job: Job) -> Iterator[Run]:
         else:
             values = measure(job, run, passes)
         spent = (time.perf_counter() - started) * passes / passes[-1]
-        yield Run(job.key(run), [Curve(job.panel.measures[0], passes, queries, spent, values)])
+        found = {job.panel.measures[0]: values}
+        if "slope" in job.panel.measures:
+            found["slope"] = slopes(passes, values)
+        curves = [Curve(name, passes, queries, spent, found[name]) for name in job.panel.measures]
+        yield Run(job.key(run), curves)
+
+
+def slopes(passes: Ints, gaps: Floats) -> Floats:
+    """Return the slope of log gap against log t, over the last tenfold of passes or from pass 1."""
+    since = np.maximum(np.searchsorted(passes, passes / 10, side="right") - 1, 1)
+    here = np.maximum(np.arange(len(passes)), 2)  # there is nothing to compare with before pass 2
+    return np.asarray(np.log(gaps[here] / gaps[since]) / np.log(passes[here] / passes[since]))
 
 
 def curvatures_of(problem: TheoryProblem) -> Floats:
@@ -164,7 +175,7 @@ METERS = {
 
 
 def bound(job: Job, passes: Ints) -> Floats:
-    """Return the bound of Theorem 4, or the recursion it solves, at the given passes."""
+    """Return the bound of Theorem 4, the recursion it solves or what that tends to."""
     problem = job.panel.problem
     curvatures = curvatures_of(problem)
     # Per coordinate E g^2 <= 2 (a x)^2 + (a h)^2 / 2 + noise^2 with h^2 <= gamma; bias L h / 2.
@@ -181,6 +192,8 @@ def bound(job: Job, passes: Ints) -> Floats:
     steps = passes * problem.n_coords
     if job.method.name == "recursion":
         return theory.gap_recursion(int(steps[-1]), constants, **common)[steps]
+    if job.method.name == "one-over-t":
+        return theory.gap_order(constants, rate.scale, beta) / np.maximum(steps, 1)
     values = theory.gap_bound(np.maximum(steps, 1), constants, **common)
     values[0] = max(values[0], start)
     return values
