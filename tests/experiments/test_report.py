@@ -19,15 +19,16 @@ from scgd.experiments.published import published_curves
 from scgd.experiments.registry import EXPERIMENTS
 from scgd.experiments.report import build, plain, terminal_summary
 from scgd.experiments.rows import method_look
-from scgd.experiments.table import Curve, Key, Run, Table, read
+from scgd.experiments.table import Curve, Key, Run, Shape, Table, read
 
 
 def fill(folder, experiment="zo-linear", panel="ridge-alpha5", settings="published", n_passes=200):
     """Write a table with runs whose statistics are known: method m has values (m + 1) * (run + 1)."""
     row = EXPERIMENTS[experiment]
-    ends = {p.name: (float(n_passes), len(p.measures)) for p in row.panels[settings]}
-    table = Table(folder / f"{experiment}.csv", ends)
     passes = np.linspace(0, n_passes, 6)
+    shapes = {(row.id, p.name, s, m.name): Shape(p.measures, passes, 4 * ("musketeer" in m.name))
+              for s, panels in row.panels.items() for p in panels for m in p.methods}  # fmt: skip
+    table = Table(folder / f"{experiment}.csv", shapes)
     shape = row.panel(panel, settings)
     for m, method in enumerate(shape.methods):
         for run in range(3):
@@ -181,7 +182,7 @@ def test_page_is_one_file_without_network(page):
 
 
 def test_terminal_summary_names_every_method(page):
-    text = terminal_summary(EXPERIMENTS["zo-linear"], page.parent, "published")
+    text = terminal_summary(EXPERIMENTS["zo-linear"], page.parent, "published", ["ridge-alpha5"])
     for method in EXPERIMENTS["zo-linear"].panel("ridge-alpha5", "published").methods:
         assert re.search(rf"\d {method.name} ", text)
 
@@ -191,9 +192,11 @@ def test_whole_published_curves_from_a_folder(tmp_path):
     np.savez(tmp_path / "zo_ridge_n1000.npz", **{"p20/uniform": stored, "p50/uniform": 2 * stored})
     passes, values = published_curves("zo-grid", "ridge-n1000-p20", tmp_path)["gap", "uniform"]
     assert passes[-1] == 200 and np.array_equal(values, stored)
-    (tmp_path / "zo_ridge_n2000.npz").write_bytes(b"not an archive")
-    with pytest.raises(Exception, match=r"cannot read the published curves in .*zo_ridge_n2000"):
-        published_curves("zo-grid", "ridge-n2000-p20", tmp_path)
+    cut = (tmp_path / "zo_ridge_n1000.npz").read_bytes()[:-30]
+    for damaged in (b"not an archive", cut):
+        (tmp_path / "zo_ridge_n2000.npz").write_bytes(damaged)
+        with pytest.raises(CommandError, match=r"cannot read the published curves in .*n2000"):
+            published_curves("zo-grid", "ridge-n2000-p20", tmp_path)
 
 
 def test_page_explains_whole_published_curves(tmp_path):

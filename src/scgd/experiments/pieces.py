@@ -245,9 +245,11 @@ def ranking(payload: dict[str, Any]) -> str:
     for entry in payload.values():
         for curves in entry["curves"].values():
             measure = "accuracy" if "accuracy" in curves else "gap"
-            if measure in curves and len(curves[measure]) > 1:
+            rows = summary.finals(curves, measure) if measure in curves else []
+            rivals = [row for row in rows if row["rank"]]  # a bound is no method
+            if len(rivals) > 1:
                 n_panels += 1
-                for row in filter(lambda row: row["rank"], summary.finals(curves, measure)):
+                for row in rivals:
                     ranks.setdefault(row["method"], []).append(row["rank"])
     if n_panels < 2:
         return ""
@@ -296,7 +298,7 @@ def toolbar(settings: Sequence[str]) -> str:
     switches = [
         switch("Curve", "statistic", {"mean": "mean ± std", "median": "median, quartiles"}),
         switch("x", "x", {"pass": "passes", "queries": "queries", "seconds": "seconds"}),
-        switch("x scale", "xscale", {"linear": "linear", "log": "log"}),
+        switch("x scale", "xscale", {"panel": "by panel", "linear": "linear", "log": "log"}),
         switch("y scale", "y", {"log": "log", "linear": "linear"}),
     ]
     if "published" in settings:

@@ -15,6 +15,7 @@ from typing import Any
 
 from scgd import __version__
 from scgd.errors import CommandError
+from scgd.experiments.files import write_whole
 
 __all__ = ["environment", "read_note", "record", "write_note"]
 
@@ -54,9 +55,7 @@ def read_note(path: Path) -> dict[str, Any]:
 
 def write_note(path: Path, note: dict[str, Any]) -> None:
     """Write a note; a kill leaves the old one or the new one, never half of it."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(note) + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, (json.dumps(note) + "\n").encode())
 
 
 def record(path: Path) -> None:

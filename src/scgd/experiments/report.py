@@ -15,6 +15,7 @@ import numpy as np
 from scgd import __version__
 from scgd.errors import CommandError
 from scgd.experiments import summary
+from scgd.experiments.files import write_whole
 from scgd.experiments.pieces import (
     accuracies,
     chip,
@@ -35,7 +36,7 @@ from scgd.experiments.table import read
 
 __all__ = ["build", "terminal_summary"]
 
-LINEAR_MEASURES = ("accuracy", "x", "y")
+LINEAR_MEASURES = ("accuracy", "slope", "x", "y")
 """Measures that are drawn on a linear axis."""
 PIXELS = 28
 """The side of the images whose pixels a network's law is summed over."""
@@ -48,19 +49,23 @@ def build(folder: Path, published: str | None = None) -> Path:
     rows = [row for row in EXPERIMENTS.values() if (folder / f"{row.id}.csv").exists()]
     if not rows:
         raise CommandError(f"{folder} holds no table of results; fill it with: scgd run ID")
-    sections, panels = [], {}
+    sections, panels, whole, troubles = [], {}, [], []
     for experiment in rows:
-        section, payload = experiment_section(experiment, folder, published)
+        try:
+            section, payload = experiment_section(experiment, folder, published)
+        except CommandError as error:
+            troubles.append(str(error))
+            continue
+        whole.append(experiment)
         sections.append(section)
         panels.update(payload)
-    page = assemble(rows, sections, panels, folder)
+    if not whole:
+        raise CommandError("\n".join(troubles))
+    page = assemble(whole, sections, panels, folder)
     path = folder / "report.html"
-    try:
-        partial = path.with_suffix(".tmp")
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror}") from None
+    write_whole(path, page.encode())
+    if troubles:
+        raise CommandError("\n".join([*troubles, f"{path} holds the other experiments"]))
     return path
 
 
@@ -85,6 +90,7 @@ def experiment_section(
             "laws": learned.get(name, {}),
             "linear": LINEAR_MEASURES,
             "xlabel": shape.xlabel if shape else "",
+            "xscale": shape.xscale if shape else "linear",
             "lawlabel": "coordinates, largest column first",
             "picture": PIXELS if "network" in experiment.kind else 0,
         }
@@ -184,11 +190,14 @@ def plain(value: Any) -> Any:
     return int(value) if isinstance(value, np.integer) else value
 
 
-def terminal_summary(experiment: Experiment, folder: Path, settings: str, limit: int = 8) -> str:
-    """Return the final figures as plain text, panel by panel."""
+def terminal_summary(
+    experiment: Experiment, folder: Path, settings: str, panels: Sequence[str], limit: int = 8
+) -> str:
+    """Return the final figures of the panels asked for as plain text, panel by panel."""
     lines = []
     entries = [e for e in summary.summarize(experiment, folder)
-               if e["settings"] == settings and e["measure"] not in ("x", "y")]  # fmt: skip
+               if e["settings"] == settings and e["measure"] not in ("x", "y")
+               and e["panel"] in panels]  # fmt: skip
     for entry in entries[:limit]:
         lines.append(
             f"\n{experiment.id} · {entry['panel']} · {settings} · final {entry['measure']}"

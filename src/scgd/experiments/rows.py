@@ -38,6 +38,7 @@ MEASURES = {
     "loss": "training loss",
     "accuracy": "test accuracy",
     "gradient-norm": "‖∇f(θ)‖",
+    "slope": "slope of log gap over log t",
     "distance": "largest p·d − 1",
     "term": "mean of Σ (∂f)² / d",
     "deviation": "root mean square of (θ − θ*) / √γ",
@@ -69,6 +70,8 @@ class Panel:
         What a pass is, where it is not a pass over the coordinates.
     needs
         The data set it needs, if any.
+    xscale
+        The scale of the x axis that shows it best.
     """
 
     name: str
@@ -81,6 +84,7 @@ class Panel:
     measures: tuple[str, ...] = ("gap",)
     xlabel: str = ""
     needs: str = ""
+    xscale: str = "linear"
 
     def quick(self) -> Panel:
         """Return a version that runs in moments, to see that everything works."""
@@ -154,6 +158,7 @@ REFERENCES = {
     "sgd-equal": "SGD with whole gradients and as much data",
     "theorem-4": "the bound of Theorem 4",
     "recursion": "the recursion behind the bound",
+    "one-over-t": "what the recursion tends to",
 }
 """Curves that are drawn beside the methods and compete with none of them."""
 LOOKS = {
@@ -171,6 +176,7 @@ LOOKS = {
     "gradient-weights": "#2aa5a0",
     "theorem-4": "#9a6a3c",
     "recursion": "#6f8f2f",
+    "one-over-t": "#8796d8",
     "eta1": "#e6b400",
     "eta2": "#e0701a",
     "eta10": "#d9372c",

@@ -1,6 +1,6 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
-const state = { statistic: "mean", x: "pass", y: "log", xscale: "linear", settings: data.settings[0],
+const state = { statistic: "mean", x: "pass", y: "log", xscale: "panel", settings: data.settings[0],
                 published: "on", hidden: new Set() };
 const names = { pass: "passes over the coordinates", queries: "function queries", seconds: "seconds of computing" };
 const cards = [...document.querySelectorAll(".card[data-panel]")];
@@ -70,7 +70,7 @@ function band(x, low, high, middle, frame) {
 
 function curveTraces(method, curve, axis, frame) {
   const look = data.methods[method], traces = [];
-  const onX = (v) => state.xscale === "linear" || v > 0, onY = (v) => frame.linear || v === null || v > 0;
+  const onX = (v) => frame.xscale === "linear" || v > 0, onY = (v) => frame.linear || v === null || v > 0;
   const inside = curve[axis].map((_, i) => i).filter((i) => onX(curve[axis][i]) && onY(middleOf(curve)[i]));
   const pick = (values) => inside.map((i) => values[i]);
   const x = pick(curve[axis]), exact = pick(middleOf(curve)), middle = clipped(exact, frame.top);
@@ -150,7 +150,7 @@ function layoutFor(panel, measure, axis, traces, frame, colours) {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "x unified",
     font: { color: colours.soft, size: 12, family: colours.font }, margin: { l: 62, r: 12, t: 8, b: 44 },
     hoverlabel: { bgcolor: colours.card, bordercolor: colours.line, font: { color: colours.ink } },
-    xaxis: { ...line, type: state.xscale, title: { text: panel.xlabel && axis === "pass" ? panel.xlabel : names[axis] } },
+    xaxis: { ...line, type: frame.xscale, title: { text: panel.xlabel && axis === "pass" ? panel.xlabel : names[axis] } },
     yaxis: { ...line, type: frame.linear ? "linear" : "log", exponentformat: "power", ...rangeOf(traces, frame),
              title: { text: data.measures[measure] || measure } },
   };
@@ -165,7 +165,8 @@ function figure(card, colours) {
   let traces = [];
   if (panel.kind === "path") return pathFigure(card, panel, settings, colours);
   const linear = isLinear(panel, measure);
-  const frame = { linear, top: topOf(panel, settings, measure, linear ? "linear" : "log"),
+  const frame = { linear, xscale: state.xscale === "panel" ? panel.xscale : state.xscale,
+                  top: topOf(panel, settings, measure, linear ? "linear" : "log"),
                   diverged: topOf(panel, settings, measure, "log") };
   for (const [method, curve] of Object.entries(curves)) {
     if (!state.hidden.has(method)) traces = traces.concat(curveTraces(method, curve, axis, frame));
