@@ -8,6 +8,7 @@ Convergence theorems ask something of the learning rate :math:`\gamma_t`, the mi
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ __all__ = [
     "bias_constant",
     "check",
     "gap_bound",
+    "gap_order",
     "gap_rate",
     "gap_recursion",
     "known",
@@ -51,6 +53,10 @@ class Tail(NamedTuple):
         return self.power < 1 or (self.power == 1 and self.log_power <= 1)
 
 
+NOTHING = Tail(math.inf)
+"""The tail of a schedule that is zero: it falls faster than any power of t."""
+
+
 def tail(schedule: Any) -> Tail | None:
     """Return the tail of a number or a schedule of a known form, None of anything else.
 
@@ -59,10 +65,12 @@ def tail(schedule: Any) -> Tail | None:
     >>> tail(InverseTime(power=0.75)), tail(0.1), tail(lambda t: 1 / t)
     (Tail(power=0.75, log_power=0.0), Tail(power=0.0, log_power=0.0), None)
     """
-    if isinstance(schedule, Constant | float | int):
-        return Tail(0.0)
+    if isinstance(schedule, Constant):
+        return tail(schedule.value)
+    if isinstance(schedule, float | int):
+        return Tail(0.0) if schedule else NOTHING
     if isinstance(schedule, InverseTime):
-        return Tail(schedule.power)
+        return Tail(schedule.power) if schedule.scale else NOTHING
     if isinstance(schedule, InverseLog):
         return Tail(0.0, 1.0)
     if isinstance(schedule, SqrtOf):
@@ -124,11 +132,11 @@ def check(learning_rate: Any, mixing: Any = 1.0, radius: Any = None) -> Conditio
     >>> check(InverseTime(), mixing=InverseLog(), radius=SqrtOf(InverseTime()))
     Conditions(robbins_monro=True, extended_robbins_monro=True, radius=True, bounded_weights=False)
     """
-    rate, share, size = tail(learning_rate), tail(mixing), tail(radius)
+    rate, size = tail(learning_rate), tail(radius)
+    share = NOTHING if mixing is None else tail(mixing)
     squares = None if rate is None else not (rate * 2).diverges
-    no_mixing = mixing is None or (isinstance(mixing, float | int) and mixing == 0)
     extended, bounded = None, None
-    if no_mixing:
+    if share == NOTHING:
         extended = bounded = False
     elif share is not None:
         bounded = share == Tail(0.0)
@@ -254,6 +262,27 @@ def gap_recursion(
     for i in range(n_steps):
         out[i + 1] = max(shrink[i], 0.0) * out[i] + add[i]
     return out
+
+
+def gap_order(constants: Constants, gamma: float, beta: float) -> float:
+    r"""Return C such that :func:`gap_recursion` tends to C / t, for :math:`\gamma_t = \gamma / t`.
+
+    .. math:: C = \frac{\gamma^2 (\sigma^2 L + c^2) / 2}{2\mu\beta\gamma - 1}
+
+    Slower than 1 / t where :math:`2\mu\beta\gamma \le 1`: infinity.
+
+    Examples
+    --------
+    >>> quadratic = Constants(1.0, 1.0, 1.0, 0.1)
+    >>> gap_order(quadratic, gamma=3.0, beta=1.0)
+    0.09
+    >>> gaps = gap_recursion(10_000, quadratic, gamma=3.0, alpha=1.0, beta=1.0, gap=1.0)
+    >>> round(float(10_000 * gaps[-1]), 3)
+    0.09
+    """
+    excess = 2 * constants.convexity * beta * gamma - 1
+    add = gamma**2 * (constants.noise * constants.smoothness + constants.bias**2) / 2
+    return add / excess if excess > 0 else math.inf
 
 
 def gap_rate(alpha: float, speed: float) -> float:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from scgd.cli import COMMANDS, build_parser, main
 from scgd.experiments.registry import EXPERIMENTS
@@ -170,7 +171,8 @@ def read_partial(path: Path) -> int:
 def test_damaged_note_is_named(tmp_path, capsys):
     common = ["run", "paths-2d", "--panel", "f", "--quick", "--no-progress", "--workers", 1]
     assert run(*common, "--out", tmp_path) == 0
-    assert json.loads((tmp_path / "paths-2d.json").read_text())["quick"] is True
+    note = json.loads((tmp_path / "paths-2d.json").read_text())
+    assert note["quick"] is True and note["made"][0]["environment"]["Python"]
     (tmp_path / "paths-2d.json").write_text("{")
     assert run(*common, "--out", tmp_path) == 1
     assert "paths-2d.json is damaged" in capsys.readouterr().err
@@ -187,6 +189,69 @@ def test_missing_data_is_said_and_the_rest_runs(tmp_path, capsys, monkeypatch):
     assert "kmnist left out: the data set kmnist is not at hand" in captured.err
     assert "scgd data get kmnist" in captured.err
     assert "paths-2d · h" in captured.out
+
+
+def test_an_experiment_that_fails_does_not_stop_the_others(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    monkeypatch.delitem(sys.modules, "scgd.experiments.network_runs", raising=False)
+    (tmp_path / "zo-grid.csv").write_text("my notes\n")
+    code = run("run", "zo-grid", "zo-networks", "paths-2d", "--quick", "--workers", 1,
+               "--no-progress", "--out", tmp_path)  # fmt: skip
+    captured = capsys.readouterr()
+    assert code == 1
+    assert "zo-networks: this experiment needs torch" in captured.err
+    assert "zo-grid.csv, line 1: not a table" in captured.err
+    assert "paths-2d · h" in captured.out
+    assert "paths-2d/h" in (tmp_path / "report.html").read_text()
+    assert (tmp_path / "zo-grid.csv").read_text() == "my notes\n"
+
+
+def test_only_the_panels_asked_for_are_summed_up(tmp_path, capsys):
+    common = ["run", "zo-grid", "--quick", "--no-progress", "--out", tmp_path]
+    assert run(*common, "--panel", "ridge-n1000-p20") == 0
+    capsys.readouterr()
+    assert run(*common, "--panel", "logistic-n1000-p20") == 0
+    out = capsys.readouterr().out
+    assert "logistic-n1000-p20" in out and "ridge" not in out
+
+
+def test_full_disk_leaves_no_half_of_a_picture(tmp_path):
+    command = [sys.executable, "-m", "scgd.cli", "run", "paths-2d", "--panel", "f", "--quick",
+               "--no-progress", "--workers", "1", "--out", str(tmp_path)]  # fmt: skip
+    limited = ["bash", "-c", 'ulimit -f 40; exec "$@"', "bash", *command]
+    done = subprocess.run(limited, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "paths-2d-f.gif: File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert sorted(p.suffix for p in tmp_path.iterdir()) == [".csv", ".csv", ".json"]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    with Image.open(tmp_path / "paths-2d-f.gif") as film:
+        assert film.n_frames > 40 and film.size[0] == 480
+
+
+@pytest.mark.parametrize("command", ["run", "report"])
+def test_published_folder_must_hold_curves(command, tmp_path, capsys):
+    first = ["run", "paths-2d", "--quick"] if command == "run" else ["report", tmp_path]
+    out = ["--out", tmp_path] if command == "run" else []
+    assert run(*first, *out, "--published", tmp_path / "nope") == 1
+    assert "nope (--published or SCGD_PUBLISHED) is no folder" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_quick_and_keeps_finished_runs(tmp_path):
+    command = [sys.executable, "-m", "scgd.cli", "run", "theory", "--panel", "gradient-norm",
+               "--workers", "2", "--no-progress", "--out", str(tmp_path)]  # fmt: skip
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    table, deadline = tmp_path / "theory.csv", time.monotonic() + 120
+    while time.monotonic() < deadline and not (table.exists() and read_partial(table)):
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of the group
+    stopped = time.monotonic()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "stopped; the same command goes on from here" in said
+    assert "Traceback" not in said
+    assert time.monotonic() - stopped < 5
+    assert 0 < read_partial(table) < 25
 
 
 def test_pipes_may_close_early(tmp_path):

@@ -54,6 +54,27 @@ def test_damaged_zip_is_named(folder):
         load("mnist", str(folder))
 
 
+def test_bytes_flipped_in_a_zip_are_named(folder):
+    path = folder / "mnist" / f"{IDX[3]}.gz"
+    data = bytearray(path.read_bytes())
+    data[12:16] = b"\xff\xff\xff\xff"
+    path.write_bytes(data)
+    with pytest.raises(CommandError, match=r"t10k-labels-idx1-ubyte.gz is damaged"):
+        load("mnist", str(folder))
+
+
+def test_labels_without_a_class_are_named(folder):
+    (folder / "mnist" / f"{IDX[1]}.gz").write_bytes(gzip.compress(idx(np.full(7, 77))))
+    with pytest.raises(CommandError, match=r"train-labels-idx1-ubyte.gz has the label 77 where 9"):
+        load("mnist", str(folder))
+
+
+def test_images_of_another_size_are_named(folder):
+    (folder / "mnist" / IDX[0]).write_bytes(idx(np.zeros((7, 32, 32))))
+    with pytest.raises(CommandError, match=r"train-images-idx3-ubyte holds arrays of shape"):
+        load("mnist", str(folder))
+
+
 def test_labels_must_match_images(folder):
     (folder / "mnist" / f"{IDX[1]}.gz").write_bytes(gzip.compress(idx(np.zeros(6))))
     with pytest.raises(CommandError, match="as many labels as images"):
@@ -72,6 +93,11 @@ def test_cifar_rows(tmp_path):
     images = load("cifar10", str(tmp_path))
     assert images.train.shape == (10, 3072)
     assert images.train_labels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    (place / CIFAR[1]).write_bytes(bytes([10]) * 3073)
+    load.cache_clear()
+    with pytest.raises(CommandError, match=r"data_batch_2.bin has the label 10 where 9"):
+        load("cifar10", str(tmp_path))
+    (place / CIFAR[1]).write_bytes(bytes([9]) * 3073)
     (place / CIFAR[2]).write_bytes(b"x" * 3072)
     load.cache_clear()
     with pytest.raises(CommandError, match=r"data_batch_3.bin is not a whole CIFAR-10 batch"):

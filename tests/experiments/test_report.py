@@ -1,27 +1,34 @@
 """The report: right figures, one self-contained page, and a page that works in a real browser."""
 
 import json
+import platform
 import re
+from urllib.parse import unquote
 
 import numpy as np
+import pandas as pd
 import pytest
 from browser import CHROMIUM, Browser
 
 from scgd.cli import main
-from scgd.experiments import summary
-from scgd.experiments.pieces import finding
+from scgd.errors import CommandError
+from scgd.experiments import provenance, summary
+from scgd.experiments.pieces import accuracies, diverged, figures_box, finding
+from scgd.experiments.provenance import read_note, record, write_note
 from scgd.experiments.published import published_curves
 from scgd.experiments.registry import EXPERIMENTS
-from scgd.experiments.report import plain, terminal_summary
-from scgd.experiments.table import Curve, Key, Run, Table
+from scgd.experiments.report import build, plain, terminal_summary
+from scgd.experiments.rows import method_look
+from scgd.experiments.table import Curve, Key, Run, Shape, Table, read
 
 
 def fill(folder, experiment="zo-linear", panel="ridge-alpha5", settings="published", n_passes=200):
     """Write a table with runs whose statistics are known: method m has values (m + 1) * (run + 1)."""
     row = EXPERIMENTS[experiment]
-    ends = {p.name: (float(n_passes), len(p.measures)) for p in row.panels[settings]}
-    table = Table(folder / f"{experiment}.csv", ends)
     passes = np.linspace(0, n_passes, 6)
+    shapes = {(row.id, p.name, s, m.name): Shape(p.measures, passes, 4 * ("musketeer" in m.name))
+              for s, panels in row.panels.items() for p in panels for m in p.methods}  # fmt: skip
+    table = Table(folder / f"{experiment}.csv", shapes)
     shape = row.panel(panel, settings)
     for m, method in enumerate(shape.methods):
         for run in range(3):
@@ -69,9 +76,92 @@ def test_accuracy_ranks_upwards_and_infinities_rank_last():
     assert finding({"gap": curves["gap"]}) == ""
 
 
+def ends(**methods):
+    """Return one-point curves from (mean, median, q25, q75)."""
+    names = ("mean", "median", "q25", "q75")
+    rest = {"seconds": [1.0], "runs": 20, "std": [0.1]}
+    return {m.replace("_", "-"): rest | {n: [v] for n, v in zip(names, values, strict=True)}
+            for m, values in methods.items()}  # fmt: skip
+
+
+def test_finding_says_what_it_ranks_by_and_when_it_is_noise():
+    clear = ends(uniform=(2, 2, 1.9, 2.1), full=(1, 1, 0.9, 1.1))
+    assert finding({"gap": clear}) == (
+        "By the median over 20 runs, <b>full</b> ends best, 2 times below uniform."
+    )
+    noise = ends(uniform=(1.0, 1.01, 0.9, 1.1), sgd=(1.1, 1.0, 0.9, 1.1))
+    assert finding({"gap": noise}) == (
+        "By the median over 20 runs, sgd is 1.01 times below uniform, within the spread: "
+        "quartiles overlap. By the mean, uniform ends best."
+    )
+    blown = ends(uniform=(np.inf,) * 4, full=(1, 1, 0.9, 1.1))
+    assert finding({"gap": blown}).endswith("<b>full</b> ends best, while uniform diverged.")
+
+
+def test_what_is_drawn_for_reference_competes_with_no_method():
+    curves = ends(sgd_equal=(0.95,) * 4, uniform=(0.77,) * 4, sphere=(0.8,) * 4)
+    assert [r["rank"] for r in summary.finals({"accuracy": curves}, "accuracy")] == [None, 1, 2]
+    assert finding({"accuracy": curves}) == (
+        "By the median over 20 runs, <b>sphere</b> ends best, 3.0 points of accuracy above uniform. "
+        "SGD with whole gradients and as much data: 95.0 %."
+    )
+
+
+def test_tables_have_enough_digits_to_tell_methods_apart(tmp_path):
+    curves = {"loss": ends(uniform=(2.3026,) * 4, sphere=(2.3014,) * 4)}
+    box = figures_box("paper", curves, {"limits": {"paper": {}}, "published": {}})
+    assert "<td>2.303<" in box and "<td>2.301<" in box
+
+
+def test_accuracies_of_all_panels_stand_in_one_table(tmp_path):
+    known = {"accuracy": {"eta1": {"final": {"mean": 0.867}}}}
+    panels = {
+        f"fo-networks/{name}": {"curves": {"published": {"accuracy": ends(**methods)}},
+                                "published": known if name == "mnist" else {}}
+        for name, methods in {"mnist": {"eta1": (0.88,) * 4, "sgd": (0.8,) * 4},
+                              "cifar10": {"sgd": (0.5,) * 4}}.items()
+    }  # fmt: skip
+    text = accuracies(panels)
+    assert "<th>mnist</th><th>cifar10</th>" in text
+    ours = '<td class="first">88.0 ± 10.0<small>published 86.7</small></td><td>–</td>'
+    assert f"<td>eta1</td>{ours}" in text
+    assert '<td>sgd</td><td>80.0 ± 10.0</td><td class="first">50.0 ± 10.0</td>' in text
+
+
 def test_published_figures_only_at_their_own_pass(tmp_path):
     assert summary.published_finals("zo-linear", "ridge-alpha5", 200.0)["gap"]["sphere"]
     assert summary.published_finals("zo-linear", "ridge-alpha5", 8.0) == {}
+
+
+def test_a_diverging_method_leaves_the_others_readable():
+    passes = np.arange(4.0)
+    table = pd.DataFrame(
+        [("paper", method, run, "gap", k, k, k, value)
+         for method, values in {"tame": [1, 2, 0.5, 0.1], "wild": [1, 1e200, np.inf, np.nan]}.items()
+         for run in range(5) for k, value in zip(passes, values, strict=True)],
+        columns=["settings", "method", "run", "measure", "pass", "queries", "seconds", "value"],
+    )  # fmt: skip
+    curves = summary.curves(table)["paper"]
+    assert summary.limits(curves) == {"gap": {"log": 200.0, "linear": 6.0}}
+    wild = curves["gap"]["wild"]
+    assert wild["median"].tolist() == wild["mean"].tolist() == [1, 1e200, np.inf, np.inf]
+    assert wild["std"].tolist() == [0, 0, np.inf, np.inf]  # the squares overflow, the spread not
+    assert not np.isnan(np.concatenate([wild["below"], wild["above"], wild["q25"]])).any()
+    row = summary.finals(curves, "gap")[-1]
+    assert row["method"] == "wild" and "diverged" in diverged(row, 200.0)
+    assert diverged(row | {"median": 3.0}, 200.0) == ""
+
+
+def test_one_run_that_blew_up_leaves_the_median():
+    values = np.array([[1.0, 2.0, 3.0, 4.0, np.inf]])
+    assert summary.quartiles(values)[:, 0].tolist() == [2.0, 3.0, 4.0]
+
+
+def test_paths_are_those_of_run_0(tmp_path):
+    fill(tmp_path, "paths-2d", "f", "paper")
+    way = summary.paths(read(tmp_path / "paths-2d.csv"))["paper"]["uniform"]
+    assert np.allclose(way["x"], 2 * np.exp(-np.linspace(0, 200, 6) / 50))
+    assert np.array_equal(way["x"], way["y"])
 
 
 def test_laws_are_averaged_and_ordered(tmp_path):
@@ -92,7 +182,7 @@ def test_page_is_one_file_without_network(page):
 
 
 def test_terminal_summary_names_every_method(page):
-    text = terminal_summary(EXPERIMENTS["zo-linear"], page.parent, "published")
+    text = terminal_summary(EXPERIMENTS["zo-linear"], page.parent, "published", ["ridge-alpha5"])
     for method in EXPERIMENTS["zo-linear"].panel("ridge-alpha5", "published").methods:
         assert re.search(rf"\d {method.name} ", text)
 
@@ -102,13 +192,73 @@ def test_whole_published_curves_from_a_folder(tmp_path):
     np.savez(tmp_path / "zo_ridge_n1000.npz", **{"p20/uniform": stored, "p50/uniform": 2 * stored})
     passes, values = published_curves("zo-grid", "ridge-n1000-p20", tmp_path)["gap", "uniform"]
     assert passes[-1] == 200 and np.array_equal(values, stored)
-    (tmp_path / "zo_ridge_n2000.npz").write_bytes(b"not an archive")
-    with pytest.raises(Exception, match=r"cannot read the published curves in .*zo_ridge_n2000"):
-        published_curves("zo-grid", "ridge-n2000-p20", tmp_path)
+    cut = (tmp_path / "zo_ridge_n1000.npz").read_bytes()[:-30]
+    for damaged in (b"not an archive", cut):
+        (tmp_path / "zo_ridge_n2000.npz").write_bytes(damaged)
+        with pytest.raises(CommandError, match=r"cannot read the published curves in .*n2000"):
+            published_curves("zo-grid", "ridge-n2000-p20", tmp_path)
+
+
+def test_page_explains_whole_published_curves(tmp_path):
+    fill(tmp_path, "zo-grid", "ridge-n1000-p20")
+    stored = np.linspace(2.0, 1.0, 201) * np.ones((20, 1))
+    np.savez(tmp_path / "zo_ridge_n1000.npz", **{"p20/uniform": stored})
+    assert "dash-dotted" in build(tmp_path, str(tmp_path)).read_text().split("<main>")[0]
+    assert "dash-dotted" not in build(tmp_path).read_text().split("<main>")[0]
 
 
 def test_numbers_that_are_not_finite_become_null():
     assert plain({"a": np.array([1.23456789, np.inf, np.nan])}) == {"a": [1.2346, None, None]}
+
+
+def test_page_says_what_was_not_run(tmp_path):
+    fill(tmp_path, "zo-networks", "mnist", n_passes=100)
+    fill(tmp_path, "theory", "bound", "paper")
+    (tmp_path / "zo-networks.json").write_text('{"quick": true}')
+    text = build(tmp_path).read_text()
+    assert "The runs of zo-networks are quick ones" in text
+    assert "Panels without runs here, in published settings: fashion-mnist, kmnist." in text
+    assert "Only paper settings exist: no others are known." in text
+    (tmp_path / "theory.json").write_text("{}")
+    with pytest.raises(CommandError, match=r"theory\.json is damaged"):
+        build(tmp_path)
+
+
+def test_environment_is_that_of_the_runs(tmp_path, monkeypatch):
+    fill(tmp_path)
+    note = tmp_path / "zo-linear.json"
+    write_note(note, {"quick": False})
+    for system in ("elsewhere", "elsewhere", "a cluster"):
+        monkeypatch.setattr(provenance, "environment", lambda name=system: {"system": name})
+        record(note)
+    assert [e["environment"]["system"] for e in read_note(note)["made"]] == [
+        "elsewhere",
+        "a cluster",
+    ]
+    text = build(tmp_path).read_text()
+    assert "<td>elsewhere</td>" in text and "<td>a cluster</td>" in text
+    assert platform.machine() not in text.split("<script")[0]
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda e: e.id)
+def test_no_two_methods_of_a_setting_look_the_same(experiment):
+    for panels in experiment.panels.values():
+        methods = {method.name for panel in panels for method in panel.methods}
+        looks = {(look["colour"], look["dash"]) for look in map(method_look, methods)}
+        assert len(looks) == len(methods)
+
+
+def test_a_method_has_one_colour_on_the_whole_page(tmp_path):
+    fill(tmp_path)
+    fill(tmp_path, "theory", "phase-length", "paper")
+    text = build(tmp_path).read_text()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+    for method in ("T=1", "T=100", "uniform"):
+        colour = data["methods"][method]["colour"]
+        label = data["methods"][method]["label"]
+        assert re.search(rf'data-method="{method}"[^>]*><i style="border-top-color:{colour}', text)
+        dots = re.findall(rf'class="dot" style="background:(#\w+)"></span>{label}<', text)
+        assert set(dots) == {colour}
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
@@ -137,6 +287,8 @@ def test_page_works_in_a_browser(page, tmp_path, width, dark):
         click(browser, '[data-method="uniform"]')
         assert browser.evaluate(f"{chart}.data.length") == n_traces - 8
         click(browser, '[data-set="settings"][value="paper"]')
+        shown = browser.evaluate("[...document.querySelectorAll('.which')].map(p => p.textContent)")
+        assert shown == ["paper settings", "published settings (no paper run here)"]
         labels = browser.evaluate(f"{chart}.data.map(t => t.name).join()")
         assert "gaussian" in labels and "sphere" not in labels
         click(browser, "button[data-theme]")
@@ -150,9 +302,61 @@ def test_page_works_in_a_browser(page, tmp_path, width, dark):
         assert browser.evaluate(f"{second}._fullLayout.yaxis.type") == "linear"
         rows = browser.evaluate("csv(document.querySelector('.card')).trim().split('\\n').length")
         assert rows == 1 + 6 * (6 + 9)
-        svg = browser.evaluate(f"Plotly.toImage({chart}, {{format: 'svg'}})")
+        figure = "Plotly.toImage(exportFigure(document.querySelector('.card')), {format: 'svg'})"
+        svg = unquote(browser.evaluate(figure))
         assert svg.startswith("data:image/svg+xml")
+        # Alone and from a dark page: title, legend, white ground, no serifs.
+        for words in ("Ridge, α = 5", "paper settings", "gaussian", "rgb(255, 255, 255)", "Arial"):
+            assert words in svg
+        assert "inherit" not in svg
         assert browser.errors == []
+    finally:
+        browser.close()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_a_diverging_curve_leaves_through_the_top(tmp_path):
+    fill(tmp_path, settings="paper")
+    path = tmp_path / "zo-linear.csv"
+    lines = path.read_text().splitlines()
+    for i, line in enumerate(lines):
+        cells = line.split(",")
+        if cells[3] == "gaussian" and float(cells[5]) > 0:
+            cells[8] = "inf" if float(cells[5]) > 100 else "1e200"
+            lines[i] = ",".join(cells)
+    path.write_text("\n".join(lines) + "\n")
+    browser = Browser(tmp_path / "profile", 1280, 900)
+    try:
+        browser.open(build(tmp_path))
+        chart = "document.querySelector('.chart')"
+        top = browser.evaluate(f"10 ** {chart}._fullLayout.yaxis.range[1]")
+        assert top < 1e4
+        wild = f"{chart}.data.filter(t => t.name === 'gaussian')"
+        assert browser.evaluate(f"{wild}.every(t => t.y.every(v => v !== null && v < 1e6))")
+        assert browser.evaluate(f"{wild}.at(-1).customdata.slice(1, 4)")[::2] == ["1.00e+200", "∞"]
+        assert "gaussian (diverged, at ∞)" in browser.evaluate(
+            "document.querySelector('.outside').textContent"
+        )
+        click(browser, '[data-set="xscale"][value="log"]')
+        assert browser.evaluate(f"{chart}.data.every(t => t.x.every(v => v > 0))")
+        assert browser.errors == []
+    finally:
+        browser.close()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_zero_is_not_drawn_on_a_log_axis(tmp_path):
+    fill(tmp_path, "theory", "weights", "paper")
+    path = tmp_path / "theory.csv"
+    path.write_text(re.sub(r",0,0,0,[\d.]+,distance", ",0,0,0,0,distance", path.read_text()))
+    browser = Browser(tmp_path / "profile", 1280, 900)
+    try:
+        browser.open(build(tmp_path))
+        chart = "document.querySelector('.chart')"
+        assert browser.evaluate(f"{chart}.data.every(t => t.y.every(v => v > 0))")
+        assert browser.evaluate(f"Math.min(...{chart}.data[1].x)") == 40
+        click(browser, '[data-set="y"][value="linear"]')
+        assert browser.evaluate(f"{chart}.data[1].y[0]") == 0
     finally:
         browser.close()
 

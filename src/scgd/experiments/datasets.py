@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 import tarfile
+import zlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scgd.errors import CommandError
+from scgd.experiments.files import write_whole
 from scgd.typing import Array
 
 __all__ = ["DATASETS", "Images", "MissingData", "fetch", "load", "locate", "require", "scaled"]
@@ -28,6 +30,7 @@ IDX = (
     "t10k-labels-idx1-ubyte",
 )
 CIFAR = (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin")
+N_CLASSES = 10
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,7 @@ def unpack(archive: Path, row: Dataset) -> None:
             name = Path(member.name).name
             stream = tar.extractfile(member) if name in row.files and member.isfile() else None
             if stream is not None:
-                (archive.parent / name).write_bytes(stream.read())
+                write_whole(archive.parent / name, stream.read())
 
 
 @lru_cache(maxsize=2)
@@ -216,30 +219,53 @@ def scaled(pixels: Array, name: str) -> Array:
     return out
 
 
+def stored(path: Path) -> Path:
+    """Return the file itself or, where only that is there, the gzipped one."""
+    return path if path.exists() else path.with_name(f"{path.name}.gz")
+
+
+def damaged(path: Path, what: str) -> CommandError:
+    """Return the error that names a file."""
+    return CommandError(f"{path} {what}; remove it and get it again")
+
+
 def read_bytes(path: Path) -> bytes:
     """Return the contents of a file, unzipped; name a file that cannot be read."""
-    path = path if path.exists() else path.with_name(f"{path.name}.gz")
     try:
         data = path.read_bytes()
         return gzip.decompress(data) if path.suffix == ".gz" else data
-    except (OSError, EOFError) as error:
-        raise CommandError(f"{path} is damaged ({error}); remove it and get it again") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise damaged(path, f"is damaged ({error})") from None
 
 
 def idx_array(place: Path, file: str) -> Array:
     """Return the array of an IDX file: magic 00 00 08 d, d big-endian sizes, then bytes."""
-    data = read_bytes(place / file)
+    path, sides = stored(place / file), (28, 28) if "images" in file else ()
+    data = read_bytes(path)
     n_dims = data[3] if len(data) > 4 and data[:3] == b"\0\0\x08" else 0
     shape = tuple(int.from_bytes(data[4 + 4 * i : 8 + 4 * i], "big") for i in range(n_dims))
     start = 4 + 4 * n_dims
     if not n_dims or len(data) <= start or len(data) - start != np.prod(shape):
-        raise CommandError(f"{place / file} is not a whole IDX file; remove it and get it again")
-    return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
+        raise damaged(path, "is not a whole IDX file")
+    if shape[1:] != sides:
+        raise damaged(path, f"holds arrays of shape {shape[1:]} where {sides} is needed")
+    array = np.frombuffer(data, np.uint8, offset=start).reshape(shape)
+    return array if sides else checked_labels(array, path)
 
 
 def cifar_rows(path: Path) -> Array:
     """Return the rows of a CIFAR batch: a label and 3,072 pixels each."""
+    path = stored(path)
     data = np.frombuffer(read_bytes(path), np.uint8)
     if data.size == 0 or data.size % 3073:
-        raise CommandError(f"{path} is not a whole CIFAR-10 batch; remove it and get it again")
-    return data.reshape(-1, 3073)
+        raise damaged(path, "is not a whole CIFAR-10 batch")
+    rows = data.reshape(-1, 3073)
+    checked_labels(rows[:, 0], path)
+    return rows
+
+
+def checked_labels(labels: Array, path: Path) -> Array:
+    """Return labels if all of them name a class."""
+    if labels.max() >= N_CLASSES:
+        raise damaged(path, f"has the label {labels.max()} where {N_CLASSES - 1} is the largest")
+    return labels

@@ -11,8 +11,8 @@ import numpy as np
 
 from scgd.estimators import DirectionEstimator
 from scgd.experiments.linear_rows import LinearProblem
-from scgd.experiments.rows import Job
-from scgd.experiments.table import Curve, Run
+from scgd.experiments.rows import Job, Panel
+from scgd.experiments.table import Curve, Run, Shape
 from scgd.linear import solve
 from scgd.linear.inputs import as_problem
 from scgd.linear.objective import objective
@@ -20,7 +20,7 @@ from scgd.linear.problems import BlockData, block_data, optimum
 from scgd.policies import Musketeer
 from scgd.typing import Array
 
-__all__ = ["cost", "execute", "problem_data"]
+__all__ = ["cost", "execute", "problem_data", "shape"]
 
 RUNS_PER_JOB = 40
 THREADED = True
@@ -37,6 +37,13 @@ def cost(job: Job) -> float:
     if job.method.name == "sgd":
         per_step /= 10  # one step for all coordinates
     return per_step * panel.n_passes * problem.n_coords * (problem.n_coords + 50) * len(job.runs)
+
+
+def shape(panel: Panel, method: Any) -> Shape:
+    """Return which rows a run has."""
+    passes = np.arange(0.0, panel.n_passes + 1, panel.every)
+    learns = isinstance(method.policy, Musketeer)
+    return Shape(panel.measures, passes, panel.problem.n_coords if learns else 0)
 
 
 @lru_cache(maxsize=4)
@@ -125,7 +132,7 @@ def seed_of(job: Job, run: int) -> int:
 
 def diverged(job: Job) -> dict[str, Array]:
     """Return the history of a run that left the finite numbers."""
-    passes = np.arange(0.0, job.panel.n_passes + 1, job.panel.every)
+    passes = shape(job.panel, job.method).passes
     losses = np.full(len(passes), np.inf)
     losses[0] = problem_data(job.panel.problem)[0].f_start
     queries = 2.0 * passes * job.panel.problem.n_coords

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -13,19 +14,22 @@ from torch import nn
 from torch.nn import functional as F
 
 from scgd.estimators import GaussianSmoothing, SphereSmoothing
-from scgd.experiments.datasets import load, scaled
+from scgd.experiments.datasets import N_CLASSES, load, scaled
+from scgd.experiments.files import write_whole
 from scgd.experiments.network_rows import CONVOLUTIONS, NetworkProblem
 from scgd.experiments.rows import Experiment, Job, Panel
-from scgd.experiments.table import Curve, Run
+from scgd.experiments.table import Curve, Run, Shape
 from scgd.policies import Musketeer
 from scgd.torch import SCGD, ForwardLoss, ZeroOrderSCGD
 from scgd.typing import Floats
 
-__all__ = ["cost", "execute"]
+__all__ = ["cost", "execute", "illustrate", "shape"]
 
 RUNS_PER_JOB = 1
 RADIUS = 0.01
 SGD_RATE = 0.01
+N_SAMPLES = 12
+"""Samples per class on the picture of a data set."""
 LOOKS_PER_PASS = 10
 """How often a first-order run is looked at per normalised pass."""
 EPOCH_COST = {"directions": 3.0, "coordinates": 1.0, "gradients": 3.5}
@@ -44,6 +48,16 @@ def n_epochs(job: Job) -> int:
     """Return how often a run sees the data."""
     per_pass = job.method.per_pass or job.panel.problem.epochs_per_pass
     return int(job.panel.n_passes * per_pass)
+
+
+def shape(panel: Panel, method: Any) -> Shape:
+    """Return which rows a run has."""
+    # A pass of the zeroth-order networks is one epoch, looked at once, as published.
+    looks = LOOKS_PER_PASS if panel.problem.epochs_per_pass > 1 else 1
+    passes = np.arange(1, panel.n_passes * looks + 1) / looks
+    layers = panel.problem.layers
+    learns = isinstance(method.policy, Musketeer) and not isinstance(layers, str)
+    return Shape(panel.measures, passes, layers[0] if learns else 0)
 
 
 def execute(job: Job) -> Iterator[Run]:
@@ -159,8 +173,7 @@ class Log:
     def __init__(self, job: Job, test: Callable[[], float]) -> None:
         self.job, self.test = job, test
         self.zeroth = "zeroth" in job.kind
-        looks = 1 if self.zeroth else LOOKS_PER_PASS
-        self.ends = np.arange(1, job.panel.n_passes * looks + 1) / looks
+        self.ends = shape(job.panel, job.method).passes
         self.epochs_per_pass = n_epochs(job) / job.panel.n_passes
         self.n_steps = 0
         self.recent: list[float] = []
@@ -212,9 +225,13 @@ def illustrate(experiment: Experiment, panels: Sequence[Panel], options: Any) ->
         return
     for panel in panels:
         images = load(panel.needs, options.data)
-        tile = [images.test[np.flatnonzero(images.test_labels == c)[:12]] for c in range(10)]
-        sheet = contact_sheet(np.stack(tile))
-        Image.fromarray(sheet).save(options.out / f"{experiment.id}-{panel.name}.png")
+        tiles = np.zeros((N_CLASSES, N_SAMPLES, images.test.shape[1]), np.uint8)
+        for label, row in enumerate(tiles):
+            samples = images.test[images.test_labels == label][:N_SAMPLES]
+            row[: len(samples)] = samples
+        sheet = io.BytesIO()
+        Image.fromarray(contact_sheet(tiles)).save(sheet, "PNG")
+        write_whole(options.out / f"{experiment.id}-{panel.name}.png", sheet.getvalue())
 
 
 def contact_sheet(pixels: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from scgd.estimators import FirstOrder
+from scgd.experiments.files import write_whole
 from scgd.experiments.rows import Experiment, Job, Panel, method_look
-from scgd.experiments.table import Curve, Run, read
+from scgd.experiments.table import Curve, Run, Shape, read
 from scgd.optimizer import Optimizer
 from scgd.recipes import Recipe
 from scgd.schedules import InverseTime
 from scgd.steps import SGD
 from scgd.typing import Floats
 
-__all__ = ["cost", "execute", "illustrate"]
+__all__ = ["cost", "execute", "illustrate", "shape"]
 
 RUNS_PER_JOB = 20
 
@@ -27,13 +29,26 @@ def cost(job: Job) -> float:
     return float(len(job.runs))
 
 
+def shape(panel: Panel, method: Any) -> Shape:
+    """Return which rows a run has."""
+    per_pass = steps_per_pass(method)
+    passes = np.arange(panel.n_passes * per_pass + 1) / per_pass
+    return Shape(panel.measures, passes, 2 if method.name == "musketeer" else 0)
+
+
+def steps_per_pass(method: Any) -> int:
+    """Return how many steps move both coordinates."""
+    return 1 if method.policy.dense else 2
+
+
 def execute(job: Job) -> Iterator[Run]:
     """Return the paths of a method."""
     for run in job.runs:
         started = time.perf_counter()
-        path, steps, weights = walk(job, run)
+        path, weights = walk(job, run)
         spent = np.linspace(0, time.perf_counter() - started, len(path))
-        passes = steps / (1 if job.method.policy.dense else 2)
+        steps = np.arange(float(len(path)))
+        passes = steps / steps_per_pass(job.method)
         values = (path[:, 0], path[:, 1], job.panel.problem.value(*path.T))
         curves = [
             Curve(measure, passes, steps, spent, value)
@@ -43,21 +58,20 @@ def execute(job: Job) -> Iterator[Run]:
         yield Run(job.key(run), curves, np.array(job.panel.problem.curvatures), learned)
 
 
-def walk(job: Job, run: int) -> tuple[Floats, Floats, Floats]:
-    """Return the iterates, their step numbers and the weights learned."""
+def walk(job: Job, run: int) -> tuple[Floats, Floats]:
+    """Return the iterates and the weights learned."""
     problem, policy = job.panel.problem, job.method.policy
     rate = InverseTime(problem.scale, problem.offset, per="pass")
     recipe = Recipe(job.method.name, policy, FirstOrder(), SGD(), rate, relative_rate=False,
                     relative_radius=False)  # fmt: skip
     seed = np.random.SeedSequence(job.entropy(run))
     opt = Optimizer(problem.start, recipe, sample=lambda rng: rng.normal(size=2), seed=seed)
-    n_steps = job.panel.n_passes * (1 if policy.dense else 2)
     path = [opt.theta.copy()]
-    for _ in range(n_steps):
+    for _ in range(job.panel.n_passes * steps_per_pass(job.method)):
         probes = opt.ask()
         opt.tell(probes.ids, [problem.gradient(opt.theta, probes.xi)[probes.support]])
         path.append(opt.theta.copy())
-    return np.array(path), np.arange(n_steps + 1.0), opt.sampler.weights()
+    return np.array(path), opt.sampler.weights()
 
 
 def illustrate(experiment: Experiment, panels: Sequence[Panel], options: Any) -> None:
@@ -75,10 +89,11 @@ def illustrate(experiment: Experiment, panels: Sequence[Panel], options: Any) ->
             paths[str(method)] = wide[["x", "y"]].to_numpy()
         frames = [frame(panel, paths, share) for share in np.linspace(0.02, 1, 50)]
         images = [Image.fromarray(f).convert("P", palette=Image.Palette.ADAPTIVE) for f in frames]
+        film, durations = io.BytesIO(), [70] * (len(images) - 1) + [2500]
         images[0].save(
-            options.out / f"{experiment.id}-{panel.name}.gif", save_all=True,
-            append_images=images[1:], duration=[70] * (len(images) - 1) + [2500], loop=0,
-        )  # fmt: skip
+            film, "GIF", save_all=True, append_images=images[1:], duration=durations, loop=0
+        )
+        write_whole(options.out / f"{experiment.id}-{panel.name}.gif", film.getvalue())
 
 
 def frame(panel: Panel, paths: dict[str, Floats], share: float) -> Any:

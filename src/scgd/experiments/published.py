@@ -6,6 +6,9 @@ A folder of the authors' stored results (one ``.npz`` per panel) is named by ``S
 
 from __future__ import annotations
 
+import os
+import zipfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +17,7 @@ import numpy as np
 from scgd.errors import CommandError
 from scgd.typing import Array
 
-__all__ = ["published_curves"]
+__all__ = ["published_curves", "published_folder"]
 
 
 class Source(NamedTuple):
@@ -32,6 +35,16 @@ OPTIMA = {
     ("fo-linear", "logistic-alpha5"): 0.07125311991955535,
 }
 """f* of the panels whose stored values are losses rather than gaps."""
+
+
+def published_folder(given: str | None) -> str | None:
+    """Return the folder of published curves that was named, if one was; it must hold some."""
+    place = given or os.environ.get("SCGD_PUBLISHED") or None
+    if place is not None and not any(Path(place).glob("*.npz")):
+        raise CommandError(
+            f"{place} (--published or SCGD_PUBLISHED) is no folder with published curves (*.npz)"
+        )
+    return place
 
 
 def source_of(experiment: str, panel: str) -> Source | None:
@@ -57,10 +70,12 @@ def published_curves(
     if source is None or path is None or not path.exists():
         return {}
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {key: np.atleast_2d(stored[key]) for key in stored.files}
-    except (OSError, ValueError) as error:
-        raise CommandError(f"cannot read the published curves in {path}: {error}") from None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise CommandError(
+            f"cannot read the published curves in {path}: {error}; get the file again"
+        ) from None
     if source.prefix == "network":
         return network_curves(experiment, arrays)
     out = {}

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,8 +15,11 @@ import numpy as np
 from scgd import __version__
 from scgd.errors import CommandError
 from scgd.experiments import summary
+from scgd.experiments.files import write_whole
 from scgd.experiments.pieces import (
+    accuracies,
     chip,
+    coverage,
     differences,
     esc,
     fmt,
@@ -29,13 +29,14 @@ from scgd.experiments.pieces import (
     ranking,
     toolbar,
 )
+from scgd.experiments.provenance import read_note
 from scgd.experiments.registry import EXPERIMENTS
 from scgd.experiments.rows import MEASURES, Experiment, method_look
 from scgd.experiments.table import read
 
 __all__ = ["build", "terminal_summary"]
 
-LINEAR_MEASURES = ("accuracy", "x", "y")
+LINEAR_MEASURES = ("accuracy", "slope", "x", "y")
 """Measures that are drawn on a linear axis."""
 PIXELS = 28
 """The side of the images whose pixels a network's law is summed over."""
@@ -48,19 +49,23 @@ def build(folder: Path, published: str | None = None) -> Path:
     rows = [row for row in EXPERIMENTS.values() if (folder / f"{row.id}.csv").exists()]
     if not rows:
         raise CommandError(f"{folder} holds no table of results; fill it with: scgd run ID")
-    sections, panels = [], {}
+    sections, panels, whole, troubles = [], {}, [], []
     for experiment in rows:
-        section, payload = experiment_section(experiment, folder, published)
+        try:
+            section, payload = experiment_section(experiment, folder, published)
+        except CommandError as error:
+            troubles.append(str(error))
+            continue
+        whole.append(experiment)
         sections.append(section)
         panels.update(payload)
-    page = assemble(rows, sections, panels, folder)
+    if not whole:
+        raise CommandError("\n".join(troubles))
+    page = assemble(whole, sections, panels, folder)
     path = folder / "report.html"
-    try:
-        partial = path.with_suffix(".tmp")
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror}") from None
+    write_whole(path, page.encode())
+    if troubles:
+        raise CommandError("\n".join([*troubles, f"{path} holds the other experiments"]))
     return path
 
 
@@ -76,49 +81,69 @@ def experiment_section(
         curves = summary.curves(rows)
         entry = {
             "kind": experiment.kind,
+            "known": list(experiment.panels),
             "curves": curves,
+            "limits": {settings: summary.limits(measures) for settings, measures in curves.items()},
             "published": summary.overlay(
                 experiment.id, str(name), float(rows["pass"].max()), published
             ),
             "laws": learned.get(name, {}),
             "linear": LINEAR_MEASURES,
             "xlabel": shape.xlabel if shape else "",
+            "xscale": shape.xscale if shape else "linear",
             "lawlabel": "coordinates, largest column first",
             "picture": PIXELS if "network" in experiment.kind else 0,
         }
         if experiment.kind == "path" and shape is not None:
-            entry |= shape.problem.scene()
+            entry |= shape.problem.scene() | {"paths": summary.paths(rows)}
         payload[f"{experiment.id}/{name}"] = entry
         cards.append(panel_card(experiment, str(name), shape, entry))
     methods = list(dict.fromkeys(table["method"]))
-    chips = "".join(chip(name, place) for place, name in enumerate(methods))
+    chips = "".join(map(chip, methods))
     return (
         f'<section id="{experiment.id}"><h2>{esc(experiment.title)}</h2>'
         f'<p class="note">{esc(experiment.paper)} · <code>scgd run {experiment.id}</code></p>'
-        f"{pictures(experiment, folder)}"
+        f"{coverage(experiment, table)}{pictures(experiment, folder)}"
         f'<div class="chips" role="group" aria-label="methods">{chips}</div>'
         f'<div class="panels">{"".join(cards)}</div>'
-        f"{ranking(payload)}{differences(experiment)}</section>"
+        f"{accuracies(payload)}{ranking(payload)}{differences(experiment)}</section>"
     ), payload
 
 
-def environment() -> dict[str, str]:
-    """Return what the figures depend on besides the code."""
-    packages = {}
-    for name in ("numpy", "scipy", "numba", "scikit-learn", "torch"):
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {
-        "scgd": __version__,
-        "Python": platform.python_version(),
-        **packages,
-        "system": f"{platform.system()} {platform.machine()}",
-        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else
-                     os.cpu_count()),
-        "written": time.strftime("%Y-%m-%d %H:%M"),
-    }  # fmt: skip
+def overlaid(panels: dict[str, Any]) -> str:
+    """Say how whole published curves are drawn, if there are any."""
+    known = (figures for entry in panels.values() for measure in entry["published"].values()
+             for figures in measure.values())  # fmt: skip
+    found = any("curve" in figures for figures in known)
+    return ", thin dash-dotted lines whole published curves" if found else ""
+
+
+def quick_warning(rows: Sequence[Experiment], folder: Path) -> str:
+    """Say which experiments of the page are quick runs, if any."""
+    quick = [row.id for row in rows if read_note(folder / f"{row.id}.json").get("quick")]
+    if not quick:
+        return ""
+    which = "All runs here" if len(quick) == len(rows) else f"The runs of {', '.join(quick)}"
+    return (
+        f'<p class="warning">{esc(which)} are quick ones: short, two per method, to see that '
+        "everything works. Their figures are not the paper's; run without <code>--quick</code> "
+        "for those.</p>"
+    )
+
+
+def environments(rows: Sequence[Experiment], folder: Path) -> str:
+    """Return where and with what the runs were made, as noted then."""
+    made: dict[str, tuple[dict[str, str], list[str]]] = {}
+    for row in rows:
+        for entry in read_note(folder / f"{row.id}.json").get("made", []):
+            facts = entry["environment"]
+            made.setdefault(json.dumps(facts), (facts, []))[1].append(f"{row.id} ({entry['day']})")
+    out = ""
+    for facts, ids in made.values():
+        body = "".join(f"<tr><td>{esc(k)}</td><td>{esc(v)}</td></tr>" for k, v in facts.items())
+        out += f"<p>Runs of {esc(', '.join(ids))}</p><table>{body}</table>"
+    written = f"Page written on {time.strftime('%Y-%m-%d %H:%M')} by scgd {__version__}."
+    return f"{out or '<p>Nothing was noted when these runs were made.</p>'}<p>{written}</p>"
 
 
 def assemble(
@@ -130,14 +155,11 @@ def assemble(
     settings = list(dict.fromkeys(s for entry in panels.values() for s in entry["curves"]))
     methods = dict.fromkeys(m for e in panels.values() for c in e["curves"].values()
                             for curves in c.values() for m in curves)  # fmt: skip
-    looks = {name: method_look(name, place) for place, name in enumerate(methods)}
-    payload = {"panels": panels, "methods": looks, "measures": MEASURES}
+    looks = {name: method_look(name) for name in methods}
+    payload = {"panels": panels, "settings": settings, "methods": looks, "measures": MEASURES}
     data = json.dumps(plain(payload), separators=(",", ":")).replace("</", "<\\/")
     page = files("scgd.experiments").joinpath("page")
     contents = "".join(f'<a href="#{r.id}">{esc(r.title)}</a>' for r in rows)
-    facts = "".join(
-        f"<tr><td>{esc(k)}</td><td>{esc(v)}</td></tr>" for k, v in environment().items()
-    )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -146,10 +168,11 @@ def assemble(
         "<header><h1>SGD with coordinate sampling: the paper's experiments</h1>"
         '<p class="lead">Leluc and Portier (JMLR 2022), run again. Curves are the mean with one '
         "standard deviation, as in the paper, or the median with quartiles; diamonds mark "
-        f'published final figures.</p><nav class="contents">{contents}</nav></header>'
+        f"published final figures{overlaid(panels)}.</p>{quick_warning(rows, folder)}"
+        f'<nav class="contents">{contents}</nav></header>'
         f"{toolbar(settings)}<main>{''.join(sections)}</main>"
-        '<footer><details><summary>Environment</summary><div class="scroll"><table>'
-        f"{facts}</table></div></details></footer>"
+        '<footer><details><summary>Environment</summary><div class="scroll">'
+        f"{environments(rows, folder)}</div></details></footer>"
         f'<script type="application/json" id="data">{data}</script>'
         f"<script>{get_plotlyjs()}</script><script>{page.joinpath('page.js').read_text()}</script>"
         "</body></html>"
@@ -167,11 +190,14 @@ def plain(value: Any) -> Any:
     return int(value) if isinstance(value, np.integer) else value
 
 
-def terminal_summary(experiment: Experiment, folder: Path, settings: str, limit: int = 8) -> str:
-    """Return the final figures as plain text, panel by panel."""
+def terminal_summary(
+    experiment: Experiment, folder: Path, settings: str, panels: Sequence[str], limit: int = 8
+) -> str:
+    """Return the final figures of the panels asked for as plain text, panel by panel."""
     lines = []
     entries = [e for e in summary.summarize(experiment, folder)
-               if e["settings"] == settings and e["measure"] not in ("x", "y")]  # fmt: skip
+               if e["settings"] == settings and e["measure"] not in ("x", "y")
+               and e["panel"] in panels]  # fmt: skip
     for entry in entries[:limit]:
         lines.append(
             f"\n{experiment.id} · {entry['panel']} · {settings} · final {entry['measure']}"
@@ -182,8 +208,8 @@ def terminal_summary(experiment: Experiment, folder: Path, settings: str, limit:
         for row in entry["finals"]:
             published = fmt(row["published"].get("mean"))
             lines.append(
-                f"  {row['rank']:>2} {row['method']:<30}{fmt(row['mean']):>10}{fmt(row['std']):>10}"
-                f"{fmt(row['median']):>10}{published:>11}"
+                f"  {row['rank'] or '–':>2} {row['method']:<30}{fmt(row['mean']):>10}"
+                f"{fmt(row['std']):>10}{fmt(row['median']):>10}{published:>11}"
             )
     if len(entries) > limit:
         lines.append(f"\n... and {len(entries) - limit} more panels in the report")

@@ -13,7 +13,16 @@ from typing import Any
 from scgd.errors import UsageError
 from scgd.experiments.table import Key
 
-__all__ = ["KINDS", "MEASURES", "SETTINGS", "Experiment", "Job", "Panel", "method_look"]
+__all__ = [
+    "KINDS",
+    "MEASURES",
+    "REFERENCES",
+    "SETTINGS",
+    "Experiment",
+    "Job",
+    "Panel",
+    "method_look",
+]
 
 SETTINGS = ("published", "paper")
 KINDS = {
@@ -29,6 +38,7 @@ MEASURES = {
     "loss": "training loss",
     "accuracy": "test accuracy",
     "gradient-norm": "‖∇f(θ)‖",
+    "slope": "slope of log gap over log t",
     "distance": "largest p·d − 1",
     "term": "mean of Σ (∂f)² / d",
     "deviation": "root mean square of (θ − θ*) / √γ",
@@ -60,6 +70,8 @@ class Panel:
         What a pass is, where it is not a pass over the coordinates.
     needs
         The data set it needs, if any.
+    xscale
+        The scale of the x axis that shows it best.
     """
 
     name: str
@@ -72,6 +84,7 @@ class Panel:
     measures: tuple[str, ...] = ("gap",)
     xlabel: str = ""
     needs: str = ""
+    xscale: str = "linear"
 
     def quick(self) -> Panel:
         """Return a version that runs in moments, to see that everything works."""
@@ -141,6 +154,13 @@ class Job:
         return [run, *(f"{self.panel.name}/{self.method.name}".encode())]
 
 
+REFERENCES = {
+    "sgd-equal": "SGD with whole gradients and as much data",
+    "theorem-4": "the bound of Theorem 4",
+    "recursion": "the recursion behind the bound",
+    "one-over-t": "what the recursion tends to",
+}
+"""Curves that are drawn beside the methods and compete with none of them."""
 LOOKS = {
     "full": "#6f7682",
     "sgd": "#6f7682",
@@ -152,18 +172,25 @@ LOOKS = {
     "musketeer-square": "#e08a00",
     "musketeer": "#d9372c",
     "adaptive": "#1f9e63",
-    "gauss-southwell": "#8a5cc9",
-    "gradient-weights": "#1f9e63",
-    "theorem-4": "#e08a00",
-    "recursion": "#8a5cc9",
+    "gauss-southwell": "#c2448f",
+    "gradient-weights": "#2aa5a0",
+    "theorem-4": "#9a6a3c",
+    "recursion": "#6f8f2f",
+    "one-over-t": "#8796d8",
     "eta1": "#e6b400",
     "eta2": "#e0701a",
     "eta10": "#d9372c",
+    "T=1": "#e6b400",
+    "T=3": "#9fb81f",
+    "T=10": "#ee7f6b",
+    "T=30": "#8a5cc9",
+    "T=100": "#d05fc4",
 }
-SPARE = ("#e6b400", "#e08a00", "#d9372c", "#c2448f", "#8a5cc9", "#2aa5a0", "#1f9e63")
+"""The colour of each method; no two of one experiment and setting look the same."""
+SPARE = ("#e6b400", "#c2448f", "#2aa5a0", "#9a6a3c", "#6f8f2f", "#d05fc4")
 
 
-def method_look(name: str, place: int = 0) -> dict[str, str]:
+def method_look(name: str) -> dict[str, str]:
     """Return label, colour and dash of a method, the same in every picture.
 
     Examples
@@ -175,5 +202,6 @@ def method_look(name: str, place: int = 0) -> dict[str, str]:
     for suffix, style in (("-importance", "dash"), ("-softmax", "dot"), ("-equal", "dash")):
         if name.endswith(suffix):
             base, dash = name.removesuffix(suffix), style
-    colour = LOOKS.get(base, SPARE[place % len(SPARE)])
+    # A method without a colour of its own gets one from its name, not from where it stands.
+    colour = LOOKS.get(base, SPARE[sum(base.encode()) % len(SPARE)])
     return {"label": name.replace("-", " "), "colour": colour, "dash": dash}

@@ -7,8 +7,8 @@ stop (but for measured seconds).
 
 from __future__ import annotations
 
-import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,16 +16,16 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from importlib import import_module
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
-from scgd import __version__
 from scgd.command import connect
 from scgd.errors import CommandError
-from scgd.experiments.datasets import MissingData, require
+from scgd.experiments.datasets import load
+from scgd.experiments.provenance import read_note, record, write_note
 from scgd.experiments.rows import KINDS, Experiment, Job, Panel
-from scgd.experiments.table import Run, Table
+from scgd.experiments.table import Run, Shape, Table
 
 __all__ = ["Options", "run_experiment"]
 
@@ -69,14 +69,14 @@ def run_experiment(experiment: Experiment, panels: Sequence[Panel], options: Opt
     settings = experiment.setting(options.settings)
     kind = import_kind(experiment.kind)
     wanted, left_out = available(panels, options)
-    every = experiment.panels[settings]
     if options.quick:
-        wanted, every = [p.quick() for p in wanted], tuple(p.quick() for p in every)
+        wanted = [p.quick() for p in wanted]
     check_same_kind(options.out, experiment.id, options.quick)
-    ends = {p.name: (float(p.n_passes), len(p.measures)) for p in every}
-    table = Table(options.out / f"{experiment.id}.csv", ends)
+    table = Table(options.out / f"{experiment.id}.csv", shapes(experiment, kind, options.quick))
     try:
         jobs = [job for p in wanted for job in jobs_of(experiment, settings, p, options, table)]
+        if jobs:
+            record(options.out / f"{experiment.id}.json")
         with Bar(experiment.id, sum(kind.cost(job) for job in jobs), options.progress) as bar:
             n_workers = 1 if kind_is_threaded(kind) else options.workers
             for job, runs in results(jobs, n_workers, options.cluster):
@@ -88,6 +88,18 @@ def run_experiment(experiment: Experiment, panels: Sequence[Panel], options: Opt
     finally:
         table.close()
     return left_out
+
+
+def shapes(experiment: Experiment, kind: Any, quick: bool) -> dict[tuple[str, ...], Shape]:
+    """Return which rows the runs of every method have, in any setting."""
+    return {
+        (experiment.id, panel.name, settings, method.name): kind.shape(
+            panel.quick() if quick else panel, method
+        )
+        for settings, panels in experiment.panels.items()
+        for panel in panels
+        for method in panel.methods
+    }
 
 
 def import_kind(kind: str) -> Any:
@@ -102,15 +114,15 @@ def import_kind(kind: str) -> Any:
 
 
 def available(panels: Sequence[Panel], options: Options) -> tuple[list[Panel], list[str]]:
-    """Return the panels whose data set is at hand, and a sentence for each of the others."""
+    """Return the panels whose data set is at hand and whole, and a sentence for each other."""
     wanted, left_out = [], []
     for panel in panels:
         try:
             if panel.needs:
-                require(panel.needs, options.data)
+                load(panel.needs, options.data)
             wanted.append(panel)
-        except MissingData as missing:
-            left_out.append(f"{panel.name} left out: {missing}")
+        except CommandError as trouble:
+            left_out.append(f"{panel.name} left out: {trouble}")
     return wanted, left_out
 
 
@@ -119,21 +131,16 @@ def check_same_kind(out: Path, id: str, quick: bool) -> None:
     path = out / f"{id}.json"
     try:
         out.mkdir(parents=True, exist_ok=True)
-        if path.exists() and (out / f"{id}.csv").exists():
-            known = json.loads(path.read_text())
-            if known["quick"] != quick:
-                kinds = ("full", "quick")
-                raise CommandError(
-                    f"{out} holds {kinds[known['quick']]} runs of {id}; "
-                    f"use another --out for {kinds[quick]} ones"
-                )
-        partial = path.with_name(f".{path.name}.partial")
-        partial.write_text(json.dumps({"quick": quick, "scgd": __version__}) + "\n")
-        partial.replace(path)  # a kill leaves the old note or the new one, never half of it
+        known = read_note(path) if (out / f"{id}.csv").exists() else {}
+        if known.get("quick", quick) != quick:
+            kinds = ("full", "quick")
+            raise CommandError(
+                f"{out} holds {kinds[known['quick']]} runs of {id}; "
+                f"use another --out for {kinds[quick]} ones"
+            )
+        write_note(path, known | {"quick": quick})
     except OSError as error:
         raise CommandError(f"cannot write {path}: {error.strerror}; use --out DIR") from None
-    except (ValueError, KeyError, TypeError):
-        raise CommandError(f"{path} is damaged; remove it and run again") from None
 
 
 def jobs_of(
@@ -176,7 +183,7 @@ def results(
             yield job, execute(job)
         return
     with ProcessPoolExecutor(
-        min(workers, len(jobs)), get_context("spawn"), initializer=one_thread
+        min(workers, len(jobs)), get_context("spawn"), initializer=prepare_worker
     ) as pool:
         try:
             yield from in_order(pool, jobs, 3 * workers)
@@ -187,6 +194,8 @@ def results(
             ) from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for process in active_children():  # only this process writes, so nothing is lost
+                process.terminate()
             raise
 
 
@@ -202,8 +211,9 @@ def in_order(pool: Executor, jobs: Iterable[Job], ahead: int) -> Iterator[tuple[
         yield job, future.result()
 
 
-def one_thread() -> None:
-    """Give each worker process one thread: the processes share the cores."""
+def prepare_worker() -> None:
+    """Give a worker one thread, since workers share the cores, and leave Ctrl-C to their parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = "1"
 

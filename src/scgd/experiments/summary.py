@@ -11,12 +11,29 @@ from typing import Any
 import numpy as np
 
 from scgd.errors import CommandError
-from scgd.experiments.rows import Experiment
+from scgd.experiments.rows import REFERENCES, Experiment
 from scgd.experiments.table import WEIGHT_COLUMNS, read
 
-__all__ = ["curves", "finals", "laws", "overlay", "published_finals", "summarize"]
+__all__ = [
+    "curves",
+    "finals",
+    "laws",
+    "limits",
+    "overlay",
+    "paths",
+    "published_finals",
+    "summarize",
+]
 
 LARGER_IS_BETTER = ("accuracy",)
+UNBOUNDED = ("gap", "loss", "gradient-norm")
+"""Measures that a diverging run takes to infinity."""
+ROOM = {"log": 100.0, "linear": 3.0}
+"""How far above the tamest method a chart reaches, by the kind of its axis."""
+WORST_RISE = 1e4
+"""How far above the start a chart looks for the tamest method, at most."""
+HUGE = 1e300
+"""Stands for infinity where differences are taken."""
 MAX_POINTS = 240
 """Points per curve in a report, at most."""
 
@@ -26,21 +43,28 @@ def curves(table: Any) -> dict[str, dict[str, dict[str, Any]]]:
     out: dict[str, dict[str, dict[str, Any]]] = {}
     keys = ["settings", "measure", "method"]
     for (settings, measure, method), rows in table.groupby(keys, sort=False, observed=True):
-        out.setdefault(settings, {}).setdefault(measure, {})[method] = statistics(rows)
+        out.setdefault(settings, {}).setdefault(measure, {})[method] = statistics(
+            rows, unbounded=measure in UNBOUNDED
+        )
     return out
 
 
-def statistics(rows: Any) -> dict[str, Any]:
-    """Return mean, spread, median and quartiles along the passes of one method."""
+def statistics(rows: Any, *, unbounded: bool = False) -> dict[str, Any]:
+    """Return mean, spread, median and quartiles along the passes of one method.
+
+    Where values are unbounded, one that is not a number is that of a run that blew up: infinite.
+    """
     wide = rows.pivot_table(index="pass", columns="run", values="value", dropna=False)
     axes = rows.groupby("pass")[["queries", "seconds"]].median()
     keep = np.unique(np.linspace(0, len(wide) - 1, min(len(wide), MAX_POINTS)).round().astype(int))
     values, axes = wide.to_numpy()[keep], axes.iloc[keep]
+    if unbounded:
+        values = np.where(np.isnan(values), np.inf, values)
     with np.errstate(all="ignore"):
-        mean, std = values.mean(axis=1), values.std(axis=1)
-        q25, median, q75 = np.quantile(values, [0.25, 0.5, 0.75], axis=1)
+        mean, std = values.mean(axis=1), spread(values)
+        q25, median, q75 = quartiles(values)
         # A band on a log axis cannot reach below the lowest run.
-        below = np.maximum(mean - std, values.min(axis=1))
+        below = np.fmax(mean - std, values.min(axis=1))
     return {
         "runs": values.shape[1],
         "pass": wide.index.to_numpy()[keep],
@@ -56,8 +80,57 @@ def statistics(rows: Any) -> dict[str, Any]:
     }
 
 
+def spread(values: Any) -> Any:
+    """Return the standard deviation over the runs; squares of huge values do not overflow."""
+    scale = np.abs(values).max(axis=1, keepdims=True)
+    unit = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
+    std = (values / unit).std(axis=1) * unit[:, 0]
+    return np.where(np.isinf(scale[:, 0]), np.inf, std)
+
+
+def quartiles(values: Any) -> Any:
+    """Return quartiles and median over the runs, of which some may be infinite."""
+    found = np.quantile(np.minimum(values, HUGE), [0.25, 0.5, 0.75], axis=1)
+    return np.where(found > HUGE / 10, np.inf, found)
+
+
+def limits(panel_curves: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return per measure how high its chart reaches, so that a diverging method hides no other.
+
+    The tamest method and the start are always inside.
+    """
+    out = {}
+    for measure in UNBOUNDED:
+        if measure not in panel_curves:
+            continue
+        medians = [curve["median"] for curve in panel_curves[measure].values()]
+        start = max((m[0] for m in medians if 0 < m[0] < np.inf), default=np.nan)
+        if np.isfinite(start):
+            tamest = min(float(m.max()) for m in medians)
+            reach = max(start, min(tamest, WORST_RISE * start))
+            out[measure] = {axis: room * reach for axis, room in ROOM.items()}
+    return out
+
+
+def paths(table: Any) -> dict[str, dict[str, Any]]:
+    """Return per settings and method the way of run 0 through the plane.
+
+    A mean over runs would move diagonally where every run moves along one axis at a time.
+    """
+    out: dict[str, dict[str, Any]] = {}
+    keys = ["settings", "method"]
+    first = table[(table["run"] == 0) & table["measure"].isin(("x", "y"))]
+    for (settings, method), rows in first.groupby(keys, sort=False, observed=True):
+        wide = rows.pivot_table(index="pass", columns="measure", values="value")
+        out.setdefault(settings, {})[method] = {name: wide[name].to_numpy() for name in ("x", "y")}
+    return out
+
+
 def finals(panel_curves: dict[str, dict[str, Any]], measure: str) -> list[dict[str, Any]]:
-    """Return the final figures of the methods, best first, with their rank by the median."""
+    """Return the final figures of the methods, best first, with their rank by the median.
+
+    What is only drawn for reference has the rank None.
+    """
     rows = []
     for method, curve in panel_curves[measure].items():
         last = {name: float(curve[name][-1]) for name in ("mean", "std", "median", "q25", "q75")}
@@ -65,8 +138,10 @@ def finals(panel_curves: dict[str, dict[str, Any]], measure: str) -> list[dict[s
         rows.append({"method": method, "runs": curve["runs"], "seconds": seconds, **last})
     sign = -1 if measure in LARGER_IS_BETTER else 1
     rows.sort(key=lambda row: (np.isnan(row["median"]), sign * row["median"]))
-    for rank, row in enumerate(rows, start=1):
-        row["rank"] = rank
+    rank = 0
+    for row in rows:
+        rank += row["method"] not in REFERENCES
+        row["rank"] = rank if row["method"] not in REFERENCES else None
     return rows
 
 

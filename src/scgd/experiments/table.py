@@ -1,17 +1,16 @@
 """The tidy results table: one CSV per experiment, written run by run, resumed exactly.
 
-A run's rows are appended in one write and end with its last pass, so a run that is not whole can be
-told from one that is: a kill can only tear the last run, which is cut off and done again. Anything
-else that is wrong with a table is named and left alone.
+A run's rows are appended in one write and which rows they are is known beforehand, so a run that is
+not whole can be told from one that is: a kill can only tear the last run, which is cut off and done
+again. Anything else that is wrong with a table is named and left alone.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +26,7 @@ try:
 except ImportError:  # Windows: two runs into one folder are then not noticed
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["COLUMNS", "WEIGHT_COLUMNS", "Curve", "Key", "Run", "Table", "read"]
+__all__ = ["COLUMNS", "WEIGHT_COLUMNS", "Curve", "Key", "Run", "Shape", "Table", "read"]
 
 COLUMNS = (
     "experiment",
@@ -61,6 +60,32 @@ class Key(NamedTuple):
     settings: str
     method: str
     run: int
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Which rows a whole run of a method has.
+
+    Parameters
+    ----------
+    measures, passes
+        What is recorded, and when.
+    n_weights
+        Entries of the sampling law it learns; 0 if it learns none.
+    """
+
+    measures: tuple[str, ...]
+    passes: Array
+    n_weights: int = 0
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return pass and measure of every row, as they are written."""
+        passes = [f"{k:g}" for k in self.passes.tolist()]
+        return [(k, measure) for measure in self.measures for k in passes]
+
+
+Shapes = Mapping[tuple[str, ...], Shape]
+"""The shape of every method's runs, by what comes before the run's number in a :class:`Key`."""
 
 
 @dataclass
@@ -112,18 +137,18 @@ class Table:
     ----------
     path
         The CSV file; made with its header if it is not there.
-    ends
-        The last pass and the number of measures of every panel: how a whole run ends.
+    shapes
+        Which rows a whole run has, for every method that may be in the table.
     """
 
-    def __init__(self, path: Path, ends: dict[str, tuple[float, int]]) -> None:
+    def __init__(self, path: Path, shapes: Shapes) -> None:
         self.path = path
         self.weights_path = path.with_name(f"{path.stem}.weights.csv")
         with ExitStack() as stack:
             self.file = stack.enter_context(self._open(path))
             self.weights_file = stack.enter_context(self._open(self.weights_path))
-            self.done, end = whole_runs(path, ends)
-            weights_end = keep_runs(self.weights_path, self.done)
+            self.done, end = whole_runs(path, shapes)
+            weights_end = whole_laws(self.weights_path, self.done, shapes)
             self._start(self.file, COLUMNS, end)
             self._start(self.weights_file, WEIGHT_COLUMNS, weights_end)
             self._files = stack.pop_all()
@@ -180,78 +205,138 @@ def as_csv(rows: Iterable[Sequence[Any]]) -> str:
     return out.getvalue()
 
 
-def whole_runs(path: Path, ends: dict[str, tuple[float, int]]) -> tuple[set[Key], int]:
+def whole_runs(path: Path, shapes: Shapes) -> tuple[set[Key], int]:
     """Return the whole runs of a table and where the last of them ends, in bytes."""
-    lines = path.read_bytes().splitlines(keepends=True)
     done: set[Key] = set()
-    if not lines or (len(lines) == 1 and not lines[0].endswith(b"\n")):
-        return done, 0
-    check_header(path, lines[0], COLUMNS)
-    position = end = len(lines[0])
-    open_key: Key | None = None
-    n_ended = 0
-    for number, line in enumerate(lines[1:], start=2):
-        torn = number == len(lines) and not line.endswith(b"\n")
-        if torn:
-            break
-        key, last = parse_row(path, number, line)
-        if open_key is not None and key != open_key and open_key not in done:
-            raise CommandError(
-                f"{path}, line {number}: run {open_key.run} of {open_key.method} on "
-                f"{open_key.panel} is not whole; {REMEDY}"
-            )
-        n_ended = n_ended if key == open_key else 0
-        open_key = key
+    position = end = 0
+    run: Key | None = None
+    expected: list[tuple[str, str]] = []
+    for number, line in whole_lines(path, COLUMNS):
         position += len(line)
-        last_pass, n_measures = ends.get(key.panel, (last, 1))
-        n_ended += last == last_pass
-        if n_ended == n_measures:
-            done.add(key)
+        if number == 1:
             end = position
+            continue
+        key, row = parse_row(path, number, line)
+        if run is None:
+            run, expected = key, shape_of(path, number, key, shapes).rows()[::-1]
+        if key != run:
+            raise damaged(path, number, f"{name_of(run)} is not whole")
+        if key in done:
+            raise damaged(path, number, f"{name_of(key)} is here twice")
+        if row != (wanted := expected.pop()):
+            found, due = (f"pass {k} of {measure}" for k, measure in (row, wanted))
+            raise damaged(path, number, f"{name_of(key)} has {found} where {due} should be")
+        if not expected:
+            done.add(key)
+            run, end = None, position
     return done, end
+
+
+def whole_laws(path: Path, done: set[Key], shapes: Shapes) -> int:
+    """Return where the laws of whole runs end, in bytes: those of torn runs come last."""
+    n_found = dict.fromkeys(done, 0)
+    position = end = 0
+    torn: Key | None = None
+    for number, line in whole_lines(path, WEIGHT_COLUMNS):
+        position += len(line)
+        if number == 1:
+            end = position
+            continue
+        key, coordinate = parse_weight(path, number, line)
+        shape = shape_of(path, number, key, shapes)
+        if key not in done:
+            torn = key
+            continue
+        if torn is not None:
+            raise damaged(path, number - 1, f"{name_of(torn)} is not in {table_of(path)}")
+        if coordinate != n_found[key] or coordinate >= shape.n_weights:
+            raise damaged(path, number, f"coordinate {coordinate} of {name_of(key)} is out of turn")
+        n_found[key] += 1
+        end = position
+    for key, n in n_found.items():
+        if n != shapes[key[:4]].n_weights:
+            what = f"the law of {name_of(key)} is not whole"
+            raise CommandError(f"{path}: {what}; {law_remedy(path)}")
+    return end
+
+
+def whole_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, bytes]]:
+    """Return the lines that a kill did not tear, numbered from 1, the header checked."""
+    header = ",".join(columns).encode() + b"\n"
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            whole = line.endswith(b"\n")
+            if number == 1 and not (header == line or (not whole and header.startswith(line))):
+                check_header(path, line, columns)
+            if whole:
+                yield number, line
+
+
+def shape_of(path: Path, number: int, key: Key, shapes: Shapes) -> Shape:
+    """Return which rows a run has; name a row of a method that does not exist."""
+    if key[:4] not in shapes:
+        found = " ".join(key[:4])
+        raise damaged(path, number, f"there is no method {found!r} in {table_of(path)}")
+    return shapes[key[:4]]
+
+
+def name_of(key: Key) -> str:
+    """Return a run's name for a sentence."""
+    return f"run {key.run} of {key.method} on {key.panel}, {key.settings} settings,"
+
+
+def table_of(path: Path) -> str:
+    """Return the name of the table of results that belongs to a table of laws."""
+    return path.name.replace(".weights.csv", ".csv")
 
 
 REMEDY = "move the file away or mend that line, then run again"
 
 
+def law_remedy(path: Path) -> str:
+    """Return what to do about a damaged law: runs that count as done are not done again."""
+    other = table_of(path)
+    return f"mend it, or delete that run's lines here and in {other}, then run again"
+
+
+def damaged(path: Path, number: int, what: str) -> CommandError:
+    """Return the error that names a line."""
+    remedy = law_remedy(path) if path.name.endswith(".weights.csv") else REMEDY
+    return CommandError(f"{path}, line {number}: {what}; {remedy}")
+
+
 def check_header(path: Path, line: bytes, columns: Sequence[str]) -> None:
     """Refuse a file that is not such a table."""
     if line.decode("utf-8", "replace").strip() != ",".join(columns):
-        raise CommandError(f"{path}, line 1: not a table with columns {', '.join(columns)}")
+        raise CommandError(
+            f"{path}, line 1: not a table with columns {', '.join(columns)}; move the file away"
+        )
 
 
-def parse_row(path: Path, number: int, line: bytes) -> tuple[Key, float]:
-    """Return the run that a row belongs to and its pass; name a row that makes no sense."""
+def parse_row(path: Path, number: int, line: bytes) -> tuple[Key, tuple[str, str]]:
+    """Return a row's run, and its pass and measure; name a row that makes no sense."""
     cells = line.decode("utf-8", "replace").strip().split(",")
     try:
         if len(cells) != len(COLUMNS):
             raise ValueError
-        key = Key(cells[0], cells[1], cells[2], cells[3], int(cells[4]))
-        k, *_ = (float(c) for c in cells[5:9])
-        if math.isnan(k):
-            raise ValueError
+        for cell in cells[5:9]:
+            float(cell)
+        return Key(cells[0], cells[1], cells[2], cells[3], int(cells[4])), (cells[5], cells[9])
     except ValueError:
-        raise CommandError(f"{path}, line {number}: not a row of results; {REMEDY}") from None
-    return key, k
+        raise damaged(path, number, "not a row of results") from None
 
 
-def keep_runs(path: Path, done: set[Key]) -> int:
-    """Return where the weights of whole runs end, in bytes: those of a torn run come last."""
-    lines = path.read_bytes().splitlines(keepends=True)
-    if not lines or not lines[0].endswith(b"\n"):
-        return 0
-    check_header(path, lines[0], WEIGHT_COLUMNS)
-    end = len(lines[0])
-    for number, line in enumerate(lines[1:], start=2):
-        cells = line.decode("utf-8", "replace").strip().split(",")
-        if len(cells) != len(WEIGHT_COLUMNS) or not line.endswith(b"\n"):
-            if number == len(lines):
-                break
-            raise CommandError(f"{path}, line {number}: not a row of weights; {REMEDY}")
-        if Key(*cells[:4], int(cells[4])) not in done:
-            break
-        end += len(line)
-    return end
+def parse_weight(path: Path, number: int, line: bytes) -> tuple[Key, int]:
+    """Return a row's run and coordinate; name a row that makes no sense."""
+    cells = line.decode("utf-8", "replace").strip().split(",")
+    try:
+        if len(cells) != len(WEIGHT_COLUMNS):
+            raise ValueError
+        for cell in cells[6:]:
+            float(cell)
+        return Key(cells[0], cells[1], cells[2], cells[3], int(cells[4])), int(cells[5])
+    except ValueError:
+        raise damaged(path, number, "not a row of weights") from None
 
 
 def read(path: Path, columns: Sequence[str] = COLUMNS) -> Any:
@@ -261,8 +346,29 @@ def read(path: Path, columns: Sequence[str] = COLUMNS) -> Any:
     try:
         with path.open("rb") as file:
             check_header(path, file.readline(), columns)
-        text = dict.fromkeys(columns[:4], "category")
-        numbers = {c: "float64" for c in columns[5:] if c != "measure"}
-        return pd.read_csv(path, dtype={**text, **numbers, "run": "int64"})
+        text = dict.fromkeys(columns[:4], "category") | dict.fromkeys(columns[9:], "str")
+        numbers = dict.fromkeys(columns[5:9], "float64")
+        # Only what a run writes for a number that is not finite; an empty cell is damage.
+        table = pd.read_csv(
+            path, dtype={**text, **numbers, "run": "int64"}, keep_default_na=False,
+            na_values={c: ["nan"] for c in numbers},
+        )  # fmt: skip
     except (ValueError, OSError) as error:
         raise CommandError(f"cannot read {path}: {error}; {REMEDY}") from None
+    check_counts(path, table, columns)
+    return table
+
+
+def check_counts(path: Path, table: Any, columns: Sequence[str]) -> None:
+    """Refuse a table in which a run has fewer rows than another of its method."""
+    kind = ["panel", "settings", "method", *columns[9:]]
+    counts = table.groupby([*kind, "run"], observed=True, sort=False).size()
+    usual = counts.groupby(kind, observed=True).transform("max")
+    odd = counts[counts != usual]
+    if len(odd):
+        panel, settings, method, *_, run = odd.index[0]
+        raise CommandError(
+            f"{path}: run {run} of {method} on {panel}, {settings} settings, has {odd.iloc[0]} "
+            f"rows where another has {usual.loc[odd.index[0]]}; run the experiment again: it goes "
+            "on after a kill and names any other damage"
+        )

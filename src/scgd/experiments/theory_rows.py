@@ -87,9 +87,12 @@ PANELS = (
             TheoryMethod("uniform", Uniform()),
             TheoryMethod("theorem-4", None, n_runs=1),
             TheoryMethod("recursion", None, n_runs=1),
+            TheoryMethod("one-over-t", None, n_runs=1),
         ),
         n_passes=50_000,
         n_runs=40,
+        measures=("gap", "slope"),
+        xscale="log",
     ),
     Panel(
         "weights",
@@ -138,7 +141,8 @@ EXPERIMENTS = (
             "Quadratics with curvatures k^−decay and Gaussian noise in the gradient; differences "
             "with h = √γ. In the panel on weights the noise falls like 1/k, so that gains differ. "
             "One pass is p coordinate steps. The bound of Theorem 4 uses the constants of the sup "
-            "norm (the remark after it).",
+            "norm (the remark after it); one over t is the line that the recursion behind it tends "
+            "to. Slopes are taken over the last tenfold of passes, run by run.",
         ),
     ),
 )

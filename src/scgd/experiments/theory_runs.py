@@ -11,8 +11,8 @@ import numpy as np
 from scgd import theory
 from scgd.compiling import njit
 from scgd.estimators import ForwardDifference
-from scgd.experiments.rows import Job
-from scgd.experiments.table import Curve, Run
+from scgd.experiments.rows import Job, Panel
+from scgd.experiments.table import Curve, Run, Shape
 from scgd.experiments.theory_rows import TheoryProblem
 from scgd.explore import explorer
 from scgd.optimizer import Optimizer
@@ -21,9 +21,9 @@ from scgd.steps import SGD
 from scgd.typing import Floats, Ints
 from scgd.workers import Evaluator
 
-__all__ = ["cost", "execute"]
+__all__ = ["cost", "execute", "shape"]
 
-RUNS_PER_JOB = 10
+RUNS_PER_JOB = 1
 N_NOISE = 4096
 """Noise vectors that are sampled from; their mean is taken off, so that f is known exactly."""
 N_POINTS = 150
@@ -49,11 +49,16 @@ def cost(job: Job) -> float:
     return float(steps * (SLOW_FACTOR if slow else 1.0))
 
 
+def shape(panel: Panel, method: Any) -> Shape:
+    """Return which rows a run has."""
+    passes = np.unique(np.geomspace(1, panel.n_passes, N_POINTS).round().astype(np.int64))
+    return Shape(panel.measures, np.concatenate([[0], passes]))
+
+
 def execute(job: Job) -> Iterator[Run]:
     """Return the curves of a method, or the bound."""
     problem = job.panel.problem
-    passes = np.unique(np.geomspace(1, job.panel.n_passes, N_POINTS).round().astype(np.int64))
-    passes = np.concatenate([[0], passes])
+    passes = shape(job.panel, job.method).passes
     queries = 2.0 * passes * problem.n_coords
     for run in job.runs:
         started = time.perf_counter()
@@ -62,7 +67,18 @@ def execute(job: Job) -> Iterator[Run]:
         else:
             values = measure(job, run, passes)
         spent = (time.perf_counter() - started) * passes / passes[-1]
-        yield Run(job.key(run), [Curve(job.panel.measures[0], passes, queries, spent, values)])
+        found = {job.panel.measures[0]: values}
+        if "slope" in job.panel.measures:
+            found["slope"] = slopes(passes, values)
+        curves = [Curve(name, passes, queries, spent, found[name]) for name in job.panel.measures]
+        yield Run(job.key(run), curves)
+
+
+def slopes(passes: Ints, gaps: Floats) -> Floats:
+    """Return the slope of log gap against log t, over the last tenfold of passes or from pass 1."""
+    since = np.maximum(np.searchsorted(passes, passes / 10, side="right") - 1, 1)
+    here = np.maximum(np.arange(len(passes)), 2)  # there is nothing to compare with before pass 2
+    return np.asarray(np.log(gaps[here] / gaps[since]) / np.log(passes[here] / passes[since]))
 
 
 def curvatures_of(problem: TheoryProblem) -> Floats:
@@ -159,7 +175,7 @@ METERS = {
 
 
 def bound(job: Job, passes: Ints) -> Floats:
-    """Return the bound of Theorem 4, or the recursion it solves, at the given passes."""
+    """Return the bound of Theorem 4, the recursion it solves or what that tends to."""
     problem = job.panel.problem
     curvatures = curvatures_of(problem)
     # Per coordinate E g^2 <= 2 (a x)^2 + (a h)^2 / 2 + noise^2 with h^2 <= gamma; bias L h / 2.
@@ -176,6 +192,8 @@ def bound(job: Job, passes: Ints) -> Floats:
     steps = passes * problem.n_coords
     if job.method.name == "recursion":
         return theory.gap_recursion(int(steps[-1]), constants, **common)[steps]
+    if job.method.name == "one-over-t":
+        return theory.gap_order(constants, rate.scale, beta) / np.maximum(steps, 1)
     values = theory.gap_bound(np.maximum(steps, 1), constants, **common)
     values[0] = max(values[0], start)
     return values

@@ -18,7 +18,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the report and say where it is."""
+    from scgd.experiments.published import published_folder
     from scgd.experiments.report import build
 
-    print(build(args.folder, args.published))
+    print(build(args.folder, published_folder(args.published)))
     return 0

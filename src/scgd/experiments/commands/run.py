@@ -37,18 +37,23 @@ def positive(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Run what is missing, then write the report; 1 if anything had to be left out."""
+    from scgd.errors import CommandError
+    from scgd.experiments.published import published_folder
     from scgd.experiments.registry import EXPERIMENTS, find, select
     from scgd.experiments.report import build, say, terminal_summary
     from scgd.experiments.runner import Options, run_experiment
 
     rows = find(args.ids)
     chosen = select(rows, args.panel, args.settings)
+    published = published_folder(args.published)
     out = args.out / "quick" if args.quick and args.out == Path("results") else args.out
     options = Options(
         out, args.settings, args.runs, args.workers or cores(), args.quick, args.data,
         not args.no_progress, args.cluster,
     )  # fmt: skip
-    started, left_out = time.monotonic(), []
+    started = time.monotonic()
+    troubles: list[str] = []  # one experiment that fails does not stop the others
+    tables = []
     for id, panels in chosen.items():
         row = EXPERIMENTS[id]
         if args.settings not in row.panels:
@@ -56,15 +61,22 @@ def run(args: argparse.Namespace) -> int:
                 f"{id}: no {args.settings} settings are known, the paper's are used",
                 file=sys.stderr,
             )
-        left_out += run_experiment(row, panels, options)
-    for id in chosen:
-        row = EXPERIMENTS[id]
-        say(terminal_summary(row, out, row.setting(args.settings)))
-    page = build(out, args.published)
-    for sentence in left_out:
-        print(sentence, file=sys.stderr)
-    say(f"\n{page} written; {time.monotonic() - started:.1f} s in all")
-    return 1 if left_out else 0
+        try:
+            troubles += [f"{id}: {sentence}" for sentence in run_experiment(row, panels, options)]
+            tables.append(row)
+        except CommandError as error:
+            troubles.append(f"{id}: {error}")
+    for row in tables:
+        names = [panel.name for panel in chosen[row.id]]
+        say(terminal_summary(row, out, row.setting(args.settings), names))
+    try:
+        page = build(out, published)
+        say(f"\n{page} written; {time.monotonic() - started:.1f} s in all")
+    except CommandError as error:
+        troubles.append(str(error))
+    for sentence in troubles:
+        print(f"scgd: {sentence}", file=sys.stderr)
+    return 1 if troubles else 0
 
 
 def cores() -> int:

@@ -1,6 +1,6 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
-const state = { statistic: "mean", x: "pass", y: "log", xscale: "linear", settings: null,
+const state = { statistic: "mean", x: "pass", y: "log", xscale: "panel", settings: data.settings[0],
                 published: "on", hidden: new Set() };
 const names = { pass: "passes over the coordinates", queries: "function queries", seconds: "seconds of computing" };
 const cards = [...document.querySelectorAll(".card[data-panel]")];
@@ -9,8 +9,13 @@ const drawn = new Set();
 function theme() {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
-  return { ink: colour("--ink"), soft: colour("--soft"), line: colour("--line"), card: colour("--card") };
+  return { ink: colour("--ink"), soft: colour("--soft"), line: colour("--line"), level: colour("--level"), card: colour("--card"),
+           font: "inherit" };
 }
+
+// An exported picture stands alone, on white paper, whatever the page looks like.
+const paper = { ink: "#1c1e21", soft: "#3f454c", line: "#dfe2e6", level: "#b9c0c9", card: "#ffffff",
+                font: "Helvetica, Arial, sans-serif" };
 
 function faded(colour, alpha) {
   const n = parseInt(colour.slice(1), 16);
@@ -24,62 +29,130 @@ function settingsOf(panel) {
   return known.includes(state.settings) ? state.settings : known[0];
 }
 
+// Says which settings a card shows, and why where others were asked for.
+function nameSettings(card, panel) {
+  const place = card.querySelector(".which"), here = settingsOf(panel), other = state.settings !== here;
+  const why = panel.known.includes(state.settings) ? `no ${state.settings} run here` : `no ${state.settings} ones are known`;
+  place.textContent = `${here} settings${other ? ` (${why})` : ""}`;
+  place.classList.toggle("other", other && panel.known.includes(state.settings));
+}
+
 function measureOf(card, panel) {
   const known = Object.keys(panel.curves[settingsOf(panel)]);
   return known.includes(card.dataset.measure) ? card.dataset.measure : known[0];
 }
 
-function curveTraces(method, curve, axis) {
-  const look = data.methods[method], x = curve[axis];
-  const middle = state.statistic === "mean" ? curve.mean : curve.median;
-  const low = state.statistic === "mean" ? curve.below : curve.q25;
-  const high = state.statistic === "mean" ? curve.above : curve.q75;
-  const traces = [];
+function isLinear(panel, measure) { return panel.linear.includes(measure) || state.y === "linear"; }
+
+function topOf(panel, settings, measure, kind) {
+  const limit = panel.limits[settings][measure];
+  return limit ? limit[kind] : Infinity;
+}
+
+const middleOf = (curve) => (state.statistic === "mean" ? curve.mean : curve.median);
+const shown = (value) => (value === null ? "∞" : value !== 0 && (value >= 1e4 || value < 1e-3)
+  ? value.toExponential(2) : Number(value.toPrecision(3)).toString());
+const above = (value, top) => value === null || value > top;
+const borders = { solid: "solid", dash: "dashed", dot: "dotted" };
+
+// What leaves a chart leaves it through the top; a null would tear the band's polygon apart.
+function clipped(values, top) {
+  return values.map((v) => (v === null && top < Infinity ? 10 * top : v === null ? null : Math.min(v, 10 * top)));
+}
+
+// The band around a curve; none where the curve itself is above the chart, and none below zero on a log axis.
+function band(x, low, high, middle, frame) {
+  const positive = low.concat(middle).filter((v) => v > 0), floor = Math.min(...positive);
+  const edge = (values) => clipped(values, frame.top).map((v, i) =>
+    (above(middle[i], frame.top) ? middle[i] : frame.linear || v > 0 ? v : floor));
+  return { x: x.concat([...x].reverse()), y: edge(high).concat(edge(low).reverse()) };
+}
+
+function curveTraces(method, curve, axis, frame) {
+  const look = data.methods[method], traces = [];
+  const onX = (v) => frame.xscale === "linear" || v > 0, onY = (v) => frame.linear || v === null || v > 0;
+  const inside = curve[axis].map((_, i) => i).filter((i) => onX(curve[axis][i]) && onY(middleOf(curve)[i]));
+  const pick = (values) => inside.map((i) => values[i]);
+  const x = pick(curve[axis]), exact = pick(middleOf(curve)), middle = clipped(exact, frame.top);
+  const [low, high] = state.statistic === "mean" ? [curve.below, curve.above] : [curve.q25, curve.q75];
   if (curve.runs > 1) {
-    traces.push({ x: x.concat([...x].reverse()), y: high.concat([...low].reverse()), fill: "toself",
+    traces.push({ ...band(x, pick(low), pick(high), middle, frame), fill: "toself",
       fillcolor: faded(look.colour, 0.14), line: { width: 0 }, mode: "lines", hoverinfo: "skip",
       showlegend: false, name: method });
   }
   traces.push({ x, y: middle, mode: x.length < 3 ? "lines+markers" : "lines", name: look.label, showlegend: false,
     line: { color: look.colour, width: 2.2, dash: look.dash },
-    hovertemplate: `${look.label}: %{y:.3~g}<extra></extra>` });
+    meta: "method", customdata: exact.map(shown), hovertemplate: `${look.label}: %{customdata}<extra></extra>` });
   return traces;
 }
 
-function publishedTraces(method, known, axis, queriesPerPass) {
+function publishedTraces(method, known, axis, queriesPerPass, colours) {
   const look = data.methods[method], factor = axis === "queries" ? queriesPerPass : 1, traces = [];
   const pick = (m) => (state.statistic === "mean" || m.median === undefined ? m.mean : m.median);
   if (known.curve && axis !== "seconds") {
     traces.push({ x: known.curve.pass.map((k) => k * factor), y: pick(known.curve), mode: "lines",
       name: look.label, showlegend: false, opacity: 0.75,
-      line: { color: look.colour, width: 1.3, dash: "dot" },
+      line: { color: look.colour, width: 1.3, dash: "longdashdot" }, meta: "published curve",
       hovertemplate: `${look.label}, published: %{y:.3~g}<extra></extra>` });
   }
   if (known.final && axis !== "seconds") {
     traces.push({ x: [known.final.pass * factor], y: [pick(known.final)], mode: "markers",
       name: look.label, showlegend: false, cliponaxis: false,
-      marker: { color: look.colour, size: 9, symbol: "diamond", line: { color: theme().card, width: 1.5 } },
+      marker: { color: look.colour, size: 9, symbol: "diamond", line: { color: colours.card, width: 1.5 } },
+      meta: "published final",
       hovertemplate: `${look.label}, published final: %{y:.3~g}<extra></extra>` });
   }
   return traces;
 }
 
-function wideRange(traces) {
-  const values = traces.flatMap((t) => t.y).filter((v) => v > 0);
-  const decades = Math.log10(Math.max(...values) / Math.min(...values));
-  return decades > 2 && decades < 9;
+// Labels of a log axis: powers of ten or, where those are few, 1, 2 and 5 times them, in full.
+function logTicks(low, high) {
+  const decades = Math.log10(high / low), values = [];
+  if (!(decades > 0.7 && decades < 9)) return {};
+  if (decades > 2) return { dtick: 1 };
+  for (let k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k++) {
+    for (const digit of [1, 2, 5]) values.push(Number(`${digit}e${k}`));
+  }
+  return { tickvals: values };
 }
 
-function layoutFor(panel, measure, axis, traces) {
-  const colours = theme(), linear = panel.linear.includes(measure) || state.y === "linear";
+// The range of the y axis: left to plotly unless something leaves the chart.
+function rangeOf(traces, frame) {
+  const values = traces.flatMap((t) => t.y).filter((v) => v !== null && (frame.linear || v > 0));
+  const low = Math.min(...values), high = Math.max(...values);
+  const range = high <= frame.top ? undefined
+    : frame.linear ? [Math.min(0, low), frame.top] : [Math.log10(low) - 0.1, Math.log10(frame.top)];
+  return { range, ...(frame.linear ? {} : logTicks(low, Math.min(high, frame.top))) };
+}
+
+// The methods that end above the chart, and where.
+function endOutside(curves, frame) {
+  return Object.entries(curves).filter(([method]) => !state.hidden.has(method)).flatMap(([method, curve]) => {
+    const look = data.methods[method], last = middleOf(curve).at(-1);
+    const what = above(last, frame.diverged) ? `diverged, at ${shown(last)}` : `at ${shown(last)}`;
+    return above(last, frame.top) ? [{ look, text: `${look.label} (${what})` }] : [];
+  });
+}
+
+function nameOutside(card, outside) {
+  const place = card.querySelector(".outside");
+  place.hidden = !outside.length;
+  place.replaceChildren("↑ Ends above the chart: ", ...outside.flatMap(({ look, text }, i) => {
+    const line = document.createElement("i");
+    line.style.borderTop = `3px ${borders[look.dash]} ${look.colour}`;
+    return i ? [", ", line, text] : [line, text];
+  }));
+}
+
+function layoutFor(panel, measure, axis, traces, frame, colours) {
   const line = { gridcolor: colours.line, zerolinecolor: colours.line, linecolor: colours.line, automargin: true };
+  const x = traces.flatMap((trace) => trace.x).filter((v) => v > 0);
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "x unified",
-    font: { color: colours.soft, size: 12, family: "inherit" }, margin: { l: 62, r: 12, t: 8, b: 44 },
+    font: { color: colours.soft, size: 12, family: colours.font }, margin: { l: 62, r: 12, t: 8, b: 44 },
     hoverlabel: { bgcolor: colours.card, bordercolor: colours.line, font: { color: colours.ink } },
-    xaxis: { ...line, type: state.xscale, title: { text: panel.xlabel && axis === "pass" ? panel.xlabel : names[axis] } },
-    yaxis: { ...line, type: linear ? "linear" : "log", exponentformat: "power",
-             dtick: !linear && wideRange(traces) ? 1 : undefined,
+    xaxis: { ...line, type: frame.xscale, ...(frame.xscale === "log" ? logTicks(Math.min(...x), Math.max(...x)) : {}), title: { text: panel.xlabel && axis === "pass" ? panel.xlabel : names[axis] } },
+    yaxis: { ...line, type: frame.linear ? "linear" : "log", exponentformat: "power", ...rangeOf(traces, frame),
              title: { text: data.measures[measure] || measure } },
   };
 }
@@ -87,55 +160,59 @@ function layoutFor(panel, measure, axis, traces) {
 const config = (name) => ({ responsive: true, displaylogo: false, displayModeBar: false,
   toImageButtonOptions: { filename: name } });
 
-function draw(card) {
+function figure(card, colours) {
   const panel = panelOf(card), settings = settingsOf(panel), measure = measureOf(card, panel);
   const curves = panel.curves[settings][measure], axis = state.x;
   let traces = [];
-  if (panel.kind === "path") return drawPath(card, panel, settings);
+  if (panel.kind === "path") return pathFigure(card, panel, settings, colours);
+  const linear = isLinear(panel, measure);
+  const frame = { linear, xscale: state.xscale === "panel" ? panel.xscale : state.xscale,
+                  top: topOf(panel, settings, measure, linear ? "linear" : "log"),
+                  diverged: topOf(panel, settings, measure, "log") };
   for (const [method, curve] of Object.entries(curves)) {
-    if (!state.hidden.has(method)) traces = traces.concat(curveTraces(method, curve, axis));
+    if (!state.hidden.has(method)) traces = traces.concat(curveTraces(method, curve, axis, frame));
   }
   const known = (panel.published || {})[measure] || {};
   if (settings === "published" && state.published === "on") {
     for (const [method, figures] of Object.entries(known)) {
       if (!state.hidden.has(method) && curves[method]) {
         const c = curves[method], last = c.pass.length - 1, ratio = c.pass[last] ? c.queries[last] / c.pass[last] : 1;
-        traces = traces.concat(publishedTraces(method, figures, axis, ratio));
+        traces = traces.concat(publishedTraces(method, figures, axis, ratio, colours));
       }
     }
   }
-  const chart = card.querySelector(".chart");
-  Plotly.react(chart, traces, layoutFor(panel, measure, axis, traces), config(card.dataset.panel));
-  for (const box of card.querySelectorAll("[data-settings-only]")) {
-    box.hidden = box.dataset.settingsOnly !== settings;
-  }
+  return { traces, layout: layoutFor(panel, measure, axis, traces, frame, colours), outside: endOutside(curves, frame) };
+}
+
+function draw(card) {
+  const { traces, layout, outside } = figure(card, theme());
+  Plotly.react(card.querySelector(".chart"), traces, layout, config(card.dataset.panel));
+  nameOutside(card, outside);
   drawn.add(card);
 }
 
-function drawPath(card, panel, settings) {
-  const chart = card.querySelector(".chart"), colours = theme(), traces = [panel.contour];
-  const line = { gridcolor: colours.line, zerolinecolor: colours.line, automargin: true };
-  traces[0] = { ...panel.contour, type: "contour", showscale: false, contours: { coloring: "lines" },
-    colorscale: [[0, colours.line], [1, colours.line]], hoverinfo: "skip", ncontours: 18, line: { width: 1 } };
-  const curves = panel.curves[settings];
+function pathFigure(card, panel, settings, colours) {
+  const line = { showgrid: false, zeroline: false, automargin: true, constrain: "domain" };
+  const traces = [{ ...panel.contour, type: "contour", showscale: false, contours: { coloring: "lines" },
+    colorscale: [[0, colours.level], [1, colours.level]], hoverinfo: "skip", ncontours: 18, line: { width: 1 } }];
   const upto = card.dataset.step ? Number(card.dataset.step) : Infinity;
-  for (const [method, curve] of Object.entries(curves.x)) {
+  for (const [method, path] of Object.entries(panel.paths[settings])) {
     if (state.hidden.has(method)) continue;
-    const look = data.methods[method], n = Math.min(upto, curve.mean.length);
-    traces.push({ x: curve.mean.slice(0, n), y: curves.y[method].mean.slice(0, n), mode: "lines+markers", name: look.label,
-      showlegend: false, marker: { size: 4 }, line: { color: look.colour, width: 1.6, dash: look.dash } });
+    const look = data.methods[method];
+    traces.push({ x: path.x.slice(0, upto), y: path.y.slice(0, upto), mode: "lines+markers", name: look.label,
+      showlegend: false, meta: "method", marker: { size: 4 }, line: { color: look.colour, width: 1.6, dash: look.dash },
+      hovertemplate: `${look.label}: (%{x:.3f}, %{y:.3f})<extra></extra>` });
   }
-  Plotly.react(chart, traces, {
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colours.soft, family: "inherit" },
+  return { traces, outside: [], layout: {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colours.soft, family: colours.font },
     margin: { l: 36, r: 12, t: 8, b: 30 },
     xaxis: { ...line, range: panel.range[0] }, yaxis: { ...line, range: panel.range[1], scaleanchor: "x" },
-  }, config(card.dataset.panel));
-  drawn.add(card);
+  } };
 }
 
 function play(card) {
-  const panel = panelOf(card), curves = panel.curves[settingsOf(panel)].x;
-  const n = Math.max(...Object.values(curves).map((c) => c.mean.length));
+  const panel = panelOf(card), paths = Object.values(panel.paths[settingsOf(panel)]);
+  const n = Math.max(...paths.map((path) => path.x.length));
   const stride = Math.max(1, Math.ceil(n / 150));
   let step = 1;
   clearInterval(card.timer);
@@ -147,6 +224,32 @@ function play(card) {
   }, 40);
 }
 
+// The laws over the pixels: one square per method, on one scale of colours.
+function lawPictures(laws, side, width) {
+  const methods = Object.keys(laws).filter((method) => !state.hidden.has(method));
+  const bar = 64, title = 26, columns = Math.min(methods.length, Math.max(2, Math.floor((width - bar) / 150)));
+  const square = (width - bar) / columns - 10, n = Math.ceil(methods.length / columns), height = n * (square + title);
+  // Colours follow the logarithm, from a tenth of uniform on: softmax laws hold a few pixels at a hundred times uniform.
+  const ticks = [0.1, 1, 10, 100, 1000];
+  const layout = { annotations: [], height, margin: { l: 0, r: 0, t: 0, b: 0 },
+    coloraxis: { colorscale: "Viridis", cmin: -1, colorbar: { thickness: 10, outlinewidth: 0, x: 1 - (bar - 8) / width, len: 1,
+      title: { text: "p × weight", side: "right" }, tickvals: ticks.map(Math.log10), ticktext: ticks } } };
+  const traces = methods.map((method, i) => {
+    const left = (i % columns) * (square + 10), top = Math.floor(i / columns) * (square + title) + title;
+    const weights = [], id = i ? i + 1 : "";
+    for (let r = 0; r < side; r++) weights.push(laws[method].weight.slice(r * side, (r + 1) * side));
+    layout[`xaxis${id}`] = { domain: [left / width, (left + square) / width], visible: false, anchor: `y${id}` };
+    layout[`yaxis${id}`] = { domain: [1 - (top + square) / height, 1 - top / height], visible: false,
+                             autorange: "reversed", anchor: `x${id}` };
+    layout.annotations.push({ text: data.methods[method].label.replace("musketeer ", ""), x: (left + square / 2) / width,
+      y: 1 - top / height, xref: "paper", yref: "paper", xanchor: "center", yanchor: "bottom", showarrow: false, font: { size: 12 } });
+    return { type: "heatmap", z: weights.map((row) => row.map((w) => Math.log10(Math.max(w, 0.1)))), customdata: weights,
+             xaxis: `x${id}`, yaxis: `y${id}`, coloraxis: "coloraxis",
+             hovertemplate: `row %{y}, column %{x}: %{customdata:.3~g}<extra>${data.methods[method].label}</extra>` };
+  });
+  return { traces, layout };
+}
+
 function drawLaw(card) {
   const panel = panelOf(card), laws = panel.laws[settingsOf(panel)] || {}, colours = theme();
   const line = { gridcolor: colours.line, zerolinecolor: colours.line, automargin: true };
@@ -154,18 +257,9 @@ function drawLaw(card) {
   const shared = { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 62, r: 12, t: 22, b: 44 },
     font: { color: colours.soft, size: 12, family: "inherit" } };
   if (panel.picture) {
-    const methods = Object.keys(laws), n = methods.length, layout = { ...shared, annotations: [] };
-    const traces = methods.map((method, i) => {
-      const side = panel.picture, rows = [];
-      for (let r = 0; r < side; r++) rows.push(laws[method].weight.slice(r * side, (r + 1) * side));
-      const span = [i / n + 0.01, (i + 1) / n - 0.01], id = i ? i + 1 : "";
-      layout[`xaxis${id}`] = { domain: span, visible: false, scaleanchor: `y${id}`, constrain: "domain" };
-      layout[`yaxis${id}`] = { visible: false, autorange: "reversed", anchor: `x${id}` };
-      layout.annotations.push({ text: data.methods[method].label, x: (span[0] + span[1]) / 2, y: 1.04, xref: "paper",
-        yref: "paper", showarrow: false, font: { size: 11 } });
-      return { type: "heatmap", z: rows, xaxis: `x${id}`, yaxis: `y${id}`, showscale: false, colorscale: "Viridis" };
-    });
-    Plotly.react(place, traces, layout, config("sampling-law"));
+    const { traces, layout } = lawPictures(laws, panel.picture, place.clientWidth);
+    place.style.height = `${layout.height}px`;
+    Plotly.react(place, traces, { ...shared, ...layout }, config("sampling-law"));
     return;
   }
   const traces = Object.entries(laws).filter(([m]) => !state.hidden.has(m)).map(([method, law]) => ({
@@ -184,10 +278,13 @@ function refresh() {
     draw(card);
     if (card.querySelector("details.laws[open]")) drawLaw(card);
   }
-  for (const card of cards) {
-    const settings = settingsOf(panelOf(card));
-    for (const box of card.querySelectorAll("[data-settings-only]")) box.hidden = box.dataset.settingsOnly !== settings;
-  }
+  for (const card of cards) showSettings(card);
+}
+
+function showSettings(card) {
+  const settings = settingsOf(panelOf(card));
+  nameSettings(card, panelOf(card));
+  for (const box of card.querySelectorAll("[data-settings-only]")) box.hidden = box.dataset.settingsOnly !== settings;
 }
 
 function press(button) {
@@ -208,17 +305,48 @@ function csv(card) {
     for (const [measure, methods] of Object.entries(measures)) {
       for (const [method, c] of Object.entries(methods)) {
         c.pass.forEach((_, i) => rows.push([card.dataset.panel, settings, measure, method, c.pass[i], c.queries[i],
-          c.seconds[i], c.mean[i], c.std[i], c.median[i], c.q25[i], c.q75[i], c.runs].join(",")));
+          c.seconds[i], ...[c.mean, c.std, c.median, c.q25, c.q75].map((v) => v[i] ?? "inf"), c.runs].join(",")));
       }
     }
   }
   return rows.join("\n") + "\n";
 }
 
+// What the curves are, in words, for a picture without the page around it.
+function caption(card, outside) {
+  const panel = panelOf(card), settings = settingsOf(panel), curves = panel.curves[settings][measureOf(card, panel)];
+  const runs = Math.max(...Object.values(curves).map((curve) => curve.runs));
+  const kind = panel.kind === "path" ? "run 0"
+    : `${state.statistic === "mean" ? "mean and standard deviation" : "median and quartiles"} over ${runs} runs`;
+  const lines = [`${settings} settings, ${kind}`];
+  for (let i = 0; i < outside.length; i += 2) {
+    lines.push(`ends above the chart: ${outside.slice(i, i + 2).map(({ text }) => text).join(", ")}`);
+  }
+  return lines;
+}
+
+function exportFigure(card) {
+  const { traces, layout, outside } = figure(card, paper), marks = new Set(traces.map((trace) => trace.meta));
+  for (const trace of traces) trace.showlegend = trace.meta === "method";
+  const key = { x: [null], y: [null], showlegend: true };
+  if (marks.has("published curve")) {
+    traces.push({ ...key, mode: "lines", name: "published", line: { color: paper.soft, width: 1.3, dash: "longdashdot" } });
+  }
+  if (marks.has("published final")) {
+    traces.push({ ...key, mode: "markers", name: "published final", marker: { color: paper.soft, size: 9, symbol: "diamond" } });
+  }
+  const lines = caption(card, outside).map((line) => `<br><span style="font-size: 13px">${line}</span>`);
+  const words = `<b>${card.querySelector("h3").textContent}</b>${lines.join("")}`;
+  return { data: traces, layout: { ...layout, paper_bgcolor: paper.card, plot_bgcolor: paper.card, showlegend: true,
+    title: { text: words, font: { size: 18, color: paper.ink }, x: 0.02, xanchor: "left", y: 1, yanchor: "top",
+             pad: { t: 28 } },
+    margin: { l: 70, r: 20, t: 56 + 24 * lines.length, b: 50 }, legend: { orientation: "h", y: -0.14, yanchor: "top" } } };
+}
+
 function exportCard(card, format) {
   const name = card.dataset.panel.replace("/", "-");
   if (format === "csv") return save(csv(card), `${name}.csv`, "text/csv");
-  return Plotly.downloadImage(card.querySelector(".chart"), { format, filename: name, width: 900, height: 560 });
+  return Plotly.downloadImage(exportFigure(card), { format, filename: name, width: 900, height: 620 });
 }
 
 document.addEventListener("click", (event) => {
@@ -251,4 +379,4 @@ const watcher = new IntersectionObserver((entries) => {
     if (entry.isIntersecting) { watcher.unobserve(entry.target); draw(entry.target); }
   }
 }, { rootMargin: "600px" });
-for (const card of cards) watcher.observe(card);
+for (const card of cards) { showSettings(card); watcher.observe(card); }
