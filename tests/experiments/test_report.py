@@ -13,7 +13,7 @@ from browser import CHROMIUM, Browser
 from scgd.cli import main
 from scgd.errors import CommandError
 from scgd.experiments import provenance, summary
-from scgd.experiments.pieces import diverged, finding
+from scgd.experiments.pieces import accuracies, diverged, figures_box, finding
 from scgd.experiments.provenance import read_note, record, write_note
 from scgd.experiments.published import published_curves
 from scgd.experiments.registry import EXPERIMENTS
@@ -102,9 +102,30 @@ def test_what_is_drawn_for_reference_competes_with_no_method():
     curves = ends(sgd_equal=(0.95,) * 4, uniform=(0.77,) * 4, sphere=(0.8,) * 4)
     assert [r["rank"] for r in summary.finals({"accuracy": curves}, "accuracy")] == [None, 1, 2]
     assert finding({"accuracy": curves}) == (
-        "By the median over 20 runs, <b>sphere</b> ends best, 3.0 points above uniform. "
+        "By the median over 20 runs, <b>sphere</b> ends best, 3.0 points of accuracy above uniform. "
         "SGD with whole gradients and as much data: 95.0 %."
     )
+
+
+def test_tables_have_enough_digits_to_tell_methods_apart(tmp_path):
+    curves = {"loss": ends(uniform=(2.3026,) * 4, sphere=(2.3014,) * 4)}
+    box = figures_box("paper", curves, {"limits": {"paper": {}}, "published": {}})
+    assert "<td>2.303<" in box and "<td>2.301<" in box
+
+
+def test_accuracies_of_all_panels_stand_in_one_table(tmp_path):
+    known = {"accuracy": {"eta1": {"final": {"mean": 0.867}}}}
+    panels = {
+        f"fo-networks/{name}": {"curves": {"published": {"accuracy": ends(**methods)}},
+                                "published": known if name == "mnist" else {}}
+        for name, methods in {"mnist": {"eta1": (0.88,) * 4, "sgd": (0.8,) * 4},
+                              "cifar10": {"sgd": (0.5,) * 4}}.items()
+    }  # fmt: skip
+    text = accuracies(panels)
+    assert "<th>mnist</th><th>cifar10</th>" in text
+    ours = '<td class="first">88.0 ± 10.0<small>published 86.7</small></td><td>–</td>'
+    assert f"<td>eta1</td>{ours}" in text
+    assert '<td>sgd</td><td>80.0 ± 10.0</td><td class="first">50.0 ± 10.0</td>' in text
 
 
 def test_published_figures_only_at_their_own_pass(tmp_path):
@@ -176,6 +197,14 @@ def test_whole_published_curves_from_a_folder(tmp_path):
         (tmp_path / "zo_ridge_n2000.npz").write_bytes(damaged)
         with pytest.raises(CommandError, match=r"cannot read the published curves in .*n2000"):
             published_curves("zo-grid", "ridge-n2000-p20", tmp_path)
+
+
+def test_page_explains_whole_published_curves(tmp_path):
+    fill(tmp_path, "zo-grid", "ridge-n1000-p20")
+    stored = np.linspace(2.0, 1.0, 201) * np.ones((20, 1))
+    np.savez(tmp_path / "zo_ridge_n1000.npz", **{"p20/uniform": stored})
+    assert "dash-dotted" in build(tmp_path, str(tmp_path)).read_text().split("<main>")[0]
+    assert "dash-dotted" not in build(tmp_path).read_text().split("<main>")[0]
 
 
 def test_numbers_that_are_not_finite_become_null():
@@ -311,6 +340,23 @@ def test_a_diverging_curve_leaves_through_the_top(tmp_path):
         click(browser, '[data-set="xscale"][value="log"]')
         assert browser.evaluate(f"{chart}.data.every(t => t.x.every(v => v > 0))")
         assert browser.errors == []
+    finally:
+        browser.close()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_zero_is_not_drawn_on_a_log_axis(tmp_path):
+    fill(tmp_path, "theory", "weights", "paper")
+    path = tmp_path / "theory.csv"
+    path.write_text(re.sub(r",0,0,0,[\d.]+,distance", ",0,0,0,0,distance", path.read_text()))
+    browser = Browser(tmp_path / "profile", 1280, 900)
+    try:
+        browser.open(build(tmp_path))
+        chart = "document.querySelector('.chart')"
+        assert browser.evaluate(f"{chart}.data.every(t => t.y.every(v => v > 0))")
+        assert browser.evaluate(f"Math.min(...{chart}.data[1].x)") == 40
+        click(browser, '[data-set="y"][value="linear"]')
+        assert browser.evaluate(f"{chart}.data[1].y[0]") == 0
     finally:
         browser.close()
 

@@ -14,6 +14,7 @@ from scgd.experiments import summary
 from scgd.experiments.rows import REFERENCES, Experiment, Panel, method_look
 
 __all__ = [
+    "accuracies",
     "chip",
     "coverage",
     "differences",
@@ -133,7 +134,7 @@ def ahead(best: dict[str, Any], rival: dict[str, Any], measure: str) -> str:
     """Say how far the best median is from another."""
     other = esc(method_look(rival["method"])["label"])
     if measure == "accuracy":
-        return f"{100 * (best['median'] - rival['median']):.1f} points above {other}"
+        return f"{100 * (best['median'] - rival['median']):.1f} points of accuracy above {other}"
     if not np.isfinite(rival["median"]):
         return f"while {other} diverged"
     return f"{rival['median'] / best['median']:.3g} times below {other}"
@@ -152,28 +153,84 @@ def figures_box(settings: str, curves: dict[str, Any], entry: dict[str, Any]) ->
             continue
         top = entry["limits"][settings].get(measure, {}).get("log", np.inf)
         known = entry["published"].get(measure, {}) if settings == "published" else {}
-        head = ["method", "rank", "mean", "std", "median", "quartiles"]
-        head += ["published mean", "std"] if known else []
-        body = ""
-        for row in summary.finals(curves, measure):
-            look = method_look(row["method"])
-            cells = [str(row["rank"] or "–"), fmt(row["mean"]), fmt(row["std"]), fmt(row["median"]),
-                     f"{fmt(row['q25'])} to {fmt(row['q75'])}"]  # fmt: skip
-            if known:
-                final = known.get(row["method"], {}).get("final", {})
-                cells += [fmt(final.get("mean")), fmt(final.get("std"))]
-            best = ' class="best"' if row["rank"] == 1 else ""
-            dot = f'<span class="dot" style="background:{look["colour"]}"></span>'
-            body += f"<tr{best}><td>{dot}{esc(look['label'])}{diverged(row, top)}</td>"
-            body += "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+        head = ["method", "rank", "mean<small>± std</small>", "median<small>quartiles</small>"]
+        head += ["published<small>± std</small>"] if known else []
+        rows = summary.finals(curves, measure)
+        n = digits([row["median"] for row in rows])
+        body = "".join(figures_row(row, known, n, top) for row in rows)
         runs = max(c["runs"] for c in curves[measure].values())
         out += (
             f'<details data-settings-only="{settings}"><summary>Final {esc(measure)} over {runs} '
-            f'runs, {settings} settings</summary><div class="scroll"><table><tr>'
+            f'runs, {settings} settings</summary><div class="scroll"><table class="figures"><tr>'
             + "".join(f"<th>{h}</th>" for h in head)
             + f"</tr>{body}</table></div></details>"
         )
     return out
+
+
+def figures_row(row: dict[str, Any], known: dict[str, Any], n: int, top: float) -> str:
+    """Return a method's row of final figures, with n digits."""
+    look = method_look(row["method"])
+    quartiles = f"{fmt(row['q25'], n)} to {fmt(row['q75'], n)}"
+    cells = [str(row["rank"] or "–"), with_spread(row, n)]
+    cells.append(f"{fmt(row['median'], n)}<small>{quartiles}</small>")
+    if known:
+        cells.append(with_spread(known.get(row["method"], {}).get("final", {}), n))
+    best = ' class="best"' if row["rank"] == 1 else ""
+    dot = f'<span class="dot" style="background:{look["colour"]}"></span>'
+    name = f"<td>{dot}{esc(look['label'])}{diverged(row, top)}</td>"
+    return f"<tr{best}>{name}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def with_spread(figures: dict[str, float], n: int) -> str:
+    """Return a mean with its standard deviation, as far as they are known."""
+    if "mean" not in figures:
+        return "–"
+    spread = f"<small>±\u00a0{fmt(figures['std'])}</small>" if "std" in figures else ""
+    return fmt(figures["mean"], n) + spread
+
+
+def accuracies(payload: dict[str, Any]) -> str:
+    """Return one table per setting: final accuracy of every method on every panel, in percent."""
+    out = ""
+    for settings in dict.fromkeys(s for entry in payload.values() for s in entry["curves"]):
+        panels = {name.split("/", 1)[1]: entry for name, entry in payload.items()
+                  if "accuracy" in entry["curves"].get(settings, {})}  # fmt: skip
+        if not panels:
+            continue
+        finals = {
+            name: {r["method"]: r for r in summary.finals(entry["curves"][settings], "accuracy")}
+            for name, entry in panels.items()
+        }
+        body = ""
+        for method in dict.fromkeys(m for rows in finals.values() for m in rows):
+            cells = ""
+            for name, entry in panels.items():
+                known = entry["published"].get("accuracy", {}) if settings == "published" else {}
+                cells += accuracy_cell(
+                    finals[name].get(method), known.get(method, {}).get("final", {})
+                )
+            body += f"<tr><td>{esc(method_look(method)['label'])}</td>{cells}</tr>"
+        head = "".join(f"<th>{esc(name)}</th>" for name in panels)
+        note = "; published figures below ours" if "<small>" in body else ""
+        out += (
+            f"<details open><summary>Final test accuracy in percent, mean ± std, {settings} "
+            f'settings{note}</summary><div class="scroll"><table class="accuracies">'
+            f"<tr><th>method</th>{head}</tr>{body}</table></div></details>"
+        )
+    return out
+
+
+def accuracy_cell(row: dict[str, Any] | None, known: dict[str, float]) -> str:
+    """Return one accuracy with the published one, if there is one, below it."""
+    if row is None:
+        return "<td>–</td>"
+    text = f"{100 * row['mean']:.1f} ± {100 * row['std']:.1f}"
+    if "mean" in known:
+        spread = f" ± {100 * known['std']:.1f}" if "std" in known else ""
+        text += f"<small>published {100 * known['mean']:.1f}{spread}</small>"
+    best = ' class="first"' if row["rank"] == 1 else ""
+    return f"<td{best}>{text}</td>"
 
 
 def diverged(row: dict[str, Any], top: float) -> str:
@@ -266,19 +323,31 @@ def switch(label: str, name: str, options: dict[str, str]) -> str:
     )
 
 
-def fmt(value: float | None) -> str:
-    """Return a figure with three digits, or a dash.
+def digits(values: Sequence[float]) -> int:
+    """Return how many digits tell different values apart, from three to five.
 
     Examples
     --------
-    >>> fmt(0.0025512), fmt(None)
-    ('2.55e-03', '–')
+    >>> digits([2.3026, 2.3014]), digits([1.0, 2.0])
+    (4, 3)
+    """
+    n_values = len(set(values))
+    return next((n for n in (3, 4) if len({fmt(v, n) for v in values}) == n_values), 5)
+
+
+def fmt(value: float | None, n: int = 3) -> str:
+    """Return a figure with n digits, or a dash.
+
+    Examples
+    --------
+    >>> fmt(0.0025512), fmt(2.3026, 4), fmt(None)
+    ('2.55e-03', '2.303', '–')
     """
     if value is None or np.isnan(value):
         return "–"
     if np.isinf(value):
         return "∞"
-    return f"{value:.3g}" if value == 0 or 0.01 <= abs(value) < 1000 else f"{value:.2e}"
+    return f"{value:.{n}g}" if value == 0 or 0.01 <= abs(value) < 1000 else f"{value:.{n - 1}e}"
 
 
 def esc(text: str) -> str:

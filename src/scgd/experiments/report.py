@@ -17,6 +17,7 @@ from scgd.errors import CommandError
 from scgd.experiments import summary
 from scgd.experiments.files import write_whole
 from scgd.experiments.pieces import (
+    accuracies,
     chip,
     coverage,
     differences,
@@ -105,8 +106,16 @@ def experiment_section(
         f"{coverage(experiment, table)}{pictures(experiment, folder)}"
         f'<div class="chips" role="group" aria-label="methods">{chips}</div>'
         f'<div class="panels">{"".join(cards)}</div>'
-        f"{ranking(payload)}{differences(experiment)}</section>"
+        f"{accuracies(payload)}{ranking(payload)}{differences(experiment)}</section>"
     ), payload
+
+
+def overlaid(panels: dict[str, Any]) -> str:
+    """Say how whole published curves are drawn, if there are any."""
+    known = (figures for entry in panels.values() for measure in entry["published"].values()
+             for figures in measure.values())  # fmt: skip
+    found = any("curve" in figures for figures in known)
+    return ", thin dash-dotted lines whole published curves" if found else ""
 
 
 def quick_warning(rows: Sequence[Experiment], folder: Path) -> str:
@@ -159,7 +168,7 @@ def assemble(
         "<header><h1>SGD with coordinate sampling: the paper's experiments</h1>"
         '<p class="lead">Leluc and Portier (JMLR 2022), run again. Curves are the mean with one '
         "standard deviation, as in the paper, or the median with quartiles; diamonds mark "
-        f"published final figures.</p>{quick_warning(rows, folder)}"
+        f"published final figures{overlaid(panels)}.</p>{quick_warning(rows, folder)}"
         f'<nav class="contents">{contents}</nav></header>'
         f"{toolbar(settings)}<main>{''.join(sections)}</main>"
         '<footer><details><summary>Environment</summary><div class="scroll">'

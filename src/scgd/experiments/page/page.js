@@ -70,7 +70,8 @@ function band(x, low, high, middle, frame) {
 
 function curveTraces(method, curve, axis, frame) {
   const look = data.methods[method], traces = [];
-  const inside = curve[axis].map((_, i) => i).filter((i) => frame.xscale === "linear" || curve[axis][i] > 0);
+  const onX = (v) => frame.xscale === "linear" || v > 0, onY = (v) => frame.linear || v === null || v > 0;
+  const inside = curve[axis].map((_, i) => i).filter((i) => onX(curve[axis][i]) && onY(middleOf(curve)[i]));
   const pick = (values) => inside.map((i) => values[i]);
   const x = pick(curve[axis]), exact = pick(middleOf(curve)), middle = clipped(exact, frame.top);
   const [low, high] = state.statistic === "mean" ? [curve.below, curve.above] : [curve.q25, curve.q75];
@@ -104,6 +105,15 @@ function publishedTraces(method, known, axis, queriesPerPass, colours) {
   return traces;
 }
 
+// 1, 2 and 5 times the powers of ten between two values, and the next ones on both sides.
+function roundNumbers(low, high) {
+  const values = [];
+  for (let k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k++) {
+    for (const digit of [1, 2, 5]) values.push(Number(`${digit}e${k}`));
+  }
+  return values;
+}
+
 // The range of the y axis: left to plotly unless something leaves the chart.
 function rangeOf(traces, frame) {
   const values = traces.flatMap((t) => t.y).filter((v) => v !== null && (frame.linear || v > 0));
@@ -111,7 +121,8 @@ function rangeOf(traces, frame) {
   const range = high <= frame.top ? undefined
     : frame.linear ? [Math.min(0, low), frame.top] : [Math.log10(low) - 0.1, Math.log10(frame.top)];
   const decades = frame.linear ? 0 : Math.log10(Math.min(high, frame.top) / low);
-  return { range, dtick: decades > 9 || decades < 0.7 ? undefined : decades > 2 ? 1 : "D2" };
+  if (decades > 9 || decades < 0.7) return { range };
+  return decades > 2 ? { range, dtick: 1 } : { range, tickvals: roundNumbers(low, Math.min(high, frame.top)) };
 }
 
 // The methods that end above the chart, and where.
@@ -212,6 +223,32 @@ function play(card) {
   }, 40);
 }
 
+// The laws over the pixels: one square per method, on one scale of colours.
+function lawPictures(laws, side, width) {
+  const methods = Object.keys(laws).filter((method) => !state.hidden.has(method));
+  const bar = 64, title = 26, columns = Math.min(methods.length, Math.max(2, Math.floor((width - bar) / 150)));
+  const square = (width - bar) / columns - 10, n = Math.ceil(methods.length / columns), height = n * (square + title);
+  // Colours follow the logarithm, from a tenth of uniform on: softmax laws hold a few pixels at a hundred times uniform.
+  const ticks = [0.1, 1, 10, 100, 1000];
+  const layout = { annotations: [], height, margin: { l: 0, r: 0, t: 0, b: 0 },
+    coloraxis: { colorscale: "Viridis", cmin: -1, colorbar: { thickness: 10, outlinewidth: 0, x: 1 - (bar - 8) / width, len: 1,
+      title: { text: "p × weight", side: "right" }, tickvals: ticks.map(Math.log10), ticktext: ticks } } };
+  const traces = methods.map((method, i) => {
+    const left = (i % columns) * (square + 10), top = Math.floor(i / columns) * (square + title) + title;
+    const weights = [], id = i ? i + 1 : "";
+    for (let r = 0; r < side; r++) weights.push(laws[method].weight.slice(r * side, (r + 1) * side));
+    layout[`xaxis${id}`] = { domain: [left / width, (left + square) / width], visible: false, anchor: `y${id}` };
+    layout[`yaxis${id}`] = { domain: [1 - (top + square) / height, 1 - top / height], visible: false,
+                             autorange: "reversed", anchor: `x${id}` };
+    layout.annotations.push({ text: data.methods[method].label.replace("musketeer ", ""), x: (left + square / 2) / width,
+      y: 1 - top / height, xref: "paper", yref: "paper", xanchor: "center", yanchor: "bottom", showarrow: false, font: { size: 12 } });
+    return { type: "heatmap", z: weights.map((row) => row.map((w) => Math.log10(Math.max(w, 0.1)))), customdata: weights,
+             xaxis: `x${id}`, yaxis: `y${id}`, coloraxis: "coloraxis",
+             hovertemplate: `row %{y}, column %{x}: %{customdata:.3~g}<extra>${data.methods[method].label}</extra>` };
+  });
+  return { traces, layout };
+}
+
 function drawLaw(card) {
   const panel = panelOf(card), laws = panel.laws[settingsOf(panel)] || {}, colours = theme();
   const line = { gridcolor: colours.line, zerolinecolor: colours.line, automargin: true };
@@ -219,18 +256,9 @@ function drawLaw(card) {
   const shared = { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 62, r: 12, t: 22, b: 44 },
     font: { color: colours.soft, size: 12, family: "inherit" } };
   if (panel.picture) {
-    const methods = Object.keys(laws), n = methods.length, layout = { ...shared, annotations: [] };
-    const traces = methods.map((method, i) => {
-      const side = panel.picture, rows = [];
-      for (let r = 0; r < side; r++) rows.push(laws[method].weight.slice(r * side, (r + 1) * side));
-      const span = [i / n + 0.01, (i + 1) / n - 0.01], id = i ? i + 1 : "";
-      layout[`xaxis${id}`] = { domain: span, visible: false, scaleanchor: `y${id}`, constrain: "domain" };
-      layout[`yaxis${id}`] = { visible: false, autorange: "reversed", anchor: `x${id}` };
-      layout.annotations.push({ text: data.methods[method].label, x: (span[0] + span[1]) / 2, y: 1.04, xref: "paper",
-        yref: "paper", showarrow: false, font: { size: 11 } });
-      return { type: "heatmap", z: rows, xaxis: `x${id}`, yaxis: `y${id}`, showscale: false, colorscale: "Viridis" };
-    });
-    Plotly.react(place, traces, layout, config("sampling-law"));
+    const { traces, layout } = lawPictures(laws, panel.picture, place.clientWidth);
+    place.style.height = `${layout.height}px`;
+    Plotly.react(place, traces, { ...shared, ...layout }, config("sampling-law"));
     return;
   }
   const traces = Object.entries(laws).filter(([m]) => !state.hidden.has(m)).map(([method, law]) => ({
