@@ -199,7 +199,8 @@ def test_whole_published_curves_from_a_folder(tmp_path):
             published_curves("zo-grid", "ridge-n2000-p20", tmp_path)
 
 
-def test_page_explains_whole_published_curves(tmp_path):
+def test_page_explains_whole_published_curves(tmp_path, monkeypatch):
+    monkeypatch.delenv("SCGD_PUBLISHED", raising=False)
     fill(tmp_path, "zo-grid", "ridge-n1000-p20")
     stored = np.linspace(2.0, 1.0, 201) * np.ones((20, 1))
     np.savez(tmp_path / "zo_ridge_n1000.npz", **{"p20/uniform": stored})
