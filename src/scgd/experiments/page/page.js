@@ -105,13 +105,15 @@ function publishedTraces(method, known, axis, queriesPerPass, colours) {
   return traces;
 }
 
-// 1, 2 and 5 times the powers of ten between two values, and the next ones on both sides.
-function roundNumbers(low, high) {
-  const values = [];
+// Labels of a log axis: powers of ten or, where those are few, 1, 2 and 5 times them, in full.
+function logTicks(low, high) {
+  const decades = Math.log10(high / low), values = [];
+  if (!(decades > 0.7 && decades < 9)) return {};
+  if (decades > 2) return { dtick: 1 };
   for (let k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k++) {
     for (const digit of [1, 2, 5]) values.push(Number(`${digit}e${k}`));
   }
-  return values;
+  return { tickvals: values };
 }
 
 // The range of the y axis: left to plotly unless something leaves the chart.
@@ -120,9 +122,7 @@ function rangeOf(traces, frame) {
   const low = Math.min(...values), high = Math.max(...values);
   const range = high <= frame.top ? undefined
     : frame.linear ? [Math.min(0, low), frame.top] : [Math.log10(low) - 0.1, Math.log10(frame.top)];
-  const decades = frame.linear ? 0 : Math.log10(Math.min(high, frame.top) / low);
-  if (decades > 9 || decades < 0.7) return { range };
-  return decades > 2 ? { range, dtick: 1 } : { range, tickvals: roundNumbers(low, Math.min(high, frame.top)) };
+  return { range, ...(frame.linear ? {} : logTicks(low, Math.min(high, frame.top))) };
 }
 
 // The methods that end above the chart, and where.
@@ -146,11 +146,12 @@ function nameOutside(card, outside) {
 
 function layoutFor(panel, measure, axis, traces, frame, colours) {
   const line = { gridcolor: colours.line, zerolinecolor: colours.line, linecolor: colours.line, automargin: true };
+  const x = traces.flatMap((trace) => trace.x).filter((v) => v > 0);
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "x unified",
     font: { color: colours.soft, size: 12, family: colours.font }, margin: { l: 62, r: 12, t: 8, b: 44 },
     hoverlabel: { bgcolor: colours.card, bordercolor: colours.line, font: { color: colours.ink } },
-    xaxis: { ...line, type: frame.xscale, title: { text: panel.xlabel && axis === "pass" ? panel.xlabel : names[axis] } },
+    xaxis: { ...line, type: frame.xscale, ...(frame.xscale === "log" ? logTicks(Math.min(...x), Math.max(...x)) : {}), title: { text: panel.xlabel && axis === "pass" ? panel.xlabel : names[axis] } },
     yaxis: { ...line, type: frame.linear ? "linear" : "log", exponentformat: "power", ...rangeOf(traces, frame),
              title: { text: data.measures[measure] || measure } },
   };
