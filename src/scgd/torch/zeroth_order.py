@@ -24,7 +24,7 @@ from scgd.recipes import pick
 from scgd.torch.base import NO_BOUNDS, CoordinateOptimizer, check_positive, make_rule
 from scgd.torch.directions import MeZO, SparseMeZO, probe_along, small_thresholds
 from scgd.torch.distributed import Team
-from scgd.torch.evaluation import Evaluation
+from scgd.torch.evaluation import BACKWARD, Evaluation
 from scgd.torch.kernels import splitmix
 from scgd.torch.laws import Draw, FullLaw, ProbeLaw, UnitLaw
 from scgd.torch.layout import Layout, real_entries
@@ -200,10 +200,17 @@ class ZeroOrderSCGD(CoordinateOptimizer):
             raise TypeError("ZeroOrderSCGD.step needs a closure that returns the loss")
         groups = self.filled_groups()
         first = self.layouts[groups[0][0]]
-        evaluation = Evaluation(closure, self.fix_model_rng, first.params[0])
+        evaluation, gradient = Evaluation(closure, self.fix_model_rng), first.params[0].grad
         with torch.set_grad_enabled(False):
             # All groups are probed before any moves: if a loss fails, none has moved.
-            seen = [self._probe_group(g, group, evaluation) for g, group in groups]
+            try:
+                seen = [self._probe_group(g, group, evaluation) for g, group in groups]
+            except RuntimeError as error:
+                if "does not require grad" in str(error):
+                    raise RuntimeError(BACKWARD) from error
+                raise
+            if first.params[0].grad is not gradient and first.params[0].grad is not None:
+                raise RuntimeError(BACKWARD)
             for _, move in seen:
                 move()
         self.n_forwards += evaluation.n_calls
