@@ -1,5 +1,8 @@
 """Perceptrons taken apart: the same losses as an ordinary forward pass, or the ordinary pass."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -156,30 +159,29 @@ def test_what_comes_in_between_takes_the_usual_path(interfere):
     assert optimizer.step(closure).item() == pytest.approx(expected, rel=1e-6)
 
 
-def usual_cases():
+def over_last_axis(out, y):
+    return F.nll_loss(out.flatten(0, 1), y)
+
+
+def unusual_cases():
     x, y = torch.randn(4, 6, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 2, 1, 0])
     linear = nn.Linear(6, 3)
-    yield "dropout after the tail", nn.Sequential(linear, nn.LogSoftmax(1), nn.Dropout()), x, y
-    partial = nn.Sequential(nn.Flatten(1, 2), nn.Linear(6, 3), nn.LogSoftmax(2))
     yield (
-        "partial flatten",
-        partial,
-        x.view(4, 1, 1, 6).expand(4, 2, 2, 6),
-        y.view(4, 1).expand(4, 3),
+        "dropout after the tail",
+        nn.Sequential(linear, nn.LogSoftmax(1), nn.Dropout()),
+        F.nll_loss,
+        x,
+        y,
     )
-    yield "bare layer", linear, x, y
+    partial = nn.Sequential(nn.Flatten(1, 2), linear, nn.LogSoftmax(2))
+    yield "partial flatten", partial, over_last_axis, x.expand(1, 2, 4, 6), y.repeat(2)
+    yield "bare layer", linear, F.cross_entropy, x, y
 
 
-@pytest.mark.parametrize(("name", "model", "x", "y"), list(usual_cases()))
-def test_unusual_models_give_the_loss_of_the_closure(name, model, x, y):
-    def loss(out, y):
-        return (
-            F.nll_loss(out.transpose(1, 2), y.expand(4, 4)) if out.ndim == 3 else F.nll_loss(out, y)
-        )
-
-    y = y[:, :1] if name == "partial flatten" else y
+@pytest.mark.parametrize(("name", "model", "loss", "x", "y"), list(unusual_cases()))
+def test_unusual_models_give_the_loss_of_the_closure(name, model, loss, x, y):
     model.eval()
-    closure = ForwardLoss(model, F.nll_loss if name != "partial flatten" else loss, x, y)
+    closure = ForwardLoss(model, loss, x, y)
     with torch.no_grad():
         expected = closure().item()
     optimizer = ZeroOrderSCGD(model.parameters(), 0.1, radius=1e-2, seed=0)
@@ -202,12 +204,10 @@ def test_autocast_takes_the_usual_path():
     assert closure.probes() is not None
 
 
-def test_models_are_not_kept_alive():
-    import gc
-    import weakref
-
-    for model in (nn.Linear(6, 3), nn.Sequential(nn.Linear(6, 3))):
-        assert ForwardLoss(model, F.mse_loss, torch.ones(2, 6), torch.ones(2, 3)).is_stack in (0, 1)
+@pytest.mark.parametrize("bare", [True, False])
+def test_models_are_not_kept_alive(bare):
+    model = nn.Linear(6, 3) if bare else nn.Sequential(nn.Linear(6, 3))
+    assert ForwardLoss(model, F.mse_loss, torch.ones(2, 6), torch.ones(2, 3)).is_stack != bare
     gone = weakref.ref(model)
     del model
     gc.collect()

@@ -60,12 +60,13 @@ class Plan(JointPlan):
     @property
     def message(self) -> str:
         """One sentence on what was found and chosen."""
-        unit = float(self.unit[0]) if np.all(self.unit == self.unit[0]) else 1.0
-        of_what = "" if np.all(self.unit == self.unit[0]) else " times scale"
-        known = {
-            name: self.facts[name] * unit for name in ("radius", "length") if name in self.facts
+        common = bool(np.all(self.unit == self.unit[0]))
+        unit, of_what = (float(self.unit[0]), "") if common else (1.0, " times scale")
+        sizes = {
+            name: f"{self.facts[name] * unit:.3g}{of_what}"
+            for name in ("radius", "length")
+            if name in self.facts
         }
-        sizes = {name: f"{size:.3g}{of_what}" for name, size in known.items()}
         return FOUND[self.kind].format(**{"radius": "not known yet", **sizes})
 
     def budget(self, opt: Optimizer) -> int:
