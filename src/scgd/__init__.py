@@ -11,7 +11,8 @@ from scgd.estimators import (
     SphereSmoothing,
 )
 from scgd.minimize import minimize
-from scgd.optimizer import Optimizer
+from scgd.optimizer import Optimizer, Trial
+from scgd.plans import METHODS
 from scgd.policies import (
     POLICIES,
     FixedWeights,
@@ -29,6 +30,7 @@ from scgd.steps import RMS, SGD, STEPS, Adam, Learned, Momentum, Wiener
 
 __all__ = [
     "ESTIMATORS",
+    "METHODS",
     "POLICIES",
     "RECIPES",
     "RMS",
@@ -59,6 +61,7 @@ __all__ = [
     "Recipe",
     "SphereSmoothing",
     "SqrtOf",
+    "Trial",
     "Uniform",
     "Wiener",
     "coordinate_smoothness",

@@ -1,6 +1,6 @@
 """Checkpoints: a run's whole state in one ``.npz`` file, written atomically, read without pickle.
 
-The file holds the arrays of ``Optimizer.state_dict()`` under their paths and everything else as one
+The file holds the arrays of a run's ``state_dict()`` under their paths and everything else as one
 JSON document. It is written beside the target and renamed over it, so the file on disk is always a
 whole checkpoint; the one before is kept as ``.NAME.previous`` for disks that break that promise.
 Identity is what must match for a resumed run to be the same run: the shape of the problem, the
@@ -10,8 +10,6 @@ function.
 
 from __future__ import annotations
 
-import contextlib
-import glob
 import io
 import json
 import math
@@ -19,20 +17,28 @@ import os
 import time
 import warnings
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from scgd.files import regular, replacing, sweep
 from scgd.typing import Array
 
-__all__ = ["Checkpoint", "CheckpointError"]
+__all__ = ["Checkpoint", "CheckpointError", "OtherRun"]
 
-FORMAT = 1
+FORMAT = 2
+FIRST = 1.0
+"""Seconds after which a run is saved for the first time."""
 
 
 class CheckpointError(ValueError):
     """A checkpoint that cannot be used, with the reason and the remedy."""
+
+
+class OtherRun(CheckpointError):
+    """A checkpoint that belongs to another run, or says that nothing here fits it."""
 
 
 def flatten(state: dict[str, Any], prefix: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
@@ -70,20 +76,23 @@ class Checkpoint:
     path
         The file, by habit ``something.npz``.
     every
-        Seconds between writes; the end of a run is always written.
+        Seconds between writes; the first is made after one second at the latest, and the end of a
+        run is always written.
     """
 
     def __init__(self, path: str | os.PathLike[str], every: float = 30.0) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"checkpoint must be a path, got {type(path).__name__}")
         self.path = Path(path)
         if not every >= 0:
             raise ValueError(f"every must be a number of seconds >= 0, got {every!r}")
         self.every = every
-        self._last = time.monotonic()
+        self._due = time.monotonic() + min(FIRST, every)
         self._warned = False
 
     def due(self) -> bool:
         """Tell whether it is time to write."""
-        return time.monotonic() - self._last >= self.every
+        return time.monotonic() >= self._due
 
     def save(self, identity: dict[str, Any], state: dict[str, Any]) -> None:
         """Write the state; on a full or read-only disk warn once and keep the last good file."""
@@ -98,37 +107,27 @@ class Checkpoint:
                     RuntimeWarning,
                     stacklevel=2,
                 )
-        self._last = time.monotonic()
+        self._due = time.monotonic() + self.every
 
-    def load(self, identity: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the saved state, None when there is no file; refuse another run's.
+    def load(self, take_up: Callable[[dict[str, Any], dict[str, Any]], None]) -> bool:
+        """Have a saved run taken up; tell whether there was one.
 
-        A file that was torn (by power loss, say) gives way to the one before it, if that is whole.
+        ``take_up(identity, state)`` raises CheckpointError for what it cannot use. A file that was
+        torn (by power loss, say) gives way to the one before it, if that is whole.
         """
-        self._sweep()
+        sweep(self.path)
         if not self.path.exists():
-            return None
+            return False
         try:
-            found, state = read(self.path)
+            take_up(*read(self.path))
+        except OtherRun:
+            raise
         except CheckpointError as error:
             if not previous(self.path).exists():
                 raise
-            found, state = read(previous(self.path))
+            take_up(*read(previous(self.path)))
             warnings.warn(f"{error}; going on from the one before", RuntimeWarning, stacklevel=2)
-        for name, mine in json.loads(json.dumps(identity)).items():
-            theirs = found.get(name)
-            if mine is not None and theirs != mine:
-                raise CheckpointError(
-                    f"checkpoint {self.path} belongs to another run: its {name} is {theirs!r}, "
-                    f"here it is {mine!r}; use another file, or the same arguments to go on"
-                )
-        return state
-
-    def _sweep(self) -> None:
-        """Remove what writers left behind that were killed."""
-        for leftover in self.path.parent.glob(f".{glob.escape(self.path.name)}.*.tmp"):
-            with contextlib.suppress(OSError):
-                leftover.unlink()
+        return True
 
 
 def previous(path: Path) -> Path:
@@ -137,47 +136,23 @@ def previous(path: Path) -> Path:
 
 
 def write(path: Path, identity: dict[str, Any], state: dict[str, Any]) -> None:
-    """Write a checkpoint beside ``path`` and rename it into place; keep the one before."""
+    """Write a checkpoint in the place of ``path``; keep the one before."""
     arrays, rest = flatten(state)
     head = {"format": FORMAT, "arrays": list(arrays)}
     document = json.dumps({**head, "identity": identity, "state": rest})
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            contents: dict[str, Any] = {"document": np.array(document), **arrays}
-            np.savez(file, **contents)
-            file.flush()
-            os.fsync(file.fileno())
-        keep_previous(path)
-        os.replace(temporary, path)
-        sync_folder(path.parent)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-def keep_previous(path: Path) -> None:
-    """Give the present file a second name; where the file system has no links, do without."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.link.tmp")
-    with contextlib.suppress(OSError):
-        os.link(path, temporary)
-        os.replace(temporary, previous(path))
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the renaming survive a power loss, where folders can be synced."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    contents: dict[str, Any] = {"document": np.array(document), **arrays}
+    with replacing(path, previous(path)) as file:
+        np.savez(file, **contents)
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the identity and the state of a checkpoint; nothing in the file is executed."""
+    if not regular(path):
+        raise CheckpointError(f"{path} is not an ordinary file; give another name")
     try:
         with zipfile.ZipFile(path) as file:
+            if any(info.compress_type != zipfile.ZIP_STORED for info in file.infolist()):
+                raise ValueError("it is compressed, so its size cannot be told")
             arrays = {info.filename: parse(file.read(info)) for info in file.infolist()}
         arrays = {name.removesuffix(".npy"): array for name, array in arrays.items()}
         document = json.loads(str(arrays.pop("document")))

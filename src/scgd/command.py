@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from scgd.calling import from_user
 from scgd.errors import CommandError, UsageError
 
 __all__ = ["add_parser", "run"]
@@ -69,6 +70,8 @@ def run(args: argparse.Namespace) -> int:
                 progress=not args.no_progress,
             )
         except (ValueError, TypeError) as error:
+            if from_user(error):  # with its traceback: it is the user's to mend
+                raise
             raise UsageError(str(error)) from error
         except (ArithmeticError, OSError, RuntimeError) as error:
             raise CommandError(f"{type(error).__name__}: {error}{goes_on(args)}") from error
@@ -146,11 +149,9 @@ def connect(address: str) -> Iterator[Any]:
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
     """Have SIGTERM, which batch systems send before they kill, end the run like Ctrl-C."""
+    from scgd.run.signals import Terminate
 
-    def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGTERM, interrupt)
+    previous = signal.signal(signal.SIGTERM, Terminate())
     try:
         yield
     finally:
@@ -161,11 +162,11 @@ def report(result: Any, args: argparse.Namespace) -> None:
     """Say how it ended, and write the result."""
     print(
         f"f = {result.fun:.8g} +- {result.fun_error:.2g} after {result.nfev} evaluations "
-        f"({result.nfev_repeated} repeated, {result.n_skipped} steps skipped). {result.message}"
+        f"({result.nfev_repeated} repeated, {result.n_failed} failed). {result.message}"
     )
     if args.out is None:
         return
-    names = ("fun", "fun_error", "nfev", "nfev_repeated", "nit", "n_skipped", "status", "message")
+    names = ("fun", "fun_error", "nfev", "nfev_repeated", "nit", "n_failed", "status", "message")
     contents = {name: result[name] for name in names} | {"x": result.x.tolist()}
     try:
         with open(args.out, "w", encoding="utf-8") as file:

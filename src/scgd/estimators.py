@@ -1,21 +1,21 @@
 """Gradient estimators: which points to evaluate, and what the values say about the gradient.
 
-An estimator is a pair of functions, ``probe`` (a design of experiment around theta) and
+An estimator is a pair of functions, ``probe`` (a design of experiment around a point) and
 ``gradient`` (what the values mean); everything in between may happen in this process, in another
-one or on a cluster. All evaluations of a step share one sample xi (common random numbers).
+one or on a cluster. All evaluations of a step share one sample xi (common random numbers). A value
+that is NaN was lost: what it would have told is NaN in the gradient, and the rest holds.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, ClassVar, Literal, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numba.extending import register_jitable
 
 from scgd.compiling import njit
-from scgd.problem import Draw
+from scgd.questions import BASE, Point, Question
 from scgd.typing import Array, Floats, Ints
 
 __all__ = [
@@ -26,100 +26,32 @@ __all__ = [
     "FirstOrder",
     "ForwardDifference",
     "GaussianSmoothing",
-    "Probes",
     "SphereSmoothing",
 ]
 
 NARROWEST = 0.25
 """The part of a two-sided move that is left, at least, next to a bound."""
-BASE = -1
-"""Stands for "no coordinate" in ``Probes.coords``: the point theta itself, or a joint move."""
-
-
-@dataclass
-class Probes:
-    """The evaluations that one step asks for.
-
-    Point *j* is ``theta`` with coordinate ``coords[j]`` set to ``entries[j]`` (nothing set where
-    ``coords[j]`` is -1), or, where a ``direction`` is given, ``theta`` with
-    ``theta[support] = entries[j]`` and ``entries`` a matrix.
-
-    Attributes
-    ----------
-    theta
-        The current iterate (read-only view).
-    support
-        The coordinates this step may move.
-    radii
-        The radius of each coordinate of the support.
-    coords, entries, radius
-        What distinguishes each point: the coordinate, its value there and the signed move.
-    rows, draw
-        The sample of this step: row numbers when ``sample`` is a number; when it is a callable,
-        what makes ``xi`` where it is needed.
-    rate, probs
-        The learning rate of this step and the probabilities of its draws.
-    ids
-        Numbers to hand back to ``tell`` with the values, unique within a run.
-    kind
-        ``"values"``: evaluate the function at each point; ``"partials"``: evaluate the partial
-        derivatives at ``support``, one evaluation.
-    """
-
-    theta: Floats
-    support: Ints
-    radii: Floats
-    coords: Ints
-    entries: Floats
-    radius: Floats
-    ids: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    rows: Ints | None = None
-    draw: Draw | None = None
-    rate: float = np.nan
-    probs: Floats | None = None
-    kind: Literal["values", "partials"] = "values"
-
-    def __len__(self) -> int:
-        """Return the number of evaluations."""
-        return len(self.coords)
-
-    @cached_property
-    def xi(self) -> Any:
-        """The sample of this step when ``sample`` is a callable."""
-        return None if self.draw is None else self.draw()
-
-    @property
-    def joint(self) -> bool:
-        """Whether each point moves the whole support at once."""
-        return self.entries.ndim == 2
-
-    def point(self, j: int) -> Floats:
-        """Return a copy of theta moved to point ``j``."""
-        x = self.theta.copy()
-        if self.joint:
-            x[self.support] = self.entries[j]
-        elif self.coords[j] != BASE:
-            x[self.coords[j]] = self.entries[j]
-        return x
-
-    def points(self) -> Floats:
-        """Return all points as the rows of a new matrix."""
-        return np.stack([self.point(j) for j in range(len(self))])
 
 
 class Estimator(Protocol):
     """How partial derivatives are estimated at the drawn coordinates."""
 
+    distinct: ClassVar[bool]
+    """Whether a block must not hold a coordinate twice."""
+
     def n_evals(self, block: int) -> int:
         """Return the number of evaluations for a block of this size."""
 
     def probe(
-        self, theta: Floats, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
-    ) -> Probes:
+        self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
+    ) -> Question:
         """Return the points to evaluate."""
 
-    def gradient(self, probes: Probes, values: Floats) -> tuple[Floats, float]:
-        """Return the estimates at ``probes.support`` and the mean observed value near theta."""
+    def gradient(self, question: Question, values: Floats) -> tuple[Floats, float]:
+        """Return the estimates at ``question.support`` and the mean value seen near the point."""
+
+    def n_draws(self, block: int) -> int:
+        """Return what a step counts for in a pass: coordinates, or one direction."""
 
 
 @register_jitable  # type: ignore[untyped-decorator]
@@ -154,6 +86,20 @@ def slopes(lows, highs, downs, ups, out):  # type: ignore[no-untyped-def]
         out[i] = change / width if width != 0.0 else change * 0.0
 
 
+@register_jitable  # type: ignore[untyped-decorator]
+def halfway(low: Any, high: Any) -> Any:
+    """Return the mean of two values, which does not overflow where they do not."""
+    return low + 0.5 * (high - low)
+
+
+def middle(lows: Floats, highs: Floats) -> float:
+    """Return the mean of pairs of values, of those that are whole; NaN where none is."""
+    means = halfway(lows, highs)
+    if np.isnan(means).any():
+        means = means[~np.isnan(means)]
+    return float(means.mean()) if means.size else float("nan")
+
+
 def quotient(differences: Floats, widths: Floats) -> Floats:
     """Divide, with 0 where the width is 0 (a coordinate pinned by its bounds)."""
     return np.divide(differences, widths, out=np.zeros_like(differences), where=widths != 0)
@@ -174,26 +120,31 @@ class ForwardDifference:
     2
     """
 
+    distinct: ClassVar[bool] = False
+
     def n_evals(self, block: int) -> int:
         """Return the number of evaluations for a block of this size."""
         return block + 1
 
-    def probe(
-        self, theta: Floats, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
-    ) -> Probes:
-        """Return theta itself and one point per coordinate."""
-        n = len(coords)
-        entries = np.empty(n + 1)
-        fill_sides(False, theta, coords, radii, lower, upper, np.empty(n), entries[1:])
-        entries[0] = np.nan
-        points = np.concatenate([[BASE], coords])
-        return Probes(theta, coords, radii, points, entries, np.concatenate([[0.0], radii]))
+    def n_draws(self, block: int) -> int:
+        """Return what a step counts for in a pass: its coordinates."""
+        return block
 
-    def gradient(self, probes: Probes, values: Floats) -> tuple[Floats, float]:
+    def probe(
+        self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
+    ) -> Question:
+        """Return the point itself and one point per coordinate."""
+        n = len(coords)
+        origin, entries = np.empty(n), np.empty(n + 1)
+        fill_sides(False, point.x, coords, radii, lower, upper, origin, entries[1:])
+        entries[0] = np.nan
+        return Question(point, coords, np.concatenate([[BASE], coords]), entries, origin, radii)
+
+    def gradient(self, question: Question, values: Floats) -> tuple[Floats, float]:
         """Return the difference quotients and the value at theta."""
-        grads = np.empty(len(probes.support))
+        grads = np.empty(len(question.support))
         lows = np.broadcast_to(values[:1], grads.shape)
-        slopes(lows, values[1:], probes.theta[probes.support], probes.entries[1:], grads)
+        slopes(lows, values[1:], question.origin, question.entries[1:], grads)
         return grads, float(values[0])
 
 
@@ -211,32 +162,39 @@ class CentralDifference:
     6
     """
 
+    distinct: ClassVar[bool] = False
+
     def n_evals(self, block: int) -> int:
         """Return the number of evaluations for a block of this size."""
         return 2 * block
 
+    def n_draws(self, block: int) -> int:
+        """Return what a step counts for in a pass: its coordinates."""
+        return block
+
     def probe(
-        self, theta: Floats, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
-    ) -> Probes:
+        self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
+    ) -> Question:
         """Return a point below and a point above for each coordinate."""
         entries = np.empty(2 * len(coords))
-        fill_sides(True, theta, coords, radii, lower, upper, entries[::2], entries[1::2])
-        radius = np.repeat(radii, 2)
-        radius[::2] *= -1.0
-        return Probes(theta, coords, radii, np.repeat(coords, 2), entries, radius)
+        fill_sides(True, point.x, coords, radii, lower, upper, entries[::2], entries[1::2])
+        return Question(point, coords, np.repeat(coords, 2), entries)
 
-    def gradient(self, probes: Probes, values: Floats) -> tuple[Floats, float]:
+    def gradient(self, question: Question, values: Floats) -> tuple[Floats, float]:
         """Return the difference quotients and the mean value."""
-        grads = np.empty(len(probes.support))
+        grads = np.empty(len(question.support))
         lows, highs = values[::2], values[1::2]
-        slopes(lows, highs, probes.entries[::2], probes.entries[1::2], grads)
-        return grads, float(np.mean(lows + 0.5 * (highs - lows)))
+        slopes(lows, highs, question.entries[::2], question.entries[1::2], grads)
+        return grads, middle(lows, highs)
 
 
 class DirectionEstimator:
-    """Estimators that move the whole support along one random direction."""
+    """Estimators that move the whole support along one random direction.
 
-    two_sided: ClassVar[bool] = False
+    A joint move sets each coordinate once, so its block holds each at most once.
+    """
+
+    distinct: ClassVar[bool] = True
 
     def direction(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw the direction."""
@@ -250,53 +208,28 @@ class DirectionEstimator:
         """Return the number of evaluations for a block of this size."""
         return 2
 
+    def n_draws(self, block: int) -> int:
+        """Return what a step counts for in a pass: one direction."""
+        return 1
+
     def probe(
-        self, theta: Floats, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
-    ) -> Probes:
-        """Return theta itself (or its mirror point) and a point along a random direction."""
+        self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
+    ) -> Question:
+        """Return the point itself and one along a random direction, mirrored at the bounds."""
         moves = radii * self.direction(len(coords), rng)
-        here = theta[coords]
-        if self.two_sided:
-            entries = np.stack([here + moves, here - moves])
-        else:
-            entries = np.stack([here, here + moves])
+        here = point.x[coords]
+        there = here + moves
         if len(lower) > 0:
-            entries = self._inside(entries, here, moves, lower[coords], upper[coords])
-        radius = np.array([1.0, -1.0]) if self.two_sided else np.array([0.0, 1.0])
-        both = np.full(2, BASE)
-        return Probes(theta, coords, radii, both, entries, radius * float(np.max(radii)))
+            low, high = lower[coords], upper[coords]
+            there = np.where((there < low) | (there > high), here - moves, there)
+            there = np.clip(there, low, high)
+        return Question(point, coords, np.full(2, BASE), np.stack([here, there]), here, radii)
 
-    def _inside(
-        self, entries: Floats, here: Floats, moves: Floats, lower: Floats, upper: Floats
-    ) -> Floats:
-        """Keep points inside the bounds: two-sided ones come nearer, others flip.
-
-        Near a bound a two-sided move shrinks to the room there is, at most to a quarter, and then
-        its centre shifts: the slope is that of theta, or of a point close to it.
-        """
-        if self.two_sided:
-            reach = np.abs(moves)
-            room = np.minimum(here - lower, upper - here)
-            reach = np.minimum(reach, np.maximum(room, NARROWEST * reach))
-            centre = np.clip(
-                here, np.minimum(lower + reach, upper), np.maximum(upper - reach, lower)
-            )
-            moves = np.copysign(reach, moves)
-            return np.clip(np.stack([centre + moves, centre - moves]), lower, upper)
-        out = (entries[1] < lower) | (entries[1] > upper)
-        flipped = np.where(out, here - moves, entries[1])
-        return np.stack([here, np.clip(flipped, lower, upper)])
-
-    def gradient(self, probes: Probes, values: Floats) -> tuple[Floats, float]:
+    def gradient(self, question: Question, values: Floats) -> tuple[Floats, float]:
         """Return the directional difference spread over the support."""
-        first, second = probes.entries
-        moved = (first - second) if self.two_sided else (second - first)
-        change = (values[0] - values[1]) if self.two_sided else (values[1] - values[0])
-        grads = self._spread(moved, change, probes)
-        return grads, float(values.mean() if self.two_sided else values[0])
-
-    def _spread(self, moved: Floats, change: float, probes: Probes) -> Floats:
-        return np.asarray(self.factor(len(moved)) * change * moved / probes.radii**2)
+        moved, change = question.entries[1] - question.entries[0], values[1] - values[0]
+        factor = self.factor(len(moved))
+        return np.asarray(factor * change * moved / question.radii**2), float(values[0])
 
 
 @dataclass(frozen=True)
@@ -344,6 +277,31 @@ class SphereSmoothing(DirectionEstimator):
         return float(n) if self.unbiased else 1.0
 
 
+@njit(cache=True)
+def spread(x, coords, bits, radii, lower, upper, ups, downs, widths):  # type: ignore[no-untyped-def]
+    """Lay out two points on opposite sides of x along random signs, inside the bounds.
+
+    Near a bound the move shrinks to the room there is, at most to a quarter, and then its centre
+    shifts: the slope is that of x, or of a point close to it.
+    """
+    bounded = len(lower) > 0
+    for i in range(len(coords)):
+        k = coords[i]
+        sign = 2.0 * ((bits[i >> 3] >> (7 - (i & 7))) & 1) - 1.0  # no branch to mispredict
+        here, move = x[k], radii[i] * sign
+        if bounded:
+            reach, low, high = radii[i], lower[k], upper[k]
+            room = min(here - low, high - here)
+            reach = min(reach, max(room, NARROWEST * reach))
+            move = reach * sign
+            here = min(max(here, min(low + reach, high)), max(high - reach, low))
+            ups[i] = min(max(here + move, low), high)
+            downs[i] = min(max(here - move, low), high)
+        else:
+            ups[i], downs[i] = here + move, here - move
+        widths[i] = ups[i] - downs[i]
+
+
 def random_bits(n: int, rng: np.random.Generator) -> Array:
     """Return at least n random bits, eight to a byte, the high one first."""
     return rng.bit_generator.random_raw((n + 63) // 64).view(np.uint8)
@@ -359,40 +317,48 @@ class SPSA(DirectionEstimator):
     policy draws one.
     """
 
-    two_sided: ClassVar[bool] = True
-
     def direction(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw random signs."""
         return np.asarray(np.unpackbits(random_bits(n, rng), count=n) * 2.0 - 1.0)
 
-    def _spread(self, moved: Floats, change: float, probes: Probes) -> Floats:
-        return quotient(np.full(len(moved), change), moved)
+    def probe(
+        self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
+    ) -> Question:
+        """Return two points on opposite sides."""
+        entries, bits = np.empty((2, len(coords))), random_bits(len(coords), rng)
+        spread(point.x, coords, bits, radii, lower, upper, *entries, np.empty(len(coords)))
+        return Question(point, coords, np.full(2, BASE), entries)
+
+    def gradient(self, question: Question, values: Floats) -> tuple[Floats, float]:
+        """Return the difference divided by how far each coordinate was moved."""
+        first, second = question.entries
+        change = np.full(len(first), values[0] - values[1])
+        return quotient(change, first - second), float(halfway(values[0], values[1]))
 
 
 @dataclass(frozen=True)
 class FirstOrder:
     """Partial derivatives from ``jac``: no estimate, one evaluation per step."""
 
+    distinct: ClassVar[bool] = False
+
     def n_evals(self, block: int) -> int:
         """Return the number of evaluations for a block of this size."""
         return 1
 
-    def probe(
-        self, theta: Floats, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
-    ) -> Probes:
-        """Return a request for the partial derivatives at theta."""
-        none = np.array([BASE])
-        return Probes(theta, coords, radii, none, np.array([np.nan]), np.zeros(1), kind="partials")
+    def n_draws(self, block: int) -> int:
+        """Return what a step counts for in a pass: its coordinates."""
+        return block
 
-    def gradient(self, probes: Probes, values: Array) -> tuple[Floats, float]:
+    def probe(
+        self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
+    ) -> Question:
+        """Return a request for the partial derivatives at the point."""
+        return Question(point, coords, np.array([BASE]), np.array([np.nan]), kind="partials")
+
+    def gradient(self, question: Question, values: Array) -> tuple[Floats, float]:
         """Return the partial derivatives; no value of f was seen."""
-        grads = np.asarray(values[0], np.float64)
-        if grads.shape != probes.support.shape:
-            raise TypeError(
-                f"jac must return {len(probes.support)} partial derivatives, one per coordinate "
-                f"it is given, got shape {grads.shape}"
-            )
-        return grads, np.nan
+        return np.asarray(values[0], np.float64), np.nan
 
 
 ESTIMATORS: dict[str, type] = {

@@ -1,35 +1,27 @@
 """The front door for black boxes: ``minimize(fun, x0, ...)`` in SciPy's habits.
 
-``minimize`` adds no arithmetic. It builds an :class:`~scgd.optimizer.Optimizer`, has its probes
-evaluated, and looks after budget, time, target, callback, progress and checkpoint.
+``minimize`` adds no arithmetic. It builds a :class:`~scgd.run.run.Run`, has its questions answered,
+and looks after time, target, callback, progress and checkpoint.
 """
 
 from __future__ import annotations
 
-import signal
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scgd.asynchronous import Events, Flights
 from scgd.checkpoint import Checkpoint
-from scgd.estimators import Estimator, FirstOrder
-from scgd.explore import Scout, explorer
-from scgd.optimizer import MONITOR, Optimizer
-from scgd.policies import Musketeer, Policy
-from scgd.problem import Sample, as_scalar
-from scgd.progress import Progress
-from scgd.recipes import Recipe, as_recipe
-from scgd.result import Status
+from scgd.driving import Events, Limits, drive
+from scgd.estimators import Estimator
+from scgd.plans import Method
+from scgd.policies import Policy
+from scgd.run.build import build, choose_method
+from scgd.run.saving import Saved
+from scgd.samples import Sample
 from scgd.schedules import Schedule
-from scgd.states import restore
-from scgd.steps import SGD, StepRule
-from scgd.theory import known, warn_if_violated
-from scgd.workers import Evaluator, evaluator
+from scgd.steps import StepRule
+from scgd.workers import evaluator
 from scgd.workers.tasks import Job
 
 if TYPE_CHECKING:
@@ -39,8 +31,6 @@ __all__ = ["minimize"]
 
 DEFAULT_BUDGET = 200
 """Evaluations per coordinate when nothing limits the run."""
-ROUND, MAX_ROUND = 0.02, 100_000
-"""Seconds and steps between two looks at clock, checkpoint and progress."""
 
 
 def minimize(
@@ -48,7 +38,7 @@ def minimize(
     x0: Any,
     args: tuple[Any, ...] = (),
     *,
-    method: str | Recipe = "auto",
+    method: str | Method = "auto",
     jac: Callable[..., Any] | None = None,
     sample: Sample = None,
     batch_size: int = 1,
@@ -65,7 +55,7 @@ def minimize(
     max_time: float | None = None,
     target: float | None = None,
     on_nonfinite: str = "raise",
-    seed: int | None = None,
+    seed: Any = None,
     workers: Any = 1,
     timeout: float | None = None,
     asynchronous: int | Events | None = None,
@@ -87,7 +77,7 @@ def minimize(
     args
         Further arguments of ``fun`` and ``jac``.
     method
-        A :class:`~scgd.recipes.Recipe` or the name of one in ``scgd.RECIPES``.
+        The name of a row of ``scgd.METHODS``, or a :class:`~scgd.recipes.Recipe`.
     jac
         ``jac(x, coords, ...)`` returns the partial derivatives at ``coords``; differences are then
         not needed and each call counts as one evaluation.
@@ -98,7 +88,8 @@ def minimize(
         itself). Without it the noise, if any, is nobody's to control.
     policy, estimator, step, learning_rate, radius, block_size, importance
         Replace parts of the recipe, by name or object; see :class:`~scgd.recipes.Recipe`. A
-        learning rate or radius given here is absolute.
+        learning rate or radius given here is absolute. Beside a method that chooses its parts
+        itself (``"auto"``) they replace those of ``"musketeer"``.
     scale
         Typical size of each coordinate, the unit of a recipe's own learning rate and radius; by
         default from the bounds, x0 or a short search.
@@ -108,14 +99,16 @@ def minimize(
         Hard budget of evaluations (default: 200 per coordinate, at least 1,000, if neither
         ``max_time`` nor ``target`` is given).
     max_time
-        Seconds after which no new step is started.
+        Seconds after which no new evaluation is started.
     target
         Stop when the mean of the last observations (of a phase, and 20 at least) is at or below
         this; the exact value where ``auto`` found f deterministic.
     on_nonfinite
-        ``"raise"`` FloatingPointError on NaN or infinity, or ``"skip"`` such steps and count them.
+        ``"raise"`` FloatingPointError on NaN or infinity, or ``"skip"`` such values and count them.
+        Where a search looks farther than anybody has before, such a value tells that this was too
+        far and is only counted (minus infinity is always refused).
     seed
-        One seed, one trajectory, for any number of workers.
+        A whole number or a ``SeedSequence``: one seed, one trajectory, for any number of workers.
     workers
         1, a number of local processes (-1: all cores), a ``concurrent.futures.Executor``, a
         ``distributed.Client``, or a map-like callable.
@@ -136,16 +129,18 @@ def minimize(
     checkpoint
         A file (or :class:`~scgd.checkpoint.Checkpoint`) that is written now and then and at the
         end. The same call resumes it bit for bit; with a larger ``max_evals`` it goes on, as a new
-        decay leg where a schedule decays over the budget; a finished run is read back at once.
+        decay leg where a schedule decays over the budget; a finished run is read back at once. On
+        Ctrl-C or SIGTERM the step in hand is finished (a slow function is interrupted at once) and
+        the run is saved; a second signal ends without saving.
 
     Returns
     -------
     OptimizeResult
         ``x``: the recommended point, which is the last iterate (the average of all for recipes that
         say so), not the luckiest observation. ``fun``: mean of the last phase's observations, with
-        standard error ``fun_error``. ``nfev``: evaluations accepted; ``nfev_repeated``: values that
-        came a second time because of a fault, and were dropped. ``nit``, ``n_skipped``,
-        ``success``, ``status``, ``message``; ``weights``: the sampling law learned, which tells
+        standard error ``fun_error``. ``nfev``: evaluations accepted; ``n_failed``: those of them
+        that had no finite value; ``nfev_repeated``: values that came a second time because of a
+        fault, and were dropped. ``nit``, ``success``, ``status``, ``message``; ``weights``: the sampling law learned, which tells
         what coordinates matter; ``history``; ``scale``; ``recipe``: what ran.
 
         ======  =========================================  =======
@@ -157,6 +152,8 @@ def minimize(
         3       callback raised StopIteration              True
         4       interrupted by Ctrl-C                      False
         5       the budget is too small for one step       False
+        7       no evaluation had a finite value           False
+        8       nothing was left to do                     True
         ======  =========================================  =======
 
     Examples
@@ -169,220 +166,34 @@ def minimize(
     """
     if not callable(fun):
         raise TypeError(f"fun must be callable, got {type(fun).__name__}")
-    recipe = as_recipe(method).override(
-        policy=policy,
-        estimator=estimator,
-        step=step,
-        learning_rate=learning_rate,
-        radius=radius,
-        block_size=block_size,
-        importance=importance,
-    )
-    if isinstance(recipe.step, SGD):
-        warn_if_violated(
-            learning_rate if known(learning_rate) else None,
-            passed_mixing(policy),
-            radius if known(radius) else None,
-        )
-    if jac is not None and estimator is None:
-        recipe = recipe.first_order()
-    if isinstance(recipe.estimator, FirstOrder) and jac is None:
-        raise ValueError("estimator 'first-order' needs jac=, a function of (x, coords)")
+    parts = {
+        "policy": policy, "estimator": estimator, "step": step, "learning_rate": learning_rate,
+        "radius": radius, "block_size": block_size, "importance": importance,
+    }  # fmt: skip
+    chosen = choose_method(method, jac, parts)
     limits = Limits(max_time, target)
     if max_evals is None and max_time is None and target is None:
         max_evals = max(1000, DEFAULT_BUDGET * np.size(x0))
-    opt = Optimizer(
-        x0,
-        recipe,
-        sample=sample,
-        batch_size=batch_size,
-        bounds=bounds,
-        max_evals=max_evals,
-        scale=scale,
-        seed=seed,
-        on_nonfinite=on_nonfinite,
-    )
-    if isinstance(recipe.estimator, FirstOrder):
-        opt.reserve = MONITOR if opt.max_evals is None else min(MONITOR, opt.max_evals // 10)
+    built = build(
+        x0, chosen, sample=sample, batch_size=batch_size, bounds=bounds, scale=scale,
+        max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite,
+    )  # fmt: skip
     args = args if isinstance(args, tuple) else (args,)
-    flights = None if asynchronous is None else Flights(opt, asynchronous)
-    saved = Saved(checkpoint, opt, seed, flights)
-    job = Job(fun, jac, args, opt.sampling)
-    skip = on_nonfinite == "skip"
-    evaluate = evaluator(workers, job, vectorized=vectorized, timeout=timeout, skip=skip)
+    flights = Events.check(asynchronous, built.run, vectorized=vectorized)
+    identity = built.identity(args, 0 if flights is None else flights.limit)
+    saved = Saved(checkpoint, built.run, built.seed, identity)
+    saved.resume()
+    job = Job(fun, jac, args, built.samples)
+    evaluate = evaluator(
+        workers, job, vectorized=vectorized, timeout=timeout, skip=on_nonfinite == "skip"
+    )
     try:
-        with Progress(opt, progress) as bar:
-            run(opt, evaluate, limits, saved, callback, bar, flights)
+        drive(built.run, evaluate, limits, saved, callback, flights, progress=progress)
     finally:
         evaluate.close()
-    result = opt.result()
+    result = built.run.result()
+    result.recipe = chosen
     result.nfev_repeated = evaluate.n_repeated
     if flights is not None:
-        result.events = flights.events
-    if target is not None and result.status in (Status.BUDGET, Status.TIME):
-        result.success = bool(result.fun <= target)
-    return result
-
-
-def passed_mixing(policy: Any) -> Any:
-    """Return a mixing schedule of a known form that is the user's own and not the default."""
-    mixing = getattr(policy, "mixing", None) if isinstance(policy, Musketeer) else None
-    return mixing if known(mixing) and mixing != Musketeer().mixing else None
-
-
-class Limits:
-    """What ends a run besides its budget."""
-
-    def __init__(self, max_time: float | None, target: float | None) -> None:
-        if max_time is not None and not max_time > 0:
-            raise ValueError(f"max_time must be a positive number of seconds, got {max_time!r}")
-        if target is not None and np.isnan(target):
-            raise ValueError("target must be a number, got nan")
-        self.target = target
-        self.deadline = None if max_time is None else time.monotonic() + max_time
-
-    def check(self, opt: Optimizer) -> Status:
-        """Return why the run must end now, or that it goes on."""
-        if self.target is not None and opt.level <= self.target:
-            return Status.TARGET
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            return Status.TIME
-        return Status.RUNNING
-
-
-class Saved:
-    """The run's checkpoint, or nothing at all."""
-
-    def __init__(
-        self, checkpoint: Any, opt: Optimizer, seed: int | None, flights: Flights | None
-    ) -> None:
-        self.opt = opt
-        self.flights = flights
-        self.file = checkpoint
-        if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
-            self.file = Checkpoint(checkpoint)
-        self.identity = {
-            "n_coords": opt.n_coords,
-            "x0": opt.problem.x0.tolist() if opt.n_coords <= 64 else float(opt.problem.x0.sum()),
-            "recipe": repr(opt.recipe),
-            "sample": repr(opt.sampling.sample) if isinstance(opt.sampling.sample, int) else None,
-            "batch_size": opt.sampling.batch_size,
-            "on_nonfinite": opt.on_nonfinite,
-            "seed": None if seed is None else str(opt.entropy),
-            "asynchronous": 0 if flights is None else flights.limit,
-        }
-        if self.file is not None:
-            self.resume()
-
-    def resume(self) -> None:
-        """Take up the saved run, if there is one; a larger budget starts a new leg."""
-        wanted = self.opt.max_evals
-        state = self.file.load(self.identity)
-        if state is None:
-            return
-        if self.flights is not None:
-            self.flights.resume(state)
-            return
-        restore(self.opt, state)
-        if wanted != self.opt.max_evals:
-            self.opt.extend(wanted)
-
-    def save(self, *, force: bool = False) -> None:
-        """Write the checkpoint when it is due."""
-        if self.file is not None and (force or self.file.due()):
-            identity = {**self.identity, "seed": str(self.opt.entropy)}
-            run = self.opt if self.flights is None else self.flights
-            self.file.save(identity, run.state_dict())
-
-
-def run(
-    opt: Optimizer,
-    evaluate: Evaluator,
-    limits: Limits,
-    saved: Saved,
-    callback: Callable[[OptimizeResult], Any] | None,
-    bar: Progress,
-    flights: Flights | None = None,
-) -> None:
-    """Take steps until something ends the run."""
-    if flights is None:
-        by_phase = callback is not None or limits.target is not None
-        advance = stepper(opt, evaluate, stop_at_phase=by_phase)
-    else:
-        advance = flights.pilot(evaluate)
-    reports = opt.n_reports
-    opt.status = limits.check(opt)
-    try:
-        while opt.status is Status.RUNNING and not (flights or opt).done:
-            advance()
-            if opt.n_reports != reports:
-                reports = opt.n_reports
-                bar.update()
-                if callback is not None:
-                    callback(opt.result())
-            saved.save()
-            opt.status = limits.check(opt)
-        monitor(opt, evaluate)
-    except StopIteration:
-        opt.status = Status.CALLBACK
-    except KeyboardInterrupt:
-        opt.status = Status.INTERRUPTED
-    finally:
-        saved.save(force=True)
-
-
-def stepper(opt: Optimizer, evaluate: Evaluator, *, stop_at_phase: bool) -> Callable[[], None]:
-    """Return the fastest way to make progress with these parts.
-
-    A fast loop is given as many steps at a time as take about ``ROUND`` seconds, so that clocks are
-    looked at often enough and cost nothing.
-    """
-    inline = type(evaluate) is Evaluator and not evaluate.vectorized
-    scout = Scout(opt, evaluate.fun, evaluate.args, evaluate.evaluate)
-    loop = sampler = None
-    n_steps = 1
-
-    def advance() -> None:
-        nonlocal n_steps, loop, sampler
-        if inline and sampler is not opt.sampler:  # a plan has changed the recipe
-            loop, sampler = explorer(opt, evaluate.fun, evaluate.args), opt.sampler
-        if inline and opt.stage is not None:
-            scout.explore(ROUND)
-            return
-        if loop is None or opt.stage is not None:
-            probes = opt.ask()
-            opt.tell(probes.ids, evaluate.evaluate(probes, opt.theta))
-            return
-        started = time.perf_counter()
-        with deferred_interrupt(n_steps > 1):
-            loop.run(n_steps, stop_at_phase=stop_at_phase)
-        fast = time.perf_counter() - started < ROUND
-        n_steps = min(2 * n_steps, MAX_ROUND) if fast else max(1, n_steps // 2)
-
-    return advance
-
-
-@contextmanager
-def deferred_interrupt(wanted: bool) -> Iterator[None]:
-    """Hold back Ctrl-C for the milliseconds of a round of fast steps; none is cut in two."""
-    if not wanted or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    caught: list[int] = []
-    previous = signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
-    if caught:
-        raise KeyboardInterrupt
-
-
-def monitor(opt: Optimizer, evaluate: Evaluator) -> None:
-    """Evaluate fun with fresh samples where a first-order run ended, from the reserved budget."""
-    for i in range(opt.reserve):
-        probes = opt.here(i)
-        seen = as_scalar(evaluate.evaluate(probes, opt.theta)[0])
-        opt.last_phase = np.append(opt.last_phase[np.isfinite(opt.last_phase)], seen)
-        opt.nfev += 1
-    opt.reserve = 0
+        result.events = Events(flights.limit, np.array(built.run.order, np.int64))
+    return limits.judged(result)

@@ -1,4 +1,4 @@
-"""What a run knows about the problem before the first evaluation: x0, bounds, scale, samples, seed.
+"""What a run knows about the problem before the first evaluation: x0, bounds and scale.
 
 Everything a user may get wrong about these is checked here, once, with an error that names the
 argument, the value and the remedy.
@@ -6,17 +6,14 @@ argument, the value and the remedy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from scgd.typing import Array, Floats, Ints
+from scgd.typing import Floats
 
-__all__ = ["Draw", "Problem", "Sampling", "as_scalar", "check_start", "count"]
-
-Sample = int | Callable[[np.random.Generator], Any] | None
+__all__ = ["Problem", "as_scalar", "check_start", "count"]
 
 
 def count(value: Any, name: str) -> int:
@@ -63,19 +60,27 @@ def check_bounds(bounds: Any, x0: Floats) -> tuple[Floats, Floats]:
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
         lower, upper = bounds.lb, bounds.ub
     else:
-        pairs = np.array(
-            [[np.nan if b is None else b for b in pair] for pair in bounds], np.float64
-        )
-        if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) not in (1, len(x0)):
-            raise ValueError(
-                f"bounds must be scipy.optimize.Bounds or {len(x0)} pairs (low, high), "
-                f"got shape {pairs.shape}"
+        wanted = f"bounds must be scipy.optimize.Bounds or {len(x0)} pairs (low, high)"
+        try:
+            none = (-np.inf, np.inf)
+            pairs = np.array(
+                [[o if b is None else b for b, o in zip(pair, none, strict=True)] for pair in bounds],
+                np.float64,
             )
-        lower = np.where(np.isnan(pairs[:, 0]), -np.inf, pairs[:, 0])
-        upper = np.where(np.isnan(pairs[:, 1]), np.inf, pairs[:, 1])
-    lower = np.broadcast_to(np.asarray(lower, np.float64), x0.shape).copy()
-    upper = np.broadcast_to(np.asarray(upper, np.float64), x0.shape).copy()
-    if np.any(crossed := ~(lower <= upper)):
+        except (TypeError, ValueError):
+            raise ValueError(f"{wanted}, got {bounds!r}") from None
+        if pairs.ndim != 2 or len(pairs) not in (1, len(x0)):
+            raise ValueError(f"{wanted}, got shape {pairs.shape}")
+        lower, upper = pairs.T
+    try:
+        lower = np.broadcast_to(np.asarray(lower, np.float64), x0.shape).copy()
+        upper = np.broadcast_to(np.asarray(upper, np.float64), x0.shape).copy()
+    except (TypeError, ValueError):
+        raise ValueError(f"bounds do not fit the {len(x0)} coordinates of x0") from None
+    if np.any(unknown := np.isnan(lower) | np.isnan(upper)):
+        k = int(np.flatnonzero(unknown)[0])
+        raise ValueError(f"the bounds of coordinate {k} are not numbers; None means no bound")
+    if np.any(crossed := lower > upper):
         k = int(np.flatnonzero(crossed)[0])
         raise ValueError(f"bounds cross at coordinate {k}: low {lower[k]} > high {upper[k]}")
     if np.any(outside := (x0 < lower) | (x0 > upper)):
@@ -111,6 +116,29 @@ class Problem:
     scale: Floats | None
     told: bool = False
 
+    @property
+    def n_coords(self) -> int:
+        """The dimension."""
+        return self.x0.size
+
+    @property
+    def unit(self) -> Floats:
+        """What a length of 1 means for each coordinate: its scale where that is known."""
+        return np.ones(self.n_coords) if self.scale is None else self.scale
+
+    def inside(self, k: int, value: float) -> float:
+        """Return the nearest value within the bounds of coordinate ``k``."""
+        if self.lower.size:
+            return min(max(value, float(self.lower[k])), float(self.upper[k]))
+        return value
+
+    def centred(self, x: Floats, reach: Floats) -> tuple[Floats, Floats]:
+        """Return the point nearest to x with room to both sides, and how far one may go there."""
+        if not self.lower.size:
+            return x, reach
+        reach = np.minimum(reach, (self.upper - self.lower) / 2)
+        return np.clip(x, self.lower + reach, self.upper - reach), reach
+
     @classmethod
     def check(cls, x0: Any, bounds: Any = None, scale: Any = None) -> Problem:
         """Check the arguments and derive the scale from them where they tell it."""
@@ -132,56 +160,3 @@ def derived_scale(x0: Floats, lower: Floats, upper: Floats) -> Floats | None:
             rest = size if size > 0 else float(np.mean(width[known]) / 4)
             return np.where(known, width / 4, rest)
     return np.full(x0.size, size) if size > 0 else None
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Where the sample xi of each step comes from.
-
-    A row sampler (``sample=n``) draws row numbers; a callable is given a generator that is a
-    function of the run's key and the step alone, so xi can be made wherever the evaluation runs,
-    and a repeated evaluation sees the same xi.
-    """
-
-    sample: Sample
-    batch_size: int
-    key: Array
-
-    @classmethod
-    def check(cls, sample: Any, batch_size: Any, key: Array) -> Sampling:
-        """Check the arguments."""
-        size = count(batch_size, "batch_size")
-        if sample is None or callable(sample):
-            return cls(sample, size, key)
-        return cls(count(sample, "sample"), size, key)
-
-    @property
-    def controlled(self) -> bool:
-        """Whether the sample can be held fixed between evaluations."""
-        return self.sample is not None
-
-    def rows(self, n_steps: int, rng: np.random.Generator) -> Ints | None:
-        """Draw the rows of the next steps, one line per step; None without a row sampler."""
-        if not isinstance(self.sample, int):
-            return None
-        return rng.integers(0, self.sample, (n_steps, self.batch_size))
-
-    def xi(self, step: int, purpose: int = 0) -> Any:
-        """Make the sample of a step (``purpose`` tells a scouting sample from the step's own)."""
-        if not callable(self.sample):
-            return None
-        bits = np.random.Philox(key=self.key, counter=[0, 0, purpose, step])
-        return self.sample(np.random.Generator(bits))
-
-
-@dataclass(frozen=True)
-class Draw:
-    """The sample of a step before it is made: what makes it is a few numbers."""
-
-    sampling: Sampling
-    step: int
-    purpose: int
-
-    def __call__(self) -> Any:
-        """Make the sample."""
-        return self.sampling.xi(self.step, self.purpose)

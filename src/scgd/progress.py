@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-from scgd.optimizer import Optimizer
+from scgd.run.run import Run
 
 __all__ = ["Progress"]
 
@@ -15,8 +15,8 @@ __all__ = ["Progress"]
 class Progress:
     """Show how far a run is; a context manager that does nothing when not wanted."""
 
-    def __init__(self, opt: Optimizer, wanted: bool) -> None:
-        self.opt = opt
+    def __init__(self, run: Run, wanted: bool) -> None:
+        self.run = run
         self.wanted = wanted
         self.bar: Any = None
         self._next = 0.0
@@ -28,7 +28,7 @@ class Progress:
                 from tqdm import tqdm
             except ImportError:
                 return self
-            self.bar = tqdm(total=self.opt.max_evals, initial=self.opt.nfev, unit="eval")
+            self.bar = tqdm(total=self.run.max_evals, initial=self.run.nfev, unit="eval")
         return self
 
     def update(self) -> None:
@@ -39,12 +39,12 @@ class Progress:
 
     def _show(self) -> None:
         self._next = time.monotonic() + 0.2
-        fun = self.opt.history.latest
+        fun = self.run.history.latest
         if self.bar is not None:
             self.bar.set_postfix_str(f"f = {fun:.6g}", refresh=False)
-            self.bar.update(self.opt.nfev - self.bar.n)
+            self.bar.update(self.run.nfev - self.bar.n)
         else:
-            sys.stderr.write(f"\r{self.opt.nfev} evaluations, f = {fun:.6g}")
+            sys.stderr.write(f"\r{self.run.nfev} evaluations, f = {fun:.6g}")
 
     def __exit__(
         self,

@@ -8,7 +8,7 @@ divide by the size of the gradients, so multiplying f or rescaling x changes not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -26,11 +26,11 @@ from scgd.estimators import (
 from scgd.policies import POLICIES, Full, Musketeer, Policy, Uniform
 from scgd.schedules import Linear, Schedule, as_schedule
 from scgd.steps import RMS, SGD, STEPS, Adam, StepRule
-from scgd.typing import Array
+from scgd.typing import Floats
 
-__all__ = ["RECIPES", "Recipe", "as_recipe", "pick"]
+__all__ = ["RECIPES", "Recipe", "pick"]
 
-Importance = str | tuple[float, ...] | None
+Importance = str | tuple[float, ...] | Callable[[int], Any] | None
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,10 @@ class Recipe:
         Coordinates per step, and whether a block may hold one twice (then its moves add up).
     importance
         Factor on the step: ``None``; ``"inverse"`` (:math:`1/d_k`, divided by the block size, so
-        that steps average to the gradient); ``"relative"`` (:math:`1/(p\,d_k)`); or one weight per
-        coordinate (the paper's :math:`W_t`).
+        that steps average to the gradient); ``"relative"`` (:math:`1/(p\,d_k)`); or the paper's
+        :math:`W_t`: one weight per coordinate, or a function that returns them for phase 0, 1, ...
     average
         Recommend the average of the iterates instead of the last one.
-    adaptive
-        Measure the function first and choose all parts (:mod:`scgd.auto`); replacing any part turns
-        this off, and the parts written here run.
-    search
-        The search of a deterministic function that an adaptive recipe runs without asking whether
-        there is noise: ``"descent"`` (a race of the other two), ``"parabola"`` or ``"bfgs"``.
 
     Examples
     --------
@@ -80,8 +74,6 @@ class Recipe:
     replace: bool = True
     importance: Importance = None
     average: bool = False
-    adaptive: bool = False
-    search: str | None = None
 
     def override(self, **parts: Any) -> Recipe:
         """Return a copy with some parts replaced, by object, name or number; ``None`` keeps a part.
@@ -107,40 +99,34 @@ class Recipe:
             given["block_size"] = check_block_size(given["block_size"])
         if "importance" in given:
             given["importance"] = check_importance(given["importance"])
-        if given:
-            given.setdefault("adaptive", False)
-            given.setdefault("search", None)
         return replace(self, **given)
 
     def first_order(self) -> Recipe:
         """Return the recipe with exact partial derivatives instead of differences."""
-        return replace(self, estimator=FirstOrder(), adaptive=False, search=None)
+        return replace(self, estimator=FirstOrder())
+
+    def importance_at(self, phase: int, n_coords: int) -> Floats:
+        """Return the weights of a phase, where they are a function of it."""
+        assert callable(self.importance)
+        weights = np.asarray(check_importance(self.importance(phase)), np.float64)
+        if len(weights) != n_coords:
+            raise ValueError(
+                f"importance returned {len(weights)} weights for {n_coords} coordinates"
+            )
+        return weights
 
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe("auto", adaptive=True),
         Recipe("musketeer"),
         Recipe("uniform", policy=Uniform()),
         Recipe("full", policy=Full()),
         Recipe("sphere", Full(), SphereSmoothing(), Adam(), Linear(0.03)),
         Recipe("gaussian", Full(), GaussianSmoothing(), Adam(), Linear(0.03)),
         Recipe("spsa", Full(), SPSA(), Adam(), Linear(0.03)),
-        Recipe("parabola", adaptive=True, search="parabola"),
-        Recipe("bfgs", adaptive=True, search="bfgs"),
-        Recipe("descent", adaptive=True, search="descent"),
     )
 }
-
-
-def as_recipe(method: str | Recipe) -> Recipe:
-    """Look up a recipe by name, or return it as it is."""
-    if isinstance(method, Recipe):
-        return method
-    if not isinstance(method, str) or method not in RECIPES:
-        raise ValueError(f"method must be a Recipe or one of {sorted(RECIPES)}, got {method!r}")
-    return RECIPES[method]
 
 
 def pick(value: Any, registry: dict[str, type], name: str) -> Any:
@@ -166,8 +152,10 @@ def check_block_size(value: Any) -> int:
     return int(value)
 
 
-def check_importance(value: str | Sequence[float] | Array) -> Importance:
-    """Return a known name or a tuple of positive weights."""
+def check_importance(value: Any) -> Importance:
+    """Return a known name, a tuple of positive weights or a function that returns them."""
+    if callable(value):
+        return value  # type: ignore[no-any-return]
     if isinstance(value, str):
         if value not in ("inverse", "relative"):
             raise ValueError(

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from scgd.files import replacing
+
 __all__ = ["StatusFile"]
 
 EVERY = 1.0
@@ -64,10 +66,8 @@ class StatusFile:
         facts = self.facts(result, state)
         page = self.path.suffix.lower() in (".html", ".htm")
         text = self.page(facts, result.history) if page else json.dumps(facts, indent=1)
-        temporary = self.path.with_name(f".{self.path.name}.tmp")
-        with contextlib.suppress(OSError):
-            temporary.write_text(text, encoding="utf-8")
-            os.replace(temporary, self.path)
+        with contextlib.suppress(OSError), replacing(self.path) as file:
+            file.write(text.encode())
 
     def facts(self, result: Any, state: str) -> dict[str, Any]:
         """Return what there is to tell."""
@@ -81,8 +81,8 @@ class StatusFile:
             "evaluations": int(result.nfev),
             "max_evals": self.max_evals,
             "steps": int(result.nit),
-            "skipped": int(result.n_skipped),
-            "value": None if np.isnan(result.fun) else float(result.fun),
+            "failed": int(result.n_failed),
+            "value": float(result.fun) if np.isfinite(result.fun) else None,
             "seconds": round(seconds, 1),
             "evaluations_per_second": round(rate, 3),
             "seconds_left": round(left / rate, 1) if left is not None and rate > 0 else None,

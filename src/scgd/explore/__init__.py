@@ -1,10 +1,10 @@
-"""Loops that run many steps without an object per step.
+"""Bodies: loops that run many steps of a search without an object per step.
 
-Several bodies for the arithmetic of ``ask`` and ``tell``: for functions written in Python, loops
-that poke entries of x, evaluate and put them back (one coordinate, a block of coordinates, or a
-joint move), and a compiled loop for functions compiled by numba, which also draws and learns
-inside. All work on the optimizer's own buffers, leave it as ``ask`` and ``tell`` would, bit for
-bit, and restore x if the function raises.
+A body works on the search's own arrays and leaves them as ``ask`` and ``tell`` would, bit for bit:
+for functions written in Python, loops that poke entries of the buffer, evaluate and put them back
+(one coordinate, a block of coordinates, or a joint move); for functions compiled by numba a
+compiled loop, which also draws and learns inside. Steps are cut by a flag between them, or by the
+user's function, and then the step in hand has not happened.
 """
 
 from __future__ import annotations
@@ -15,41 +15,50 @@ from typing import Any
 from numba.core.registry import CPUDispatcher
 
 from scgd.estimators import SPSA, CentralDifference, ForwardDifference
-from scgd.explore.blocks import BlockExplorer
-from scgd.explore.compiled import CompiledExplorer
-from scgd.explore.joint import JointExplorer
+from scgd.explore.blocks import BlockBody
+from scgd.explore.compiled import CompiledBody
+from scgd.explore.joint import JointBody
 from scgd.explore.loop import Loop
-from scgd.explore.scout import Scout
-from scgd.explore.single import Explorer
-from scgd.optimizer import Optimizer
+from scgd.explore.single import SingleBody
 from scgd.policies import LawPolicy
-from scgd.steps import STEPS
+from scgd.run.ledger import Ledger
+from scgd.searches import Search, Stepping
 
-__all__ = ["BlockExplorer", "CompiledExplorer", "Explorer", "JointExplorer", "Scout", "explorer"]
+__all__ = ["BODIES", "BlockBody", "CompiledBody", "JointBody", "SingleBody", "choose"]
 
 
-def explorer(opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> Loop | None:
-    """Return the fastest loop for the recipe in force; None when only ask and tell will do."""
-    recipe = opt.recipe
-    if (
-        opt.policy.needs_gradient
-        or recipe.average
-        or recipe.adaptive
-        or type(recipe.step) not in STEPS.values()
-    ):
+def choose(
+    search: Search, fun: Callable[..., Any], args: tuple[Any, ...], ledger: Ledger
+) -> Loop | None:
+    """Return the fastest body for a search; None when only ask and tell will do."""
+    if not isinstance(search, Stepping) or search.n_open or search.gradient.size:
         return None
-    if isinstance(recipe.estimator, SPSA):
-        return JointExplorer(opt, fun, args)
-    if not isinstance(recipe.estimator, ForwardDifference | CentralDifference):
+    if search.policy.needs_gradient or search.recipe.average:
         return None
-    if opt.sampler.block_size > 1:
-        return BlockExplorer(opt, fun, args)
-    compiled = (
+    block = search.sampler.block_size > 1
+    body = BODIES.get((type(search.recipe.estimator), block, is_compiled(search, fun)))
+    return None if body is None else body(search, fun, args, ledger)
+
+
+def is_compiled(search: Stepping, fun: Callable[..., Any]) -> bool:
+    """Tell whether the whole loop can run in compiled code."""
+    return (
         isinstance(fun, CPUDispatcher)
-        and isinstance(opt.policy, LawPolicy)
-        and not callable(opt.sampling.sample)
-        and not opt.policy.paced
-        and not recipe.step.paced
-        and opt.leg_end is None
+        and isinstance(search.policy, LawPolicy)
+        and not callable(search.samples.sample)
+        and search.sampler.block_size == 1
+        and not callable(search.recipe.importance)
     )
-    return (CompiledExplorer if compiled else Explorer)(opt, fun, args)
+
+
+BODIES: dict[tuple[type, bool, bool], type[Loop]] = {
+    (ForwardDifference, False, False): SingleBody,
+    (ForwardDifference, False, True): CompiledBody,
+    (ForwardDifference, True, False): BlockBody,
+    (CentralDifference, False, False): SingleBody,
+    (CentralDifference, False, True): CompiledBody,
+    (CentralDifference, True, False): BlockBody,
+    (SPSA, False, False): JointBody,
+    (SPSA, True, False): JointBody,
+}
+"""Bodies by estimator, whether a step has several coordinates, and whether fun is compiled."""

@@ -7,53 +7,52 @@ from typing import Any
 
 import numpy as np
 
-from scgd.estimators import CentralDifference, fill_sides, slopes
-from scgd.explore.loop import Loop
-from scgd.optimizer import Optimizer
-from scgd.problem import as_scalar
-from scgd.steps import apply_block
+from scgd.estimators import CentralDifference, fill_sides, middle, slopes
+from scgd.explore.loop import Loop, as_float
+from scgd.run.ledger import Ledger
+from scgd.calling import calls_user
+from scgd.searches import Stepping
 from scgd.typing import Floats, Ints
 
-__all__ = ["BlockExplorer"]
+__all__ = ["BlockBody"]
 
 
-class BlockExplorer(Loop):
+class BlockBody(Loop):
     """Poke the entries of a block one after the other, then move them all."""
 
-    def __init__(self, opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        super().__init__(opt, fun, args)
-        self.central = isinstance(opt.recipe.estimator, CentralDifference)
-        self.x: Any = opt.theta.data
-        size = opt.sampler.block_size
+    def __init__(
+        self, search: Stepping, fun: Callable[..., Any], args: tuple[Any, ...], ledger: Ledger
+    ) -> None:
+        super().__init__(search, fun, args, ledger)
+        self.central = isinstance(search.recipe.estimator, CentralDifference)
+        self.x: Any = search.point.buffer.data
+        size = search.sampler.block_size
         self.downs, self.ups = np.empty(size), np.empty(size)
 
     def _step(self, place: int) -> None:
-        opt, sampler, problem = self.opt, self.opt.sampler, self.opt.problem
-        here = slice(sampler.position, sampler.position + sampler.block_size)
-        coords = sampler.coords[here]
+        search, sampler, problem = self.search, self.search.sampler, self.search.problem
+        now = slice(sampler.position, sampler.position + sampler.block_size)
+        coords = sampler.coords[now]
         if self.sampled:
-            self.extra = (opt.sample_at(place), *self.args)
-        radii = opt.radii[place] * opt.radius_scale[coords]
+            self.extra = (*search.arguments(), *self.args)
+        radii = search.timetable.radii[place] * search.radius_scale[coords]
         fill_sides(
-            self.central, opt.theta, coords, radii, problem.lower, problem.upper, self.downs,
+            self.central, search.point.x, coords, radii, problem.lower, problem.upper, self.downs,
             self.ups,
         )  # fmt: skip
         values = self._values(coords.tolist())
         total = sum(values)
-        if total - total == 0.0 or all(np.isfinite(values)):
-            seen = self._move(place, coords, sampler.probs[here], sampler.grads[here], values)
-        else:
-            opt.skip(values, opt.nfev, lambda j: self._point(coords, j))
-            sampler.grads[here], seen = 0.0, np.nan
-        opt.observations[sampler.position // sampler.block_size] = seen
-        opt.t += 1
-        opt.nfev += self.cost
-        if sampler.advance(sampler.block_size):
-            opt.end_phase()
+        if not (total - total == 0.0 or np.isfinite(values).all()):
+            self._lost(values, lambda j: self._point(coords, j))
+            values = [value if value - value == 0.0 else np.nan for value in values]
+        self._keep(coords, values)
+        search.n_evals += self.cost
+        self._move(place, coords, sampler.probs[now], values)
 
+    @calls_user
     def _values(self, coords: list[int]) -> list[float]:
-        """Return f at theta (or below each coordinate) and above each coordinate."""
-        call, view, x = self.call, self.opt.view, self.x
+        """Return f at the point (or below each coordinate) and above each coordinate."""
+        call, view, x = self.call, self.search.point.view, self.x
         values = [] if self.central else [call(view)]
         k, entry = coords[0], x[coords[0]]
         try:
@@ -67,31 +66,38 @@ class BlockExplorer(Loop):
                 x[k] = entry
         finally:
             x[k] = entry
-        return [v if v.__class__ is float else as_scalar(v) for v in values]
+        return [v if v.__class__ is float else as_float(v) for v in values]
 
-    def _move(
-        self, place: int, coords: Ints, probs: Floats, grads: Floats, values: list[float]
-    ) -> float:
-        """Move the block; return the value seen near theta."""
-        opt, seen = self.opt, np.array(values)
+    def _move(self, place: int, coords: Ints, probs: Floats, values: list[float]) -> None:
+        """Move the block by what the values show."""
+        search, seen, grads = self.search, np.array(values), np.empty(len(coords))
         if self.central:
             lows, highs = seen[::2], seen[1::2]
-            value = float(np.mean(lows + 0.5 * (highs - lows)))
+            value = middle(lows, highs)
         else:
             lows, highs, value = np.broadcast_to(seen[:1], grads.shape), seen[1:], values[0]
         slopes(lows, highs, self.downs, self.ups, grads)
-        rates = opt.rates[place] * opt.rate_scale[coords]
-        factors = opt.importance(coords, probs)
-        apply_block(
-            opt.recipe.step.code, coords, grads, rates if factors is None else rates * factors,
-            opt.hyper, opt.slots, opt.theta, opt.problem.lower, opt.problem.upper,
-        )  # fmt: skip
-        grads[:] = opt.in_units(grads, coords)
-        return value
+        search.move(coords, grads, float(search.timetable.rates[place]), probs)
+        search.observe(value)
+        search.end_step(search.in_units(grads, coords))
+
+    def _keep(self, coords: Ints, values: list[float]) -> None:
+        """Keep the lowest value if it is the best so far."""
+        best = self.ledger.best
+        if best is None or not (lowest := np.nanmin(values, initial=np.inf)) < best.value:
+            return
+        j = values.index(lowest)
+        if self.central:
+            k, entry = coords[j // 2], (self.ups if j % 2 else self.downs)[j // 2]
+        elif j > 0:
+            k, entry = coords[j - 1], self.ups[j - 1]
+        else:
+            k, entry = coords[0], self.search.point.x[coords[0]]
+        best.at(float(lowest), self.search.point, k, entry)
 
     def _point(self, coords: Ints, j: int) -> Floats:
         """Return the point of the j-th value."""
-        x: Floats = self.opt.theta.copy()
+        x: Floats = self.search.point.x.copy()
         if self.central:
             x[coords[j // 2]] = (self.ups if j % 2 else self.downs)[j // 2]
         elif j > 0:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from scgd import steps
 from scgd.compiling import njit
-from scgd.estimators import sides
-from scgd.explore.single import Explorer, moved
-from scgd.optimizer import Optimizer
+from scgd.estimators import CentralDifference, sides
+from scgd.explore.loop import Loop
+from scgd.explore.single import at
 from scgd.policies import law as laws
-from scgd.steps import move
+from scgd.run.ledger import Ledger
+from scgd.searches import Stepping, Stop
 from scgd.typing import Floats, Ints
 
-__all__ = ["CompiledExplorer"]
+__all__ = ["CompiledBody"]
 
 
 class Workspace(NamedTuple):
-    """The arrays that the compiled loop reads and writes: the optimizer's own."""
+    """The arrays that the compiled loop reads and writes: the search's own."""
 
-    theta: Floats
+    x: Floats
+    buffer: Floats
     lower: Floats
     upper: Floats
     coords: Ints
@@ -35,118 +38,159 @@ class Workspace(NamedTuple):
     slots: Floats
 
 
+class Trace(NamedTuple):
+    """What the compiled loop leaves behind: a line per step, and where and why it stopped."""
+
+    seen: Floats
+    visited: Ints
+    entries: Floats  # before each step
+    cursor: Floats
+
+
+DONE, N_LOST, LOW, HIGH, DOWN, UP, LOWEST, STEP, WHERE = range(9)
+"""Slots of the cursor: steps and lost values, the pair that stopped it, the best value and where."""
+
+
 class Codes(NamedTuple):
     """The choices that the compiled loop branches on."""
 
-    step: int
     central: bool
     skip: bool
     divisor: float  # of the importance factor 1 / (divisor * d_k); 0 for none
     mixed: bool  # whether coordinates have scales of their own
 
 
-class CompiledExplorer(Explorer):
+class CompiledBody(Loop):
     """The compiled loop: draws, evaluates, moves and learns without coming back to Python."""
 
-    def __init__(self, opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        super().__init__(opt, fun, args)
-        sampler, recipe, weights = opt.sampler, opt.recipe, opt.importance_weights
+    def __init__(
+        self, search: Stepping, fun: Callable[..., Any], args: tuple[Any, ...], ledger: Ledger
+    ) -> None:
+        super().__init__(search, fun, args, ledger)
+        sampler, recipe, weights = search.sampler, search.recipe, search.importance_weights
         self.work = Workspace(
-            opt.theta, opt.problem.lower, opt.problem.upper, sampler.coords, sampler.probs,
-            sampler.grads, opt.rate_scale, opt.radius_scale,
-            np.empty(0) if weights is None else weights, opt.hyper, opt.slots,
+            search.point.x, search.point.buffer, search.problem.lower, search.problem.upper,
+            sampler.coords, sampler.probs, sampler.grads, search.rate_scale, search.radius_scale,
+            np.empty(0) if weights is None else weights, search.hyper, search.slots,
         )  # fmt: skip
-        divisors = {"inverse": 1.0, "relative": float(opt.n_coords)}
+        divisors = {"inverse": 1.0, "relative": float(search.problem.n_coords)}
         kind = recipe.importance
         divisor = divisors[kind] if isinstance(kind, str) else 0.0
-        skip = opt.on_nonfinite == "skip"
-        self.codes = Codes(recipe.step.code, self.central, skip, divisor, not opt.uniform_scale)
-        self.loop = run_plain if opt.sampling.sample is None else run_sampled
+        central = isinstance(recipe.estimator, CentralDifference)
+        skip = ledger.on_nonfinite == "skip"
+        self.codes = Codes(central, skip, divisor, not search.uniform_scale)
+        self.loop = runner(steps.compiled(recipe.step), self.sampled)
 
-    def _part(self, chunk: int, room: int, stop_at_phase: bool) -> int:
+    def _part(self, chunk: int, rest: int, by_phase: bool) -> int:
         """Return the steps to run at a time: phases end inside the compiled code."""
-        return min(chunk, room) if stop_at_phase else chunk
+        return min(chunk, rest) if by_phase else chunk
 
-    def _run_part(self, place: int, n: int) -> None:
-        opt, sampler = self.opt, self.opt.sampler
-        work = self.work._replace(rate_scale=opt.rate_scale, radius_scale=opt.radius_scale)
-        codes = self.codes._replace(mixed=not opt.uniform_scale)
+    def _run_part(self, place: int, n: int, stop: Stop) -> int:
+        search, sampler, best = self.search, self.search.sampler, self.ledger.best
         n_phases = n // sampler.n_draws + 2
         mixings = np.array([sampler.mixing(sampler.n_phases + 1 + i) for i in range(n_phases)])
-        rows = np.empty((n, 0), np.int64) if opt.rows is None else opt.rows[place : place + n]
-        steps = opt.rates[place : place + n], opt.radii[place : place + n]
-        seen, cursor = np.empty(n), np.zeros(6)
+        rows = np.empty((n, 0), np.int64)
+        if self.sampled:
+            rows = search.samples.rows_of(search.n_posed, n, search.lane)
+        table = search.timetable
+        rates, radii = table.rates[place : place + n], table.radii[place : place + n]
+        trace = Trace(np.empty(n), np.empty(n, np.int64), np.empty(n), np.zeros(9))
+        trace.cursor[LOWEST] = -np.inf if best is None else best.value
+        trace.cursor[STEP] = -1
         try:
             self.loop(
-                self.fun, self.args, work, codes, sampler.state, sampler.stream,
-                sampler.position, mixings, *steps, rows, seen, cursor,
+                self.fun, self.args, self.work, self.codes, sampler.state, sampler.stream,
+                sampler.position, mixings, rates, radii, rows, stop.array, trace,
             )  # fmt: skip
-        finally:  # the function may have raised: count what was done, put x back
-            done = int(cursor[0])
-            self._account(seen[:done])
+        finally:  # the function may have raised: count what was done, forget the step in hand
+            done = int(trace.cursor[DONE])
+            self._account(trace, done)
             k = sampler.coords[sampler.position]
-            if done < n:
-                opt.theta[k] = cursor[1]
-        if done < n:
-            low, high, down, up = cursor[2:].tolist()
-            opt.skip((low, high), opt.nfev, partial(moved, opt.theta, k, (down, up)))
+            search.point.buffer[k] = search.point.x[k]
+        if done < n and not stop.array[0]:
+            low, high, down, up = trace.cursor[LOW : UP + 1].tolist()
+            self._lost((low, high), partial(at, search.point.x, k, (down, up)))
+        return done
 
-    def _account(self, seen: Floats) -> None:
+    def _account(self, trace: Trace, done: int) -> None:
         """Count the steps phase by phase; the loop has drawn and learnt already."""
-        opt, sampler, done = self.opt, self.opt.sampler, 0
-        opt.n_skipped += int(np.isnan(seen).sum())
-        while done < len(seen):
-            n = min(sampler.n_draws - sampler.position, len(seen) - done)
-            opt.observations[sampler.position : sampler.position + n] = seen[done : done + n]
-            done += n
-            opt.t += n
-            opt.nfev += 2 * n
+        search, sampler, past = self.search, self.search.sampler, 0
+        search.point.trail.add(trace.visited[:done])
+        self.ledger.n_failed += int(trace.cursor[N_LOST])
+        self._keep(trace, done)
+        while past < done:
+            n = min(sampler.n_draws - sampler.position, done - past)
+            here = slice(sampler.position, sampler.position + n)
+            search.observations[here] = trace.seen[past : past + n]
+            past += n
+            search.t += n
+            search.n_posed += n
+            search.n_evals += 2 * n
             sampler.position += n
             if sampler.position == sampler.n_draws:
                 sampler.position = 0
                 sampler.n_phases += 1
-                opt.end_phase()
+                search.end_phase()
+
+    def _keep(self, trace: Trace, done: int) -> None:
+        """Keep the best point seen: as it was at that step, with its coordinate where it was."""
+        best, step = self.ledger.best, int(trace.cursor[STEP])
+        if best is not None and step >= 0:
+            since = slice(step, done)
+            places = np.append(trace.visited[since][::-1], trace.visited[step])
+            entries = np.append(trace.entries[since][::-1], trace.cursor[WHERE])
+            best.at(float(trace.cursor[LOWEST]), self.search.point, places, entries)
 
 
-def make_runner(sampled: bool) -> Any:
-    """Return the compiled loop for functions with or without a sample argument."""
+@cache
+def runner(move: Any, sampled: bool) -> Any:
+    """Return the compiled loop for a step rule's kernel, with or without a sample argument."""
 
     def run(  # type: ignore[no-untyped-def]
-        fun, args, work, codes, law, stream, position, mixings, rates, radii, rows, seen, cursor
+        fun, args, work, codes, law, stream, position, mixings, rates, radii, rows, stop, trace
     ):
-        """Run ``len(seen)`` steps; ``cursor`` tells where and why it stopped before."""
-        theta, bounded = work.theta, len(work.lower) > 0
+        """Run ``len(trace.seen)`` steps; the cursor tells where and why it stopped before."""
+        x, buffer, bounded, cursor = work.x, work.buffer, len(work.lower) > 0, trace.cursor
         n_draws, n_phases = len(work.coords), 0
-        for i in range(len(seen)):
+        for i in range(len(trace.seen)):
+            cursor[DONE] = i
+            if stop[0]:
+                return
             k = work.coords[position]
-            entry, h = theta[k], radii[i] * work.radius_scale[k]
+            entry, h = x[k], radii[i] * work.radius_scale[k]
             up, down = entry + h, entry - h if codes.central else entry
             if bounded:
                 down, up = sides(codes.central, entry, h, work.lower[k], work.upper[k])
-            cursor[0], cursor[1] = i, entry
-            theta[k] = down
-            low = fun(theta, rows[i], *args) if sampled else fun(theta, *args)
-            theta[k] = up
-            high = fun(theta, rows[i], *args) if sampled else fun(theta, *args)
-            theta[k] = entry
+            buffer[k] = down
+            low = fun(buffer, rows[i], *args) if sampled else fun(buffer, *args)
+            buffer[k] = up
+            high = fun(buffer, rows[i], *args) if sampled else fun(buffer, *args)
             width, change = up - down, high - low
             grad = change / width if width != 0.0 else change * 0.0
+            moved, trace.visited[i], trace.entries[i] = entry, k, entry
             if not np.isfinite(grad):
-                if not codes.skip:
-                    cursor[2:] = (low, high, down, up)
+                n_lost = int(not np.isfinite(low)) + int(not np.isfinite(high))
+                if n_lost > 0 and not codes.skip:
+                    cursor[LOW : UP + 1] = (low, high, down, up)
                     return
-                grad, seen[i] = 0.0, np.nan
+                cursor[N_LOST] += n_lost
+                grad = 0.0
+                trace.seen[i] = low if not codes.central and np.isfinite(low) else np.nan
             else:
                 rate = rates[i] * work.rate_scale[k]
                 if codes.divisor > 0.0:
                     rate *= 1.0 / (codes.divisor * work.probs[position])
                 elif len(work.importance) > 0:
                     rate *= work.importance[k]
-                moved = entry - move(codes.step, k, grad, rate, work.hyper, work.slots)
+                moved = entry - move(k, grad, rate, work.hyper, work.slots)
                 if bounded:
                     moved = min(max(moved, work.lower[k]), work.upper[k])
-                theta[k] = moved
-                seen[i] = low + (0.5 * change if codes.central else 0.0)
+                trace.seen[i] = low + (0.5 * change if codes.central else 0.0)
+                if low < cursor[LOWEST] or high < cursor[LOWEST]:
+                    cursor[STEP] = i
+                    cursor[LOWEST], cursor[WHERE] = (low, down) if low <= high else (high, up)
+            x[k] = moved
+            buffer[k] = moved
             work.grads[position] = grad * work.rate_scale[k] if codes.mixed else grad
             position += 1
             if position == n_draws:
@@ -154,10 +198,6 @@ def make_runner(sampled: bool) -> Any:
                 laws.draw(law, stream, work.coords, work.probs)
                 n_phases += 1
                 position = 0
-        cursor[0] = len(seen)
+        cursor[DONE] = len(trace.seen)
 
-    return njit(error_model="numpy")(run)
-
-
-run_plain = make_runner(sampled=False)
-run_sampled = make_runner(sampled=True)
+    return njit(error_model="numpy", nogil=True)(run)

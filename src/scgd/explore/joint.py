@@ -7,83 +7,80 @@ from typing import Any
 
 import numpy as np
 
-from scgd import steps
 from scgd.compiling import njit
-from scgd.estimators import NARROWEST, random_bits
-from scgd.explore.loop import Loop
-from scgd.optimizer import Optimizer
-from scgd.problem import as_scalar
+from scgd.estimators import halfway, quotient, random_bits, spread
+from scgd.explore.loop import Loop, as_float
+from scgd.run.ledger import Ledger
+from scgd.calling import calls_user
+from scgd.searches import Stepping
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["JointExplorer"]
+__all__ = ["JointBody"]
 
 
-class JointExplorer(Loop):
-    """Set all drawn entries of x at once, evaluate on both sides, put them back, move.
+class JointBody(Loop):
+    """Set all drawn entries of the buffer at once, evaluate on both sides, put them back, move.
 
     Work and memory per step are those of the drawn coordinates, in compiled code.
     """
 
-    def __init__(self, opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        super().__init__(opt, fun, args)
-        size = opt.sampler.block_size
-        self.ups, self.downs, self.saved = np.empty(size), np.empty(size), np.empty(size)
-        self.none = np.empty(0)
-        rule = opt.recipe.step
-        self.move, self.hyper, self.slots = MOVES[rule.code], rule.hyper, tuple(opt.slots)
+    def __init__(
+        self, search: Stepping, fun: Callable[..., Any], args: tuple[Any, ...], ledger: Ledger
+    ) -> None:
+        super().__init__(search, fun, args, ledger)
+        size = search.sampler.block_size
+        self.ups, self.downs, self.widths = np.empty(size), np.empty(size), np.empty(size)
 
     def _step(self, place: int) -> None:
-        opt, sampler, problem = self.opt, self.opt.sampler, self.opt.problem
-        size = sampler.block_size
-        here = slice(sampler.position, sampler.position + size)
-        coords, grads = sampler.coords[here], sampler.grads[here]
+        search, sampler, problem = self.search, self.search.sampler, self.search.problem
+        now = slice(sampler.position, sampler.position + sampler.block_size)
+        coords = sampler.coords[now]
         if self.sampled:
-            self.extra = (opt.sample_at(place), *self.args)
-        bits = random_bits(size, opt.direction_rng)
+            self.extra = (*search.arguments(), *self.args)
+        bits = random_bits(sampler.block_size, search.direction_rng)
+        radii = search.timetable.radii[place] * search.radius_scale[coords]
         spread(
-            opt.theta, coords, bits, opt.radii[place], opt.radius_scale, problem.lower,
-            problem.upper, self.ups, self.downs, self.saved,
+            search.point.x, coords, bits, radii, problem.lower, problem.upper, self.ups,
+            self.downs, self.widths,
         )  # fmt: skip
         try:
-            first, second = self._values(coords)
-            change = first - second
-            fine = change - change == 0.0 or (np.isfinite(first) and np.isfinite(second))
-            if not fine:
-                put(opt.theta, coords, self.saved)
-                opt.skip((first, second), opt.nfev, lambda j: self._point(coords, j))
+            values = self._values(coords)
+            if not np.isfinite(values).all():
+                self._lost(values, lambda j: self._point(coords, j))
         except BaseException:  # the step will be made again, along the same direction
-            put(opt.theta, coords, self.saved)
-            rewind(opt.direction_rng, bits)
+            rewind(search.direction_rng, bits)
             raise
-        if fine:
-            factors = opt.importance(coords, sampler.probs[here])
-            self.move(
-                coords, change, self.ups, self.downs, self.saved, opt.rates[place], opt.rate_scale,
-                self.none if factors is None else factors, grads, self.hyper, self.slots,
-                opt.theta, problem.lower, problem.upper,
-            )  # fmt: skip
-            grads[:] = opt.in_units(grads, coords)
-        else:
-            grads[:] = 0.0
-        opt.observations[sampler.position // size] = (first + second) / 2.0 if fine else np.nan
-        opt.t += 1
-        opt.nfev += 2
-        if sampler.advance(size):
-            opt.end_phase()
+        grads = quotient(np.full(len(coords), values[0] - values[1]), self.widths)
+        self._keep(coords, values)
+        search.n_evals += 2
+        search.move(coords, grads, float(search.timetable.rates[place]), sampler.probs[now])
+        search.observe(halfway(*values))
+        search.end_step(search.in_units(grads, coords))
 
+    @calls_user
     def _values(self, coords: Ints) -> tuple[float, float]:
-        """Return f at the two points; theta is left at the second."""
-        call, view = self.call, self.opt.view
-        first = call(view)
-        put(self.opt.theta, coords, self.downs)
-        second = call(view)
-        first = first if first.__class__ is float else as_scalar(first)
-        second = second if second.__class__ is float else as_scalar(second)
-        return first, second
+        """Return f at the two points."""
+        call, point = self.call, self.search.point
+        try:
+            put(point.buffer, coords, self.ups)
+            first = call(point.view)
+            put(point.buffer, coords, self.downs)
+            second = call(point.view)
+        finally:
+            restore(point.buffer, coords, point.x)
+        first = first if first.__class__ is float else as_float(first)
+        return first, second if second.__class__ is float else as_float(second)
+
+    def _keep(self, coords: Ints, values: tuple[float, float]) -> None:
+        """Keep the lower value if it is the best so far."""
+        best, lowest = self.ledger.best, min(values)
+        if best is not None and lowest < best.value:
+            entries = self.ups if values[0] == lowest else self.downs
+            best.at(lowest, self.search.point, coords.copy(), entries)
 
     def _point(self, coords: Ints, j: int) -> Floats:
         """Return the point of the j-th value."""
-        x: Floats = self.opt.theta.copy()
+        x: Floats = self.search.point.x.copy()
         x[coords] = self.downs if j else self.ups
         return x
 
@@ -98,59 +95,14 @@ def rewind(rng: np.random.Generator, bits: Array) -> None:
 
 
 @njit(cache=True)
-def spread(theta, coords, bits, radius, scale, lower, upper, ups, downs, saved):  # type: ignore[no-untyped-def]
-    """Lay out two points inside the bounds, keep the entries of theta and go to the first one."""
-    bounded = len(lower) > 0
+def put(buffer, coords, entries):  # type: ignore[no-untyped-def]
+    """Set entries of the buffer."""
     for i in range(len(coords)):
-        k = coords[i]
-        sign = 2.0 * ((bits[i >> 3] >> (7 - (i & 7))) & 1) - 1.0  # no branch to mispredict
-        here, move = theta[k], radius * scale[k] * sign
-        saved[i] = here
-        if bounded:
-            reach, low, high = abs(move), lower[k], upper[k]
-            room = min(here - low, high - here)
-            reach = min(reach, max(room, NARROWEST * reach))
-            move = reach * sign
-            here = min(max(here, min(low + reach, high)), max(high - reach, low))
-            ups[i] = min(max(here + move, low), high)
-            downs[i] = min(max(here - move, low), high)
-        else:
-            ups[i], downs[i] = here + move, here - move
-    for i in range(len(coords)):  # a second loop, for a coordinate may be drawn twice
-        theta[coords[i]] = ups[i]
+        buffer[coords[i]] = entries[i]
 
 
 @njit(cache=True)
-def put(theta, coords, entries):  # type: ignore[no-untyped-def]
-    """Set entries of theta."""
+def restore(buffer, coords, x):  # type: ignore[no-untyped-def]
+    """Put entries of the buffer back."""
     for i in range(len(coords)):
-        theta[coords[i]] = entries[i]
-
-
-def make_move(kernel: Any) -> Any:
-    """Return the loop of one kernel over distinct or repeated coordinates.
-
-    It puts theta back, turns the difference of the two values into gradients and moves. With the
-    rule's numbers and rows as tuples it is twice as fast as :func:`scgd.steps.apply_block` and
-    gives the same bits.
-    """
-
-    def move(  # type: ignore[no-untyped-def]
-        coords, change, ups, downs, saved, rate, scale, factors, grads, hyper, slots, theta,
-        lower, upper,
-    ):  # fmt: skip
-        put(theta, coords, saved)
-        for i in range(len(coords)):
-            k, width = coords[i], ups[i] - downs[i]
-            grad = change / width if width != 0.0 else 0.0
-            grads[i] = grad
-            own = rate * scale[k]
-            if len(factors) > 0:
-                own *= factors[i]
-            moved = theta[k] - kernel(k, grad, own, hyper, slots)
-            theta[k] = min(max(moved, lower[k]), upper[k]) if len(lower) > 0 else moved
-
-    return njit(cache=True, error_model="numpy")(move)
-
-
-MOVES = {code: make_move(kernel) for code, kernel in steps.KERNELS.items()}
+        buffer[coords[i]] = x[coords[i]]

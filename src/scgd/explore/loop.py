@@ -1,71 +1,98 @@
-"""What all loops have in common: how the function is called, and when to stop."""
+"""What all bodies have in common: how the function is called, and when to stop."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from scgd.course import CHUNK
-from scgd.optimizer import Optimizer
+import numpy as np
+
+from scgd.calling import calls_user
+from scgd.problem import as_scalar
+from scgd.run.ledger import Ledger
+from scgd.samples import CHUNK
+from scgd.searches import Stepping, Stop
 from scgd.typing import Floats
 
-__all__ = ["Loop"]
+__all__ = ["Loop", "as_float"]
+
+float64 = np.float64
+
+
+def as_float(value: Any) -> float:
+    """Return a value of the user's function that is not a plain float as one."""
+    return float(value) if value.__class__ is float64 else as_scalar(value)
 
 
 class Loop:
-    """Advance an optimizer by many steps under the recipe that was in force when it was made.
+    """Advance a search by many steps.
 
     Parameters
     ----------
-    opt
-        The optimizer to advance.
+    search
+        The search to advance.
     fun, args
         The user's function and its further arguments.
+    ledger
+        Where values that are not finite are counted, and the best one is kept.
     """
 
-    def __init__(self, opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self.opt, self.fun, self.args = opt, fun, args
-        self.bounded = opt.problem.lower.size > 0
-        self.sampled = opt.sampling.controlled
+    def __init__(
+        self, search: Stepping, fun: Callable[..., Any], args: tuple[Any, ...], ledger: Ledger
+    ) -> None:
+        self.search, self.fun, self.args, self.ledger = search, fun, args, ledger
+        self.bounded = search.problem.lower.size > 0
+        self.sampled = search.samples.controlled
         self.extra = args
         self.call = fun if not args and not self.sampled else self._call
-        self.cost = opt.step_cost
+        self.cost = search.step_cost
 
+    @calls_user
     def _call(self, view: Floats) -> Any:
         """Evaluate with further arguments."""
         return self.fun(view, *self.extra)
 
-    def run(self, n_steps: int, *, stop_at_phase: bool) -> None:
-        """Run so many steps, or to the end of a phase (where wanted) or of a plan's leg."""
-        opt, sampler, left = self.opt, self.opt.sampler, self._affordable(n_steps)
-        if left <= 0:
-            opt.end_leg()
-        while left > 0:
-            place = opt.prepare()
-            room = (sampler.n_draws - sampler.position) // sampler.block_size
-            n = min(left, self._part(CHUNK - place, room, stop_at_phase))
-            self._run_part(place, n)
-            left -= n
-            if opt.end_leg() or (stop_at_phase and n == room):
+    def run(self, room: float, stop: Stop, *, by_phase: bool) -> None:
+        """Take steps for ``room`` evaluations, until stopped, the leg or (wanted) a phase ends."""
+        search, sampler, left = self.search, self.search.sampler, self._affordable(room)
+        self.before = self.ledger.n_accepted - search.n_evals
+        while left > 0 and not stop.raised:
+            place = search.prepare()
+            rest = (sampler.n_draws - sampler.position) // sampler.block_size
+            n = int(min(left, self._part(CHUNK - place, rest, by_phase)))
+            done = self._run_part(place, n, stop)
+            left -= done
+            if by_phase and done == rest:
                 return
 
-    def _part(self, chunk: int, room: int, stop_at_phase: bool) -> int:
+    def _part(self, chunk: int, rest: int, by_phase: bool) -> int:
         """Return the steps to run at a time, given those left in the chunk and in the phase."""
-        return min(chunk, room)
+        return min(chunk, rest)
 
-    def _affordable(self, n_steps: int) -> int:
-        """Return how many steps the budget and the leg pay for, at most ``n_steps``."""
-        opt = self.opt
-        ends = [] if opt.plan is None or opt.leg_end is None else [opt.leg_end - opt.nfev]
-        if opt.max_evals is not None:
-            ends.append(int(opt.remaining))
-        return min([n_steps, *(end // self.cost for end in ends)])
+    def _affordable(self, room: float) -> float:
+        """Return how many steps the budget and the leg pay for."""
+        search = self.search
+        if search.until >= 0:
+            room = min(room, search.until - search.n_evals)
+        return room // self.cost
 
-    def _run_part(self, place: int, n: int) -> None:
-        """Run ``n`` steps of one chunk, in place; leave a consistent state whatever happens."""
-        for i in range(place, place + n):
-            self._step(i)
+    def _run_part(self, place: int, n: int, stop: Stop) -> int:
+        """Run ``n`` steps of one chunk, or until stopped; return how many were run."""
+        for i in range(n):
+            if stop.raised:
+                return i
+            self._step(place + i)
+            self.search.n_posed += 1
+        return n
 
     def _step(self, place: int) -> None:
-        """Take the step at this place of the chunk."""
+        """Take the step at this place of the chunk, or nothing of it."""
         raise NotImplementedError
+
+    def _lost(self, values: Any, point: Callable[[int], Floats], ahead: int = 0) -> None:
+        """Count the values of a step that are not finite; where there are none, it overflowed."""
+        first = self.before + self.search.n_evals + ahead
+        for j, value in enumerate(values):
+            if not np.isfinite(value):
+                self.ledger.lost(value, first + j, partial(point, j), far=False)

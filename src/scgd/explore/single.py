@@ -2,91 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from scgd.estimators import CentralDifference, sides
-from scgd.explore.loop import Loop
-from scgd.optimizer import Optimizer
-from scgd.problem import as_scalar
+from scgd.explore.loop import Loop, as_float
+from scgd.run.ledger import Ledger
+from scgd.calling import calls_user
+from scgd.searches import Stepping, Stop
 from scgd.typing import Floats
 
-__all__ = ["Explorer", "moved"]
+__all__ = ["SingleBody", "at"]
 
-NAN = float("nan")
+NAN, INFINITY = float("nan"), float("inf")
 
 
-class Explorer(Loop):
-    """The Python loop: poke one entry of x, evaluate, put it back, move."""
+class SingleBody(Loop):
+    """Poke one entry of the buffer, evaluate, go on from where the step leads.
 
-    def __init__(self, opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        super().__init__(opt, fun, args)
-        self.central = isinstance(opt.recipe.estimator, CentralDifference)
-        self.x: Any = opt.theta.data
-        self.grads: Any = opt.sampler.grads.data
-        self.seen: Any = opt.observations.data
-        self.slots = tuple(slot.data for slot in opt.slots)
-        self.lower, self.upper = opt.problem.lower.data, opt.problem.upper.data
-        self.share = 0.5 if self.central else 0.0  # the observation is low + share * (high - low)
+    During a part of a phase only the buffer moves; the point follows when the part ends.
+    """
 
-    def _run_part(self, place: int, n: int) -> None:
-        """Run ``n`` steps of one phase, in place; leave a consistent state whatever happens."""
-        opt, sampler = self.opt, self.opt.sampler
-        here = done = sampler.position
-        call, view, x, grads, seen = self.call, opt.view, self.x, self.grads, self.seen
-        kernel, hyper, slots = opt.recipe.step.kernel, opt.recipe.step.hyper, self.slots
+    def __init__(
+        self, search: Stepping, fun: Callable[..., Any], args: tuple[Any, ...], ledger: Ledger
+    ) -> None:
+        super().__init__(search, fun, args, ledger)
+        self.central = isinstance(search.recipe.estimator, CentralDifference)
+        self.slots = tuple(slot.data for slot in search.slots)
+        self.lower, self.upper = search.problem.lower.data, search.problem.upper.data
+        self.share = 0.5 if self.central else 0.0  # what is seen is low + share * (high - low)
+
+    @calls_user
+    def _run_part(self, place: int, n: int, stop: Stop) -> int:
+        """Run ``n`` steps of one phase, or until stopped; a step that is cut has not happened."""
+        search, sampler, best = self.search, self.search.sampler, self.ledger.best
+        first = sampler.position
+        call, view, x, raised = self.call, search.point.view, search.point.buffer.data, stop.raised
+        kernel, hyper, slots = search.recipe.step.kernel, search.recipe.step.hyper, self.slots
         central, share, bounded, sampled = self.central, self.share, self.bounded, self.sampled
         special = bounded or sampled
-        mixed, unit = not opt.uniform_scale, opt.rate_scale.data
-        coords = sampler.coords[here : here + n]
-        rates, radii = opt.step_sizes(place, coords, sampler.probs[here : here + n])
+        coords = sampler.coords[first : first + n].tolist()
+        rates, radii = search.step_sizes(
+            place, sampler.coords[first : first + n], sampler.probs[first : first + n]
+        )
         below = radii if central else [0.0] * n
-        k, entry = -1, 0.0
+        lowest = -INFINITY if best is None else best.value
+        found: tuple[int, float, float] | None = None
+        entries: list[float] = []  # before each step
+        grads: list[float] = []
+        seen: list[float] = []
+        k = -1
         try:
-            for k, rate, h, back in zip(coords.tolist(), rates, radii, below, strict=True):
+            for k, rate, h, back in zip(coords, rates, radii, below, strict=True):
+                if raised:
+                    break
                 entry = x[k]
+                entries.append(entry)
                 up = entry + h
                 down = entry - back
                 if special:
                     if sampled:
-                        self.extra = (opt.sample_at(place + done - here), *self.args)
+                        self.extra = (*search.arguments(len(grads)), *self.args)
                     if bounded:
                         down, up = sides(central, entry, h, self.lower[k], self.upper[k])
                 x[k] = down
                 low = call(view)
                 if low.__class__ is not float:
-                    low = as_scalar(low)
+                    low = as_float(low)
                 x[k] = up
                 high = call(view)
                 if high.__class__ is not float:
-                    high = as_scalar(high)
+                    high = as_float(high)
                 change, width = high - low, up - down
                 grad = change / width if width else change * 0.0
                 if grad - grad == 0.0:
                     entry -= kernel(k, grad, rate, hyper, slots)
                     if bounded:
                         entry = min(max(entry, self.lower[k]), self.upper[k])
-                    seen[done] = low + share * change
+                    seen.append(low + share * change)
+                    if low < lowest or high < lowest:
+                        lowest, where = (low, down) if low <= high else (high, up)
+                        found = (len(grads), where, lowest)
                 else:
                     x[k] = entry
-                    first = opt.nfev + 2 * (done - here)
-                    opt.skip((low, high), first, partial(moved, opt.theta, k, (down, up)))
-                    grad, seen[done] = 0.0, NAN
+                    probes = partial(at, search.point.view, k, (down, up))
+                    self._lost((low, high), probes, 2 * len(grads))
+                    grad = 0.0
+                    seen.append(low if not central and low - low == 0.0 else NAN)
                 x[k] = entry
-                grads[done] = grad * unit[k] if mixed else grad
-                done += 1
+                grads.append(grad)
         finally:
-            if k >= 0:
-                x[k] = entry
-            opt.t += done - here
-            opt.nfev += 2 * (done - here)
-            if sampler.advance(done - here):
-                opt.end_phase()
+            done = len(grads)
+            if done < len(entries):
+                x[k] = entries[done]
+            self._commit(first, coords, grads, seen)
+            if found is not None:
+                self._keep(found, coords, entries, done)
+        return done
+
+    def _commit(self, first: int, coords: list[int], grads: Any, seen: list[float]) -> None:
+        """Have the point follow the buffer, and count the steps."""
+        search, sampler, done = self.search, self.search.sampler, len(grads)
+        now = slice(first, first + done)
+        places = sampler.coords[now]
+        search.point.x[places] = search.point.buffer[places]
+        search.observations[now] = seen
+        sampler.grads[now] = search.in_units(np.array(grads, np.float64), places)
+        search.point.trail.add(coords[:done])
+        search.t += done
+        search.n_posed += done
+        search.n_evals += 2 * done
+        if sampler.advance(done):
+            search.end_phase()
+
+    def _keep(
+        self, found: tuple[int, float, float], coords: list[int], entries: list[float], done: int
+    ) -> None:
+        """Keep the best point seen: as it was at that step, with its coordinate where it was."""
+        step, entry, value = found
+        best, point = self.ledger.best, self.search.point
+        assert best is not None
+        places = [*reversed(coords[step:done]), coords[step]]
+        best.at(value, point, places, [*reversed(entries[step:done]), entry])
 
 
-def moved(theta: Floats, k: int, entries: Sequence[float], j: int) -> Floats:
-    """Return theta with coordinate ``k`` at the j-th of some entries."""
-    x: Floats = theta.copy()
-    x[k] = entries[j]
-    return x
+def at(x: Floats, k: int, entries: Any, j: int) -> Floats:
+    """Return x with coordinate ``k`` at the j-th of some entries."""
+    y: Floats = x.copy()
+    y[k] = entries[j]
+    return y

@@ -17,7 +17,7 @@ import numpy as np
 
 from scgd.problem import as_scalar
 from scgd.workers.engines import STARTED, Arrival, Engine, LostTask
-from scgd.workers.tasks import Job, Step, Task, perform
+from scgd.workers.tasks import Common, Job, Task, perform
 
 __all__ = ["ClusterEngine", "is_client"]
 
@@ -42,15 +42,15 @@ def is_client(workers: Any) -> bool:
 
 
 def perform_and_tell(
-    task: Task, *, job: Job, step: Step, topic: str, run: str, announce: bool
+    task: Task, *, job: Job, common: Common, topic: str, run: str, announce: bool
 ) -> Any:
     """Make one evaluation on a worker and send its value as an event."""
     from distributed import get_worker
 
     if announce:
         get_worker().log_event(topic, (run, task.id, STARTED))
-    value = perform(job, step, task.coord, task.entry)
-    if step.partials:
+    value = perform(job, common, task.coord, task.entry)
+    if common.partials:
         array = np.asarray(value, np.float64)
         if array.size > LONGEST:
             return array
@@ -113,10 +113,10 @@ class ClusterEngine(Engine):
         """How many tasks run at a time."""
         return sum(self.client.nthreads().values())
 
-    def send(self, step: Step, tasks: list[Task]) -> None:
+    def send(self, common: Common, tasks: list[Task]) -> None:
         """Submit the tasks; a large step is scattered once for all of them."""
-        large = step.nbytes > SCATTER
-        common = self._share(step) if large else step
+        large = common.nbytes > SCATTER
+        shared = self._share(common) if large else common
         first = self.n_sent
         self.n_sent += len(tasks)
         futures = self.client.map(
@@ -125,14 +125,14 @@ class ClusterEngine(Engine):
             key=[f"scgd-{self.run}-{number}" for number in range(first, self.n_sent)],
             pure=False,
             job=self.job_future,
-            step=common,
+            common=shared,
             topic=self.topic,
             run=self.run,
             announce=self.announces,
         )
         for task, future in zip(tasks, futures, strict=True):
             self.futures[task.id] = future
-            if step.partials:
+            if common.partials:
                 future.add_done_callback(lambda _: self.heard.put(("", -1, None)))
 
     def wait(self, seconds: float | None) -> list[Arrival]:

@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
-from scgd.workers.tasks import Call, Job, Step, Task, install, make, perform_installed
+from scgd.workers.tasks import Call, Common, Job, Task, install, make, perform_installed
 
 __all__ = [
     "STARTED",
@@ -70,7 +70,7 @@ class Engine:
         """How many tasks run at a time, where that is known."""
         return None
 
-    def send(self, step: Step, tasks: list[Task]) -> None:
+    def send(self, common: Common, tasks: list[Task]) -> None:
         """Start the tasks."""
         raise NotImplementedError
 
@@ -84,6 +84,15 @@ class Engine:
 
     def close(self) -> None:
         """Release what was started."""
+
+
+def one_thread() -> dict[str, str]:
+    """Return what keeps libraries to one thread per process, where nobody said otherwise.
+
+    Processes share the cores already; torch follows OMP_NUM_THREADS.
+    """
+    names = ("OMP_NUM", "MKL_NUM", "OPENBLAS_NUM", "NUMBA_NUM", "VECLIB_MAXIMUM", "NUMEXPR_NUM")
+    return {key: "1" for name in names if (key := f"{name}_THREADS") not in os.environ}
 
 
 def answer(_: int) -> int:
@@ -106,9 +115,9 @@ class MapEngine(Engine):
         self.map_like = map_like
         self.calls: list[Call] = []
 
-    def send(self, step: Step, tasks: list[Task]) -> None:
+    def send(self, common: Common, tasks: list[Task]) -> None:
         """Put the tasks on the list."""
-        self.calls += [Call(self.job, step, task) for task in tasks]
+        self.calls += [Call(self.job, common, task) for task in tasks]
 
     def wait(self, seconds: float | None) -> list[Arrival]:
         """Have all tasks on the list done."""
@@ -135,10 +144,10 @@ class ExecutorEngine(Engine):
         number: int | None = getattr(self.executor, "_max_workers", None)
         return number
 
-    def send(self, step: Step, tasks: list[Task]) -> None:
+    def send(self, common: Common, tasks: list[Task]) -> None:
         """Submit the tasks."""
         for task in tasks:
-            self.futures[self.executor.submit(make, Call(self.job, step, task))] = task.id
+            self.futures[self.executor.submit(make, Call(self.job, common, task))] = task.id
 
     def wait(self, seconds: float | None) -> list[Arrival]:
         """Return what has arrived."""
@@ -181,14 +190,14 @@ class ProcessEngine(ExecutorEngine):
         """How many tasks run at a time."""
         return self.size
 
-    def send(self, step: Step, tasks: list[Task]) -> None:
+    def send(self, common: Common, tasks: list[Task]) -> None:
         """Submit the tasks, to fresh processes if the last ones are gone."""
         for task in tasks:
             try:
-                future = self._start().submit(perform_installed, step, task)
+                future = self._start().submit(perform_installed, common, task)
             except BrokenProcessPool:
                 self._stop()
-                future = self._start().submit(perform_installed, step, task)
+                future = self._start().submit(perform_installed, common, task)
             self.futures[future] = task.id
 
     def get_ready(self) -> None:
@@ -205,7 +214,7 @@ class ProcessEngine(ExecutorEngine):
 
         if self.executor is None:
             self.executor = ProcessPoolExecutor(
-                self.size, initializer=install, initargs=(self.job,)
+                self.size, initializer=install, initargs=(self.job,), env=one_thread()
             )
         return self.executor
 

@@ -3,108 +3,108 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from scgd.estimators import BASE, Probes
-from scgd.typing import Floats
+from scgd.calling import calls_user
+from scgd.questions import BASE, Question
+from scgd.run.run import Open
+from scgd.workers.tasks import Job
 
 __all__ = ["Evaluator"]
 
-Fun = Callable[..., Any]
+WIDEST = 2**22
+"""Numbers, at most, in a matrix of points for a vectorized function."""
 
 
 class Evaluator:
-    """Evaluate probes in this process, poking the optimizer's own x and putting it back.
+    """Evaluate questions in this process, in the buffer of the point they are about.
 
     Parameters
     ----------
-    fun, jac, args
+    job
         The user's functions and their extra arguments.
     vectorized
         Whether ``fun`` takes a matrix of points and returns their values.
     """
 
     n_repeated = 0
+    inline = True
+    """Whether the user's function may be called from a body."""
 
-    def __init__(
-        self, fun: Fun, jac: Fun | None, args: tuple[Any, ...], vectorized: bool = False
-    ) -> None:
-        self.fun = fun
-        self.jac = jac
-        self.args = args
+    def __init__(self, job: Job, vectorized: bool = False) -> None:
+        self.job = job
         self.vectorized = vectorized
-        self._queue: deque[tuple[Probes, int]] = deque()
+        self.inline = not vectorized
+        self._queue: deque[tuple[Open, int]] = deque()
 
     def close(self) -> None:
         """Release what was started."""
 
-    def evaluate(self, probes: Probes, theta: Floats) -> list[Any]:
-        """Return the values of all probes; ``theta`` is restored whatever happens."""
-        extra = sample_of(probes) + self.args
-        if probes.kind == "partials":
-            assert self.jac is not None
-            return [self.jac(probes.theta, probes.support, *extra)]
-        if self.vectorized:
-            return check_batch(self.fun(probes.points(), *extra), len(probes))
-        if probes.joint:
-            return self._evaluate_joint(probes, theta, extra)
-        return [self._evaluate_one(probes, j, theta, extra) for j in range(len(probes))]
+    def answers(self, opened: Open) -> Iterator[tuple[int, Any]]:
+        """Make the evaluations that are missing one after the other; yield numbers and values."""
+        places = opened.missing
+        if self.vectorized and opened.question.kind == "values":
+            n = max(1, WIDEST // opened.question.point.x.size)
+            for i in range(0, len(places), n):
+                some = places[i : i + n]
+                values = self._batch(opened.question, some)
+                yield from ((opened.first + j, v) for j, v in zip(some, values, strict=True))
+        else:
+            for j in places:
+                yield opened.first + j, self._value(opened.question, j)
 
-    def submit(self, probes: Probes) -> None:
+    def submit(self, opened: Open) -> None:
         """Take evaluations to be made one at a time by :meth:`arrived`."""
-        self._queue.extend((probes, j) for j in range(len(probes)))
+        self._queue.extend((opened, j) for j in opened.missing)
 
     def arrived(self) -> list[tuple[int, Any]]:
-        """Make the next of the submitted evaluations; return its id and its value."""
-        probes, j = self._queue.popleft()
-        extra = sample_of(probes) + self.args
-        if probes.kind == "partials":
-            assert self.jac is not None
-            return [(int(probes.ids[j]), self.jac(probes.theta, probes.support, *extra))]
-        x = probes.point(j)
-        x.flags.writeable = False
-        return [(int(probes.ids[j]), self.fun(x, *extra))]
+        """Make the next of the submitted evaluations; return its number and its value."""
+        opened, j = self._queue[0]
+        value = self._value(opened.question, j)
+        self._queue.popleft()
+        return [(opened.first + j, value)]
 
-    def _evaluate_one(self, probes: Probes, j: int, theta: Floats, extra: tuple[Any, ...]) -> Any:
-        k = probes.coords[j]
-        if k == BASE:
-            return self.fun(probes.theta, *extra)
-        entry = theta[k]
+    def _extra(self, question: Question) -> tuple[Any, ...]:
+        assert question.sample is not None
+        return (*self.job.samples.arguments(*question.sample), *self.job.args)
+
+    @calls_user
+    def _batch(self, question: Question, places: list[int]) -> list[Any]:
+        """Evaluate some points as the rows of a matrix."""
+        values = np.asarray(self.job.fun(question.points(places), *self._extra(question)))
+        if values.shape != (len(places),):
+            raise TypeError(
+                f"a vectorized fun must return {len(places)} values for {len(places)} points, got "
+                f"shape {values.shape}"
+            )
+        return values.tolist()  # type: ignore[no-any-return]
+
+    @calls_user
+    def _value(self, question: Question, j: int) -> Any:
+        """Evaluate one point; the buffer is as it was, whatever happens."""
+        fun, extra, point = self.job.fun, self._extra(question), question.point
+        if question.base is not None:
+            x = question.at(j)
+            x.flags.writeable = False
+            return self._at(x, question, extra)
+        if question.kind == "partials":
+            return self._at(point.view, question, extra)
+        place: Any = question.support if question.joint else question.coords[j]
+        if not question.joint and place == BASE:
+            return fun(point.view, *extra)
         try:
-            theta[k] = probes.entries[j]
-            return self.fun(probes.theta, *extra)
+            point.buffer[place] = question.entries[j]
+            return fun(point.view, *extra)
         finally:
-            theta[k] = entry
+            point.buffer[place] = point.x[place]
 
-    def _evaluate_joint(self, probes: Probes, theta: Floats, extra: tuple[Any, ...]) -> list[Any]:
-        everywhere = len(probes.support) == len(theta)
-        place: Any = slice(None) if everywhere else probes.support
-        saved = theta[place].copy()
-        try:
-            values = []
-            for entries in probes.entries:
-                theta[place] = entries
-                values.append(self.fun(probes.theta, *extra))
-            return values
-        finally:
-            theta[place] = saved
-
-
-def sample_of(probes: Probes) -> tuple[Any, ...]:
-    """Return the sample argument of the user's function, if there is one."""
-    if probes.rows is not None:
-        return (probes.rows,)
-    return () if probes.draw is None else (probes.xi,)
-
-
-def check_batch(values: Any, n: int) -> list[Any]:
-    """Return the values of a vectorized function as a list."""
-    array = np.asarray(values)
-    if array.shape != (n,):
-        raise TypeError(
-            f"a vectorized fun must return {n} values for {n} points, got shape {array.shape}"
-        )
-    return array.tolist()  # type: ignore[no-any-return]
+    @calls_user
+    def _at(self, x: Any, question: Question, extra: tuple[Any, ...]) -> Any:
+        """Evaluate whatever the question is about at a point."""
+        if question.kind == "values":
+            return self.job.fun(x, *extra)
+        assert self.job.jac is not None
+        return self.job.jac(x, question.support, *extra)

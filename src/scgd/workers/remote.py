@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 import warnings
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from scgd.estimators import Probes
-from scgd.typing import Floats
+from scgd.calling import calls_user
+from scgd.run.run import Open
 from scgd.workers.engines import STARTED, Arrival, Engine, LostTask
 from scgd.workers.local import Evaluator
-from scgd.workers.tasks import Step, Task, tasks_of
+from scgd.workers.tasks import Common, Task, tasks_of
 
 __all__ = ["RemoteEvaluator"]
 
@@ -28,7 +29,7 @@ START = 60.0
 class Entry:
     """An evaluation that is under way."""
 
-    step: Step
+    common: Common
     task: Task
     sent: float = 0.0
     losses: int = 0
@@ -36,7 +37,7 @@ class Entry:
 
 
 class RemoteEvaluator(Evaluator):
-    """Evaluate probes through an engine.
+    """Evaluate questions through an engine.
 
     Evaluations are known by their number in the run. A value whose number is not open (it came
     before, from a worker that was thought dead or slow) is dropped and counted in ``n_repeated``.
@@ -52,7 +53,8 @@ class RemoteEvaluator(Evaluator):
     """
 
     def __init__(self, engine: Engine, timeout: float | None = None, *, skip: bool = False) -> None:
-        super().__init__(engine.job.fun, engine.job.jac, engine.job.args)
+        super().__init__(engine.job)
+        self.inline = False
         self.engine = engine
         self.engine.announces = timeout is not None and engine.announces
         self.timeout = timeout
@@ -67,20 +69,23 @@ class RemoteEvaluator(Evaluator):
         """Release what was started."""
         self.engine.close()
 
-    def evaluate(self, probes: Probes, theta: Floats) -> list[Any]:
-        """Return the values of all probes."""
+    def answers(self, opened: Open) -> Iterator[tuple[int, Any]]:
+        """Have the evaluations made that are missing; yield numbers and values as they come."""
         if not self.warned:
-            self._warn_idle(len(probes))
-        self.submit(probes)
-        values: dict[int, Any] = {}
-        while len(values) < len(probes):
-            values.update(self.arrived())
-        return [values[number] for number in probes.ids.tolist()]
+            self._warn_idle(len(opened.question))
+        known = [number for number in opened.missing if opened.first + number in self.open]
+        if not known:
+            self.submit(opened)
+        n_left = len(opened.missing)
+        while n_left:
+            arrived = self.arrived()
+            n_left -= len(arrived)
+            yield from arrived
 
-    def submit(self, probes: Probes) -> None:
+    def submit(self, opened: Open) -> None:
         """Send the evaluations on their way."""
-        step, tasks = tasks_of(probes)
-        self.open.update({task.id: Entry(step, task) for task in tasks})
+        common, tasks = tasks_of(opened)
+        self.open.update({task.id: Entry(common, task) for task in tasks})
         self.waiting.extend(task.id for task in tasks)
 
     def arrived(self) -> list[tuple[int, Any]]:
@@ -88,12 +93,17 @@ class RemoteEvaluator(Evaluator):
         accepted: list[tuple[int, Any]] = []
         while not accepted:
             self._send()
-            arrivals = self.engine.wait(self._patience())
+            arrivals = self._wait()
             accepted = [(a.id, a.value) for a in arrivals if self._accept(a)]
             self._leave_overdue()
             accepted += [(number, np.nan) for number in self.given_up]
             self.given_up.clear()
         return accepted
+
+    @calls_user
+    def _wait(self) -> list[Arrival]:
+        """Wait for the engine; nothing is half done meanwhile."""
+        return self.engine.wait(self._patience())
 
     def _send(self) -> None:
         """Hand to the engine what it has room for, step by step."""
@@ -103,14 +113,14 @@ class RemoteEvaluator(Evaluator):
             self.engine.get_ready()
         now = time.monotonic() + (START if self.engine.announces else 0.0)
         while room > 0 and self.waiting:
-            step = self.open[self.waiting[0]].step
+            common = self.open[self.waiting[0]].common
             tasks = []
-            while room > 0 and self.waiting and self.open[self.waiting[0]].step is step:
+            while room > 0 and self.waiting and self.open[self.waiting[0]].common is common:
                 entry = self.open[self.waiting.popleft()]
                 entry.sent = now
                 tasks.append(entry.task)
                 room -= 1
-            self.engine.send(step, tasks)
+            self.engine.send(common, tasks)
 
     def _accept(self, arrival: Arrival) -> bool:
         """Tell whether this is the value of an open evaluation; send a lost one again."""

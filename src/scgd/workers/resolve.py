@@ -38,7 +38,7 @@ def evaluator(
             "a distributed.Client"
         )
     if engine is None:
-        return Evaluator(job.fun, job.jac, job.args, vectorized)
+        return Evaluator(job, vectorized)
     return RemoteEvaluator(engine, timeout, skip=skip)
 
 

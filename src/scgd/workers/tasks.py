@@ -1,4 +1,4 @@
-"""What travels to a worker: a job per run, what a step has in common, a few numbers per task."""
+"""What travels to a worker: a job per run, what a question has in common, a little per task."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from scgd.estimators import BASE, Probes
-from scgd.problem import Sampling
+from scgd.calling import calls_user
+from scgd.questions import BASE
+from scgd.run.run import Open
+from scgd.samples import Samples
 from scgd.typing import Floats, Ints
 
-__all__ = ["Call", "Job", "Step", "Task", "perform", "tasks_of"]
+__all__ = ["Call", "Common", "Job", "Task", "perform", "tasks_of"]
 
 Fun = Callable[..., Any]
 
@@ -22,28 +24,23 @@ class Job:
     fun: Fun
     jac: Fun | None
     args: tuple[Any, ...]
-    sampling: Sampling
+    samples: Samples
 
 
 @dataclass(frozen=True)
-class Step:
-    """What all evaluations of a step have in common.
+class Common:
+    """What all evaluations of a question have in common; the worker makes the sample itself."""
 
-    ``seed`` is the (step, purpose) from which the worker makes xi; ``rows`` the row numbers.
-    """
-
-    theta: Floats
+    base: Floats
     support: Ints
     joint: bool
     partials: bool
-    rows: Ints | None
-    seed: tuple[int, int] | None
+    sample: tuple[int, int]
 
     @property
     def nbytes(self) -> int:
         """The size of the arrays."""
-        rows = 0 if self.rows is None else self.rows.nbytes
-        return self.theta.nbytes + self.support.nbytes + rows
+        return self.base.nbytes + self.support.nbytes
 
 
 class Task(NamedTuple):
@@ -54,32 +51,32 @@ class Task(NamedTuple):
     entry: Any
 
 
-def tasks_of(probes: Probes) -> tuple[Step, list[Task]]:
-    """Return the common part and the tasks of a step; theta is copied because it moves on."""
-    seed = None if probes.draw is None else (probes.draw.step, probes.draw.purpose)
-    partials = probes.kind == "partials"
-    step = Step(probes.theta.copy(), probes.support, probes.joint, partials, probes.rows, seed)
-    entries = probes.entries if probes.joint else probes.entries.tolist()
-    ids, coords = probes.ids.tolist(), probes.coords.tolist()
-    return step, [Task(*parts) for parts in zip(ids, coords, entries, strict=True)]
+def tasks_of(opened: Open) -> tuple[Common, list[Task]]:
+    """Return what is still to be evaluated of a question; its base is copied, for it moves on."""
+    question = opened.question
+    base = question.point.x.copy() if question.base is None else question.base
+    assert question.sample is not None
+    common = Common(
+        base, question.support, question.joint, question.kind == "partials", question.sample
+    )
+    entries: Any = question.entries if question.joint else question.entries.tolist()
+    coords = question.coords.tolist()
+    return common, [Task(opened.first + j, coords[j], entries[j]) for j in opened.missing]
 
 
-def perform(job: Job, step: Step, coord: int, entry: Any) -> Any:
+@calls_user
+def perform(job: Job, common: Common, coord: int, entry: Any) -> Any:
     """Make one evaluation."""
-    extra: tuple[Any, ...] = ()
-    if step.rows is not None:
-        extra = (step.rows,)
-    elif step.seed is not None:
-        extra = (job.sampling.xi(*step.seed),)
-    x = step.theta.copy()
-    if step.joint:
-        x[step.support] = entry
+    extra = job.samples.arguments(*common.sample)
+    x = common.base.copy()
+    if common.joint:
+        x[common.support] = entry
     elif coord != BASE:
         x[coord] = entry
     x.flags.writeable = False
-    if step.partials:
+    if common.partials:
         assert job.jac is not None
-        return job.jac(x, step.support, *extra, *job.args)
+        return job.jac(x, common.support, *extra, *job.args)
     return job.fun(x, *extra, *job.args)
 
 
@@ -88,12 +85,12 @@ class Call:
     """A task with all it needs, for engines that keep nothing between tasks."""
 
     job: Job
-    step: Step
+    common: Common
     task: Task
 
     def __call__(self) -> Any:
         """Make the evaluation."""
-        return perform(self.job, self.step, self.task.coord, self.task.entry)
+        return perform(self.job, self.common, self.task.coord, self.task.entry)
 
 
 def make(call: Call) -> Any:
@@ -110,6 +107,6 @@ def install(job: Job) -> None:
     installed[:] = [job]
 
 
-def perform_installed(step: Step, task: Task) -> Any:
+def perform_installed(common: Common, task: Task) -> Any:
     """Make one evaluation of the installed job."""
-    return perform(installed[0], step, task.coord, task.entry)
+    return perform(installed[0], common, task.coord, task.entry)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from scgd.auto.stage import Stage, moved, singles
-from scgd.estimators import Probes
 from scgd.problem import Problem
+from scgd.questions import Point, Question, here, moved, single
+from scgd.searches.base import Finding, Search
 from scgd.typing import Floats
 
-__all__ = ["Radii"]
+__all__ = ["OwnRadii", "Radii"]
 
 ENOUGH, TOO_MUCH = 4.0, 16.0
 MOST_DOUBLINGS = 3
@@ -19,7 +20,26 @@ MOST_QUESTIONS = 8
 VISIBLE = 4.0
 
 
-class Radii(Stage):
+@dataclass(frozen=True)
+class OwnRadii(Finding):
+    """What was found out about radii.
+
+    Attributes
+    ----------
+    n_resolved
+        Coordinates with a radius of their own.
+    joint
+        How much wider joint moves of all of them may be.
+    seen
+        Whether a joint move showed above the noise.
+    """
+
+    n_resolved: int
+    joint: float
+    seen: bool
+
+
+class Radii(Search):
     r"""Find for every coordinate the radius at which f rises by about 4 to 16 :math:`\sigma`.
 
     All unresolved coordinates are asked together, two evaluations each, at radii that double (or
@@ -28,6 +48,10 @@ class Radii(Stage):
 
     Parameters
     ----------
+    problem, point
+        What is known, and where to look.
+    rng
+        Where directions come from.
     unit
         The common radius of each coordinate.
     n_levels
@@ -38,13 +62,25 @@ class Radii(Stage):
         Pairs along random signs at each joint radius.
     """
 
+    name: ClassVar[str] = "radii"
+    found: ClassVar[type[Finding]] = OwnRadii
     memory: ClassVar[tuple[str, ...]] = (
         "turn", "repeats", "radii", "resolved", "grown", "n_asked", "joint", "rises", "slopes",
-        "seen", "key",
+        "seen", "key", "rng",
     )  # fmt: skip
-    tolerant = True
 
-    def __init__(self, unit: Floats, n_levels: int, n_repeats: int, n_pairs: int) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        point: Point,
+        rng: np.random.Generator,
+        unit: Floats,
+        n_levels: int,
+        n_repeats: int,
+        n_pairs: int,
+    ) -> None:
+        super().__init__(point)
+        self.problem, self.rng = problem, rng
         self.unit, self.n_levels, self.n_repeats, self.n_pairs = unit, n_levels, n_repeats, n_pairs
         self.turn = "repeats"
         self.repeats: list[float] = []
@@ -59,36 +95,35 @@ class Radii(Stage):
         self.slopes: list[float] = []
 
     @property
-    def n_points(self) -> int:  # type: ignore[override]
+    def cost(self) -> int:
         """Evaluations of the next question."""
         if self.turn == "repeats":
             return self.n_repeats
         return 2 * int(np.count_nonzero(~self.resolved)) if self.turn == "single" else 2
 
-    def probe(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Probes:
+    def ask(self) -> Question:
         """Return repeats, two sides of every unresolved coordinate, or a joint pair."""
+        x, problem = self.point.x, self.problem
         if self.turn == "repeats":
-            return singles(theta, np.full(self.n_points, -1), np.full(self.n_points, np.nan))
+            return here(self.point, self.n_repeats)
         if self.turn == "single":
             open_ = np.flatnonzero(~self.resolved)
-            entries = np.concatenate(
-                [theta[open_] - self.radii[open_], theta[open_] + self.radii[open_]]
-            )
+            entries = np.concatenate([x[open_] - self.radii[open_], x[open_] + self.radii[open_]])
             coords = np.tile(open_, 2)
             if problem.lower.size:
                 entries = np.clip(entries, problem.lower[coords], problem.upper[coords])
-            return singles(theta, coords, entries)
+            return single(self.point, coords, entries, far=True)
         if not self.rises:
-            self.key = int(rng.integers(2**62))
+            self.key = int(self.rng.integers(2**62))
         again = np.random.default_rng([self.key, len(self.rises) % self.n_pairs])
-        signs = again.integers(0, 2, theta.size) * 2.0 - 1.0  # the same at every radius
+        signs = again.integers(0, 2, x.size) * 2.0 - 1.0  # the same at every radius
         moves = self.joint * np.where(self.resolved, self.radii, 0.0) * signs
-        return moved(theta, np.stack([moves, -moves]), problem)
+        return moved(self.point, np.stack([moves, -moves]), problem.lower, problem.upper, far=True)
 
-    def learn(self, values: Floats | None) -> None:
+    def tell(self, question: Question, values: Floats) -> None:
         """Take what was asked."""
         if self.turn == "repeats":
-            self.repeats = [] if values is None else values.tolist()
+            self.repeats = values[~np.isnan(values)].tolist()
             self.turn = "single"
             self.finished = len(self.repeats) < 2
             if self.n_levels == 0:
@@ -99,26 +134,25 @@ class Radii(Stage):
         else:
             self._grow(values)
 
-    def _resolve(self, values: Floats | None) -> None:
-        """Accept radii whose rise is right, widen or narrow the others."""
+    def _resolve(self, values: Floats) -> None:
+        """Accept radii whose rise is right, widen or narrow the others; lost ones are too wide."""
         self.n_asked += 1
         open_ = np.flatnonzero(~self.resolved)
         sigma, base = float(np.std(self.repeats, ddof=1)), float(np.mean(self.repeats))
         n = len(open_)
-        if values is None:
-            self.radii[open_] *= 0.25
-            self.grown[open_] = -1
-        else:
-            rises = 0.5 * (values[:n] + values[n:]) - base
-            large, right = rises > TOO_MUCH * sigma, rises > ENOUGH * sigma
-            grew, shrank = self.grown[open_] > 0, self.grown[open_] < 0
-            done = (right & ~large) | (large & grew) | (~right & shrank)
-            narrower = np.sqrt(8 * sigma / np.maximum(rises, 8 * sigma))
-            wider = np.where(rises < sigma, 4.0, 2.0)
-            factor = np.where(done, 1.0, np.where(large, np.maximum(narrower, 0.1), wider))
-            self.radii[open_] *= factor
-            self.grown[open_] = np.where(large, -1.0, 1.0)
-            self.resolved[open_[done]] = True
+        rises = 0.5 * (values[:n] + values[n:]) - base
+        lost = np.isnan(rises)
+        rises = np.where(lost, np.inf, rises)
+        large, right = rises > TOO_MUCH * sigma, rises > ENOUGH * sigma
+        grew, shrank = self.grown[open_] > 0, self.grown[open_] < 0
+        done = ~lost & ((right & ~large) | (large & grew) | (~right & shrank))
+        least = max(8 * sigma, 1e-300)
+        narrower = np.maximum(np.sqrt(least / np.maximum(rises, least)), 0.1)
+        wider = np.where(rises < sigma, 4.0, 2.0)
+        factor = np.where(done, 1.0, np.where(large, np.where(lost, 0.25, narrower), wider))
+        self.radii[open_] *= factor
+        self.grown[open_] = np.where(large, -1.0, 1.0)
+        self.resolved[open_[done]] = True
         if self.n_asked == self.n_levels or self.resolved.all():
             self._end_single()
 
@@ -129,11 +163,15 @@ class Radii(Stage):
         self.n_asked, self.turn = 0, "joint"
         self.finished = n == 0
 
-    def _grow(self, values: Floats | None) -> None:
+    def finding(self) -> OwnRadii:
+        """Return how many radii were found, and how wide joint moves may be."""
+        return OwnRadii(int(self.resolved.sum()), float(self.joint), self.seen)
+
+    def _grow(self, values: Floats) -> None:
         """Double the joint radius while the signal grows and the rise is a square or unseen."""
-        base = float(np.mean(self.repeats))
-        self.rises.append(np.inf if values is None else float(values.mean()) - base)
-        self.slopes.append(0.0 if values is None else abs(float(values[0] - values[1])))
+        base, lost = float(np.mean(self.repeats)), bool(np.isnan(values).any())
+        self.rises.append(np.inf if lost else float(values.mean()) - base)
+        self.slopes.append(0.0 if lost else abs(float(values[0] - values[1])))
         if len(self.rises) % self.n_pairs:
             return
         rises, slopes = (

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from scgd.auto.stage import Stage, centred, moved
-from scgd.estimators import Probes
 from scgd.problem import Problem
+from scgd.questions import Point, Question, moved
+from scgd.searches.base import Finding, Search
 from scgd.typing import Floats
 
-__all__ = ["ScaleSearch"]
+__all__ = ["Length", "ScaleSearch"]
 
 RANGE = 1e8
 ROUNDS = (1, 1, 1, 1, 4)
 ROUGH = 1.5
 
 
-class ScaleSearch(Stage):
+@dataclass(frozen=True)
+class Length(Finding):
+    """The length at which f stops being a straight line, in units of the problem.
+
+    Attributes
+    ----------
+    length, bend
+        The length, and the curvature of f along random signs there.
+    rough
+        The radius below which f is rough; 0 where it is smooth.
+    """
+
+    length: float
+    bend: float
+    rough: float
+
+
+class ScaleSearch(Search):
     r"""Measure the length at which f stops being a straight line.
 
     Along random signs u, slope :math:`g = |f(x + hu) - f(x - hu)| / 2h` and curvature
@@ -31,32 +49,33 @@ class ScaleSearch(Stage):
 
     Parameters
     ----------
-    unit
-        What a length of 1 means for each coordinate.
+    problem, point
+        What is known, and where to look.
+    rng
+        Where directions come from.
     rounds
         Directions per round.
     repeat
         Whether to test for noise.
     """
 
+    name: ClassVar[str] = "scale"
+    found: ClassVar[type[Finding]] = Length
     memory: ClassVar[tuple[str, ...]] = (
-        "h",
-        "scale",
-        "bend",
-        "n_asked",
-        "n_round",
-        "slopes",
-        "bends",
-        "floor",
-        "widest",
-    )
+        "h", "scale", "bend", "n_asked", "n_round", "slopes", "bends", "floor", "widest", "rng",
+    )  # fmt: skip
 
     def __init__(
-        self, unit: Floats, rounds: tuple[int, ...] = ROUNDS, *, repeat: bool = True
+        self,
+        problem: Problem,
+        point: Point,
+        rng: np.random.Generator,
+        rounds: tuple[int, ...] = ROUNDS,
+        *,
+        repeat: bool = True,
     ) -> None:
-        self.unit = unit
-        self.rounds = rounds
-        self.repeat = repeat
+        super().__init__(point)
+        self.problem, self.rng, self.rounds = problem, rng, rounds
         self.n_points = 4 if repeat else 3
         self.h = 1e-3
         self.scale = 1.0
@@ -70,21 +89,27 @@ class ScaleSearch(Stage):
 
     @property
     def cost(self) -> int:
+        """Evaluations of the next question."""
+        return self.n_points
+
+    @property
+    def total_cost(self) -> int:
         """Evaluations of the whole search."""
         return self.n_points * sum(self.rounds)
 
-    def probe(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Probes:
+    def ask(self) -> Question:
         """Return f(x), once or twice, and a pair of points along random signs."""
-        signs = rng.integers(0, 2, theta.size) * 2.0 - 1.0
-        centre, reach = centred(theta, self.h * self.unit, problem)
-        still = np.zeros((self.n_points - 2, theta.size))
-        moves = np.vstack([still, reach * signs, -reach * signs])
-        return moved(theta, centre - theta + moves, problem)
+        x, problem = self.point.x, self.problem
+        signs = self.rng.integers(0, 2, x.size) * 2.0 - 1.0
+        centre, reach = problem.centred(x, self.h * problem.unit)
+        still = np.zeros((self.n_points - 2, x.size))
+        moves = centre - x + np.vstack([still, reach * signs, -reach * signs])
+        return moved(self.point, moves, problem.lower, problem.upper, far=True)
 
-    def learn(self, values: Floats | None) -> None:
-        """Take the values of one direction; None when one was not finite."""
+    def tell(self, question: Question, values: Floats) -> None:
+        """Take the values of one direction; a lost one tells that h was too large."""
         self.n_asked += 1
-        if values is None:
+        if np.isnan(values).any():
             self.h *= 1e-2
             self.slopes, self.bends = [], []
         else:
@@ -121,3 +146,7 @@ class ScaleSearch(Stage):
         if not rough or self.bend == 0.0:
             self.bend = bend
             self.scale = float(np.clip(length, 1 / RANGE, RANGE))
+
+    def finding(self) -> Length:
+        """Return the length found."""
+        return Length(self.scale, self.bend, self.h if self.floor > 0 else 0.0)

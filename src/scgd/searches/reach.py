@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from scgd.auto.stage import Stage, centred, moved, singles
-from scgd.estimators import Probes
 from scgd.problem import Problem
+from scgd.questions import Point, Question, here, moved
+from scgd.searches.base import Finding, Search
 from scgd.typing import Floats
 
-__all__ = ["Reach"]
+__all__ = ["Reach", "Signal"]
 
 ROOT10 = 10**0.5
 REFINE = 20
@@ -20,7 +21,15 @@ FEW = 500
 """Evaluations below which the ladder is short."""
 
 
-class Reach(Stage):
+@dataclass(frozen=True)
+class Signal(Finding):
+    """The radius at which f shows above its noise, and by what: a slope, a bend, or nothing."""
+
+    radius: float
+    found: Literal["slope", "bend", "nothing"]
+
+
+class Reach(Search):
     r"""Find the radius at which dense random directions show above the noise.
 
     Pairs :math:`f(x \pm h u)` with random signs u are taken on a ladder of radii, half a decade
@@ -32,22 +41,27 @@ class Reach(Stage):
 
     Parameters
     ----------
-    unit
-        What a radius of 1 means for each coordinate.
+    problem, point
+        What is known, and where to look; the ladder is short where the user told the unit.
+    rng
+        Where directions come from.
     budget
         Evaluations of the run.
-    known
-        Whether the unit comes from the user; the ladder is then short.
     """
 
+    name: ClassVar[str] = "reach"
+    found: ClassVar[type[Finding]] = Signal
     memory: ClassVar[tuple[str, ...]] = (
         "turn", "n_round", "level", "n_pairs", "repeats", "odd", "even", "where", "radius", "found",
+        "rng",
     )  # fmt: skip
-    tolerant = True
 
-    def __init__(self, unit: Floats, budget: int, *, known: bool) -> None:
-        self.unit, self.budget = unit, budget
-        wide = not known and budget >= FEW
+    def __init__(
+        self, problem: Problem, point: Point, rng: np.random.Generator, budget: int
+    ) -> None:
+        super().__init__(point)
+        self.problem, self.rng, self.budget = problem, rng, budget
+        wide = not problem.told and budget >= FEW
         self.ladder = 10.0 ** (np.arange(-10, 11) / 2 if wide else np.arange(-4, 2) / 2)
         self.turn = "repeats"
         self.n_round = self.level = self.n_pairs = 0
@@ -68,7 +82,7 @@ class Reach(Stage):
         return max(10, int(0.005 * self.budget))
 
     @property
-    def n_points(self) -> int:  # type: ignore[override]
+    def cost(self) -> int:
         """Evaluations of the next question."""
         return self.n_repeats if self.turn == "repeats" else 2
 
@@ -81,23 +95,24 @@ class Reach(Stage):
         share = (0.04 if not self.n_round else 0.03) * self.budget
         return int(np.clip(share / (2 * len(self.ladder)), 1, most))
 
-    def probe(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Probes:
+    def ask(self) -> Question:
         """Return repeats of x, or a pair along random signs."""
         if self.turn == "repeats":
-            n = self.n_points
-            return singles(theta, np.full(n, -1), np.full(n, np.nan))
+            return here(self.point, self.n_repeats)
+        x, problem = self.point.x, self.problem
         h = self.radius if self.turn == "refine" else float(self.ladder[self.level])
-        signs = rng.integers(0, 2, theta.size) * 2.0 - 1.0
-        centre, reach = centred(theta, h * self.unit, problem)
-        return moved(theta, centre - theta + np.stack([reach * signs, -reach * signs]), problem)
+        signs = self.rng.integers(0, 2, x.size) * 2.0 - 1.0
+        centre, reach = problem.centred(x, h * problem.unit)
+        moves = centre - x + np.stack([reach * signs, -reach * signs])
+        return moved(self.point, moves, problem.lower, problem.upper, far=True)
 
-    def learn(self, values: Floats | None) -> None:
-        """Take repeats or a pair; None when a point was too far out."""
+    def tell(self, question: Question, values: Floats) -> None:
+        """Take repeats or a pair; a lost value tells that a point was too far out."""
         if self.turn == "repeats":
-            self.repeats.extend([] if values is None else values.tolist())
+            self.repeats.extend(values[~np.isnan(values)].tolist())
             self.turn, self.level, self.n_pairs = "ladder", 0, 0
             return
-        if values is not None:
+        if not np.isnan(values).any():
             self.odd.append(float(values[0] - values[1]))
             self.even.append(float(values[0] + values[1]))
             self.where.append(-1.0 if self.turn == "refine" else float(self.level))
@@ -186,3 +201,7 @@ class Reach(Stage):
         bent = abs(float(np.mean(np.array(self.even)[here])) - 2 * self.base)
         if bent > 5 * self.sigma * np.sqrt(2 / here.sum()):
             self.radius *= float(np.clip(1.5 * odd / bent, 1 / 3, 1))
+
+    def finding(self) -> Signal:
+        """Return the radius found."""
+        return Signal(self.radius, self.found)  # type: ignore[arg-type]

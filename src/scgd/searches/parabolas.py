@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from scgd.auto.stage import Question, Stage, inside, singles
-from scgd.estimators import Probes
+from scgd.estimators import quotient
 from scgd.problem import Problem
+from scgd.questions import Point, Question, here, single
+from scgd.searches.base import Search, Standing
 from scgd.typing import Floats, Ints
 
 __all__ = ["Parabolas"]
@@ -25,7 +26,7 @@ WIDE = (-0.5, 1.5)
 """Decades of the length scale over which a search that is stuck looks around."""
 
 
-class Parabolas(Stage):
+class Parabolas(Search):
     r"""Minimise a deterministic function along one coordinate at a time.
 
     Values at :math:`x \pm h` give slope and curvature; where that is positive the parabola's
@@ -38,29 +39,42 @@ class Parabolas(Stage):
 
     Parameters
     ----------
-    theta, length
-        The point, moved in place, and the length scale of each coordinate.
+    problem, point
+        What is known, and where to start; the point is moved in place.
+    rng
+        Where the order of coordinates comes from.
+    length
+        The length scale of each coordinate.
     n_scanned
         Coordinates to scan by forward differences; 0 sweeps all with parabolas.
 
     Attributes
     ----------
-    theta, value
-        The point, moved in place, and f there.
+    value
+        F at the point.
     slope, bend
         What was last seen of each coordinate; NaN where nothing was.
     """
 
+    name: ClassVar[str] = "parabolas"
     memory: ClassVar[tuple[str, ...]] = (
         "value", "radius", "slope", "bend", "gain", "queue", "place", "sides", "values", "trial",
-        "n_points", "swept", "scanned", "visited", "lost", "due",
+        "n_points", "swept", "scanned", "visited", "lost", "due", "entries",
+        "rng",
     )  # fmt: skip
-    tolerant = True
 
-    def __init__(self, theta: Floats, length: Floats, n_scanned: int = 0) -> None:
-        n = theta.size
+    def __init__(
+        self,
+        problem: Problem,
+        point: Point,
+        rng: np.random.Generator,
+        length: Floats,
+        n_scanned: int = 0,
+    ) -> None:
+        super().__init__(point)
+        n = problem.n_coords
+        self.problem, self.rng, self.length = problem, rng, length
         self.n_scanned, self.scanned = n_scanned, n_scanned == 0
-        self.theta, self.length = theta, length
         self.value = float("nan")
         self.radius: Floats = 0.3 * length
         self.slope, self.bend = np.full(n, np.nan), np.full(n, np.nan)
@@ -75,48 +89,60 @@ class Parabolas(Stage):
         self.swept = False
         self.lost = False
         self.due = True  # the queue is at its end
-
-    def probe(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Probes:
-        """Return f(x) at the start, then two sides of a coordinate, then the parabola's point."""
-        if self.value != self.value:
-            return singles(theta, np.array([-1]), np.array([np.nan]))
-        question = self.question(theta, problem, rng)
-        if question is None:
-            self.queue = rng.permutation(theta.size)[: self.n_scanned]
-            entries = theta[self.queue] + SCAN * self.length[self.queue]
-            if problem.upper.size:
-                entries = np.minimum(entries, problem.upper[self.queue])
-            return singles(theta, self.queue, entries)
-        return singles(theta, np.array(question[0]), np.array(question[1]))
-
-    def question(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Question:
-        """Return two sides of a coordinate, or the parabola's point."""
-        if self.value != self.value or not self.scanned:
-            return None
-        if self.n_points == 1:
-            k = self.coordinate
-            self.trial = inside(problem, k, self.trial)
-            return [k], [self.trial]
-        if self.due:
-            self._draw(rng)
-        k = self.coordinate
-        here, h = float(theta[k]), float(self.radius[k])
-        self.sides = [inside(problem, k, here - h), inside(problem, k, here + h)]
-        return [k, k], self.sides
+        self.entries: Floats = np.empty(0)  # where the scan looked
 
     @property
-    def draws(self) -> bool:
-        """Whether the next question draws random numbers."""
-        return self.due or not self.scanned
+    def cost(self) -> int:
+        """Evaluations of the next question."""
+        return self.n_points
+
+    def ask(self) -> Question:
+        """Return f(x) at the start, then two sides of a coordinate, then the parabola's point."""
+        if self.value != self.value:
+            return here(self.point, 1)
+        if not self.scanned:
+            return self._ask_scan()
+        if self.n_points == 1:
+            k = self.coordinate
+            self.trial = self.problem.inside(k, self.trial)
+            return single(self.point, [k], [self.trial], far=True)
+        if self.due:
+            self._draw()
+        k = self.coordinate
+        self.sides = self._two_sides(k, float(self.point.x[k]), float(self.radius[k]))
+        return single(self.point, [k, k], self.sides, far=True)
+
+    def _two_sides(self, k: int, x: float, h: float) -> list[float]:
+        """Return a point on either side or, on a bound, two on the side where there is room."""
+        down, up = self.problem.inside(k, x - h), self.problem.inside(k, x + h)
+        if down == x:
+            down = self.problem.inside(k, x + 0.5 * (up - x))
+        elif up == x:
+            up = self.problem.inside(k, x - 0.5 * (x - down))
+        return [down, up]
+
+    def _ask_scan(self) -> Question:
+        """Return a step forward (backward where there is no room) on coordinates at random."""
+        self.queue = self.rng.permutation(self.problem.n_coords)[: self.n_scanned]
+        here, steps, upper = self.point.x[self.queue], self._scan_steps(), self.problem.upper
+        self.entries = here + steps
+        if upper.size:
+            back = self.entries > upper[self.queue]
+            room = np.maximum(here - steps, self.problem.lower[self.queue])
+            self.entries = np.where(back, room, self.entries)
+        return single(self.point, self.queue, self.entries, far=True)
+
+    def _scan_steps(self) -> Floats:
+        return SCAN * self.length[self.queue]
 
     @property
     def coordinate(self) -> int:
         """The coordinate in hand."""
         return int(self.queue[self.place])
 
-    def _draw(self, rng: np.random.Generator) -> None:
-        """Fill the queue; drawn again from the same random numbers, it is the same."""
-        n = self.theta.size
+    def _draw(self) -> None:
+        """Fill the queue."""
+        n, rng = self.problem.n_coords, self.rng
         self.place = 0
         if not self.swept:
             self.queue = rng.permutation(n)
@@ -131,28 +157,29 @@ class Parabolas(Stage):
         throws = rng.random(max(BATCH, int(np.sqrt(n)))) * edges[-1]
         self.queue = np.minimum(np.searchsorted(edges, throws, side="right"), n - 1)
 
-    def learn(self, values: Floats | None) -> None:
+    def tell(self, question: Question, values: Floats) -> None:
         """Take the values at the start, at two sides or at the parabola's minimum."""
         if self.value != self.value:
-            self.value = float("inf") if values is None else float(values[0])
+            self.value = float("inf") if np.isnan(values[0]) else float(values[0])
             self.n_points = 2 if self.scanned else self.n_scanned
         elif not self.scanned:
             self._scan(values)
         else:
             self.lost = self.lost and not self.due
             self.due = False
-            self._learn_coordinate(values)
+            self._learn_coordinate(values.tolist())
 
-    def _learn_coordinate(self, values: Floats | None) -> None:
-        if values is None and self.n_points == 2:
+    def _learn_coordinate(self, values: list[float]) -> None:
+        lost = any(value != value for value in values)
+        if lost and self.n_points == 2:
             self.radius[self.coordinate] *= 0.1
             self._go_on()
-        elif values is None:  # the parabola's point: what its sides showed still holds
+        elif lost:  # the parabola's point: what its sides showed still holds
             self._keep_best(*self._here())
         elif self.n_points == 2:
-            self._fit(float(values[0]), float(values[1]))
+            self._fit(*values)
         else:
-            self._keep(float(values[0]))
+            self._keep(values[0])
 
     def _go_on(self) -> None:
         """Leave the coordinate in hand."""
@@ -161,13 +188,15 @@ class Parabolas(Stage):
         self.due = self.place == len(self.queue)
         self.swept = self.swept or self.due
 
-    def _scan(self, values: Floats | None) -> None:
+    def _scan(self, values: Floats) -> None:
         """Order the scanned coordinates by slope and queue those that hold nearly all of it."""
         self.scanned, self.n_points = True, 2
-        if values is None:
+        steps = self.entries - self.point.x[self.queue]
+        slopes = quotient(values - self.value, steps)
+        slopes[~np.isfinite(slopes)] = 0.0  # lost, or too steep to be told
+        if not slopes.any():
             return
         self.due = False
-        slopes = (values - self.value) / (SCAN * self.length[self.queue])
         self.slope[self.queue] = slopes
         self.gain[self.queue] = np.abs(slopes) * self.length[self.queue]
         order = np.argsort(-self.gain[self.queue], kind="stable")
@@ -178,19 +207,15 @@ class Parabolas(Stage):
     def _fit(self, low: float, high: float) -> None:
         """Put a parabola through the two sides and the value in hand."""
         k = self.coordinate
-        here, (down, up) = float(self.theta[k]), self.sides
-        left, right = here - down, up - here
+        here, (down, up) = float(self.point.x[k]), self.sides
         self.values = [low, high]
-        if left <= 0 or right <= 0:
-            if max(left, right) > 0:  # on a bound: one side tells the slope
-                rise = high - self.value if left <= 0 else self.value - low
-                self.slope[k] = rise / max(left, right)
-                self.bend[k] = 0.0 if np.isnan(self.bend[k]) else self.bend[k]
+        if down == up or down == here or here == up:  # no room: a bound is on top of the point
             self._keep_best(here, self.value)
             return
-        first, second = (self.value - low) / left, (high - self.value) / right
-        slope = (first * right + second * left) / (left + right)
-        bend = 2 * (second - first) / (left + right)
+        first, second = (self.value - low) / (here - down), (high - self.value) / (up - here)
+        bend = 2 * (second - first) / (up - down)
+        slope = first + bend * (here - down) / 2
+        right = max(abs(up - here), abs(here - down))
         self.slope[k], self.bend[k] = slope, bend
         if bend > 1e-13 * (abs(self.value) + abs(high)) / (right * right):
             reach = (
@@ -205,11 +230,11 @@ class Parabolas(Stage):
         self._keep_best(*((self.trial, value) if value < self.value else self._here()))
 
     def _here(self) -> tuple[float, float]:
-        return float(self.theta[self.coordinate]), self.value
+        return float(self.point.x[self.coordinate]), self.value
 
     def _keep_best(self, entry: float, value: float) -> None:
         """Move to the best of the points seen and remember the gain and the move."""
-        k, here = self.coordinate, float(self.theta[self.coordinate])
+        k, here = self.coordinate, float(self.point.x[self.coordinate])
         for side, seen in zip(self.sides, self.values, strict=True):
             if seen < value:
                 entry, value = side, seen
@@ -221,5 +246,17 @@ class Parabolas(Stage):
         self.radius[k] = max(new, SMALLEST * self.length[k])
         gain = self.value - value if isfinite(self.value) else 0.0
         self.gain[k] = gain if first else 0.5 * (self.gain[k] + gain)
-        self.theta[k], self.value = entry, value
+        if entry != here:
+            self.point.move(k, entry)
+        self.value = value
         self._go_on()
+
+    @property
+    def standing(self) -> Standing:
+        """The point and f there."""
+        return Standing(self.point.x, np.array([self.value]), exact=True)
+
+    @property
+    def level(self) -> float:
+        """F at the point."""
+        return self.value

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from scgd.auto.stage import Question, Stage, joint, singles
-from scgd.estimators import Probes, sides
+from scgd.estimators import fill_sides, quotient
 from scgd.problem import Problem
+from scgd.questions import Point, Question, joint, single
+from scgd.searches.base import Search, Standing
 from scgd.typing import Floats, Ints
 
 __all__ = ["ActiveBFGS"]
@@ -17,7 +18,7 @@ ARMIJO = 1e-4
 MAX_BACKTRACKS = 12
 
 
-class ActiveBFGS(Stage):
+class ActiveBFGS(Search):
     r"""Quasi-Newton steps in the subspace of the active coordinates.
 
     Gradients are forward differences with a radius near the root of rounding; when a line search
@@ -25,15 +26,23 @@ class ActiveBFGS(Stage):
     ``stalled``. The inverse Hessian starts from the curvatures that the coordinate search saw.
     """
 
+    name: ClassVar[str] = "bfgs"
     memory: ClassVar[tuple[str, ...]] = (
         "value", "inverse", "gradient", "before", "step", "direction", "rate", "n_tries", "central",
-        "stalled", "cap", "line", "entries", "n_points",
+        "stalled", "cap", "line", "entries",
     )  # fmt: skip
 
     def __init__(
-        self, theta: Floats, length: Floats, active: Ints, bend: Floats, error: float
+        self,
+        problem: Problem,
+        point: Point,
+        length: Floats,
+        active: Ints,
+        bend: Floats,
+        error: float,
     ) -> None:
-        self.theta, self.active, self.error = theta, active, error
+        super().__init__(point)
+        self.problem, self.active, self.error = problem, active, error
         self.length, self.bend = length[active], np.abs(bend)
         self.value = float("nan")
         self.cap = 10.0
@@ -44,7 +53,11 @@ class ActiveBFGS(Stage):
         empty = np.empty(0)
         self.gradient, self.before, self.step, self.direction = empty, empty, empty, empty
         self.entries: Floats = empty
-        self.n_points = len(active)
+
+    @property
+    def cost(self) -> int:
+        """Evaluations of the next question."""
+        return 1 if self.line else len(self.active) * (2 if self.central else 1)
 
     def _fresh(self) -> Floats:
         floor = 1e-6 * float(np.max(self.bend, initial=0.0))
@@ -55,42 +68,24 @@ class ActiveBFGS(Stage):
         self.value, self.before = value, np.empty(0)
         if self.stalled:
             self.inverse, self.stalled, self.central = self._fresh(), False, False
-        self._ask_gradient()
-
-    def _ask_gradient(self) -> None:
         self.line = False
-        self.n_points = len(self.active) * (2 if self.central else 1)
 
-    def probe(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Probes:
+    def ask(self) -> Question:
         """Return the points of a gradient or the next point of a line search."""
-        if self.line:
-            entries = (theta[self.active] + self.rate * self.direction)[None]
-            probes = joint(theta, self.active, entries, problem)
-            self.entries = probes.entries[0]
-            return probes
-        question = self.question(theta, problem, rng)
-        assert question is not None
-        return singles(theta, np.array(question[0]), np.array(question[1]))
-
-    def question(self, theta: Floats, problem: Problem, rng: np.random.Generator) -> Question:
-        """Return the points of a gradient."""
-        if self.line:
-            return None
-        radii = self._radii(theta[self.active])
+        x, active, problem = self.point.x, self.active, self.problem
         bounded = problem.lower.size > 0
-        pairs = np.empty((len(self.active), 2))
-        for i, k in enumerate(self.active):
-            low, high = (problem.lower[k], problem.upper[k]) if bounded else (-np.inf, np.inf)
-            pairs[i] = sides(self.central, theta[k], radii[i], low, high)
-        self.entries = pairs
+        if self.line:
+            self.entries = x[active] + self.rate * self.direction
+            if bounded:
+                self.entries = np.clip(self.entries, problem.lower[active], problem.upper[active])
+            return joint(self.point, active, self.entries[None], far=True)
+        self.entries = np.empty((len(active), 2))
+        downs, ups = self.entries.T
+        radii = self._radii(x[active])
+        fill_sides(self.central, x, active, radii, problem.lower, problem.upper, downs, ups)
         if self.central:
-            return np.repeat(self.active, 2).tolist(), pairs.ravel().tolist()
-        return self.active.tolist(), pairs[:, 1].tolist()
-
-    @property
-    def draws(self) -> bool:
-        """Nothing here is random."""
-        return False
+            return single(self.point, np.repeat(active, 2), self.entries.ravel(), far=True)
+        return single(self.point, active, ups.copy(), far=True)
 
     def _radii(self, here: Floats) -> Floats:
         size = np.maximum(np.abs(here), self.length)
@@ -101,22 +96,20 @@ class ActiveBFGS(Stage):
             radii = np.maximum(radii, wide)
         return radii
 
-    def learn(self, values: Floats | None) -> None:
+    def tell(self, question: Question, values: Floats) -> None:
         """Take a gradient or a value on the line."""
         if self.line:
-            self._judge(float("inf") if values is None else float(values[0]))
-        elif values is None:
-            self._fail()
+            self._judge(float("inf") if np.isnan(values[0]) else float(values[0]))
         else:
             self._turn(values)
 
     def _turn(self, values: Floats) -> None:
-        """Update the inverse Hessian and start a line search."""
-        if self.central:
-            widths, rises = self.entries[:, 1] - self.entries[:, 0], values[1::2] - values[::2]
-        else:
-            widths, rises = self.entries[:, 1] - self.entries[:, 0], values - self.value
-        gradient = np.divide(rises, widths, out=np.zeros_like(rises), where=widths != 0)
+        """Update the inverse Hessian and start a line search; lost values count as no slope."""
+        rises = values[1::2] - values[::2] if self.central else values - self.value
+        gradient = quotient(np.nan_to_num(rises, nan=0.0), self.entries[:, 1] - self.entries[:, 0])
+        if not np.isfinite(rises).any():
+            self._fail()
+            return
         if self.before.size:
             self._update(self.step, gradient - self.before)
         self.gradient = gradient
@@ -129,7 +122,7 @@ class ActiveBFGS(Stage):
             self._fail()
             return
         self.rate = min(1.0, self.cap / farthest)
-        self.n_tries, self.line, self.n_points = 0, True, 1
+        self.n_tries, self.line = 0, True
 
     def _update(self, step: Floats, change: Floats) -> None:
         along = float(step @ change)
@@ -157,18 +150,29 @@ class ActiveBFGS(Stage):
 
     def _accept(self, value: float) -> None:
         new = self.entries
-        self.step = new - self.theta[self.active]
+        self.step = new - self.point.x[self.active]
         if self.n_tries == 0 and self.rate < 1:
             self.cap *= 4
         hardly = self.value - value < 1e-15 * abs(self.value)
-        self.theta[self.active], self.value = new, value
+        self.point.move(self.active, new)
+        self.value = value
         self.before = self.gradient
         if hardly and not self.central:
             self.central, self.before = True, np.empty(0)
-        self._ask_gradient()
+        self.line = False
 
     def _fail(self) -> None:
         if self.central:
             self.stalled = True
         self.central, self.before = True, np.empty(0)
-        self._ask_gradient()
+        self.line = False
+
+    @property
+    def standing(self) -> Standing:
+        """The point and f there."""
+        return Standing(self.point.x, np.array([self.value]), exact=True)
+
+    @property
+    def level(self) -> float:
+        """F at the point."""
+        return self.value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from enum import IntEnum
 from typing import Any
 
@@ -10,11 +9,7 @@ import numpy as np
 
 from scgd.typing import Floats
 
-__all__ = ["WINDOW", "History", "Status"]
-
-WINDOW = 20
-"""Observations, at least, whose mean is compared with a target."""
-
+__all__ = ["History", "Status", "mean_and_error"]
 
 class Status(IntEnum):
     """Why a run ended."""
@@ -26,6 +21,8 @@ class Status(IntEnum):
     INTERRUPTED = 4
     TOO_SMALL = 5
     RUNNING = 6
+    LOST = 7
+    FINISHED = 8
 
     @property
     def message(self) -> str:
@@ -41,6 +38,8 @@ MESSAGES = {
     Status.INTERRUPTED: "Interrupted; this is the result so far.",
     Status.TOO_SMALL: "The budget does not pay for a single step of this method.",
     Status.RUNNING: "The run has not ended.",
+    Status.LOST: "No evaluation gave a finite value; see what fun returns at x0.",
+    Status.FINISHED: "Nothing was left to do before the budget was used.",
 }
 
 
@@ -63,7 +62,7 @@ class History:
         self.capacity = capacity
         self.stride = 1
         self.last = 0
-        self.recent: deque[float] = deque(maxlen=WINDOW)
+        self.latest = float("nan")
         self.pending: list[float] = []
         self.nfev: list[int] = []
         self.fun: list[float] = []
@@ -71,7 +70,7 @@ class History:
     def append(self, nfev: int, fun: float) -> None:
         """Add the mean observation of a phase that ended after ``nfev`` evaluations."""
         self.last = nfev
-        self.recent.append(fun)
+        self.latest = fun
         self.pending.append(fun)
         if len(self.pending) < self.stride:
             return
@@ -82,16 +81,6 @@ class History:
         self.nfev.append(nfev)
         self.fun.append(sum(self.pending) / len(self.pending))
         self.pending.clear()
-
-    @property
-    def latest(self) -> float:
-        """The last entry; NaN before the first."""
-        return self.recent[-1] if self.recent else float("nan")
-
-    def level(self, n_phases: int) -> float:
-        """Return the mean of so many last entries; NaN while there are fewer."""
-        n = min(n_phases, WINDOW)
-        return sum(list(self.recent)[-n:]) / n if len(self.recent) >= n else float("nan")
 
     def _halve(self) -> None:
         self.nfev = self.nfev[1::2]
@@ -111,7 +100,7 @@ class History:
         return {
             "stride": self.stride,
             "last": self.last,
-            "recent": np.array(self.recent, np.float64),
+            "latest": self.latest,
             "pending": np.array(self.pending, np.float64),
             "nfev": np.array(self.nfev, np.int64),
             "fun": np.array(self.fun, np.float64),
@@ -121,11 +110,14 @@ class History:
         """Take up the record of another run."""
         self.stride = int(state["stride"])
         self.last = int(state["last"])
-        self.recent.clear()
-        self.recent.extend(state["recent"].tolist())
+        self.latest = state["latest"]
         self.pending = state["pending"].tolist()
         self.nfev = state["nfev"].tolist()
         self.fun = state["fun"].tolist()
+        if len(self.nfev) != len(self.fun) or len(self.fun) > self.capacity:
+            raise ValueError("the history has another length")
+        if not 1 <= self.stride <= 2**40 or len(self.pending) >= self.stride:
+            raise ValueError(f"the history's stride is {self.stride}")
 
 
 def mean_and_error(observations: Floats) -> tuple[float, float]:

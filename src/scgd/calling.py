@@ -1,0 +1,46 @@
+"""Where functions of the user are called, so that a signal knows whether it may interrupt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, TypeVar
+
+__all__ = ["calls_user", "from_user", "inside_user"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+CALLERS: set[CodeType] = set()
+"""The functions of ours that call the user's, or wait for somebody who does."""
+OUTSIDE = ("scgd.experiments", "scgd.compare", "scgd.linear", "scgd.torch")
+"""Rooms of ours whose functions may be what is minimised."""
+
+
+def calls_user(function: Function) -> Function:
+    """Mark a function in which nothing is half done while another one runs that is not ours."""
+    CALLERS.add(function.__code__)
+    return function
+
+
+def ours(frame: FrameType) -> bool:
+    """Tell whether a frame belongs to the machinery of a run."""
+    name = frame.f_globals.get("__name__") or ""
+    return (name == "scgd" or name.startswith("scgd.")) and not name.startswith(OUTSIDE)
+
+
+def inside_user(frame: FrameType | None) -> bool:
+    """Tell whether a frame belongs to the user's function, or to what that has called."""
+    first = True
+    while frame is not None:
+        if ours(frame):
+            return not first and frame.f_code in CALLERS
+        frame, first = frame.f_back, False
+    return False
+
+
+def from_user(error: BaseException) -> bool:
+    """Tell whether an error was raised by the user's function, where nothing of ours is half done."""
+    last, trace = None, error.__traceback__
+    while trace is not None:
+        last = trace.tb_frame if ours(trace.tb_frame) else last
+        innermost, trace = trace.tb_frame, trace.tb_next
+    return last is not None and last is not innermost and last.f_code in CALLERS

@@ -1,0 +1,258 @@
+"""Driving a run: have its questions answered until something ends it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba.core.registry import CPUDispatcher
+
+from scgd.calling import calls_user, from_user
+from scgd.explore import choose
+from scgd.history import Status
+from scgd.problem import count
+from scgd.progress import Progress
+from scgd.run.run import Run
+from scgd.run.saving import Saved
+from scgd.run.signals import Interrupts, Ticker
+from scgd.searches import Search, Stop
+from scgd.typing import Ints
+from scgd.workers import Evaluator
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+__all__ = ["Events", "Limits", "drive"]
+
+TICK = 0.1
+"""Seconds between two looks at checkpoint and bar."""
+Callback = Callable[["OptimizeResult"], Any]
+
+
+class Limits:
+    """What ends a run besides its budget."""
+
+    def __init__(self, max_time: float | None, target: float | None) -> None:
+        if max_time is not None and not max_time > 0:
+            raise ValueError(f"max_time must be a positive number of seconds, got {max_time!r}")
+        if target is not None and np.isnan(target):
+            raise ValueError("target must be a number, got nan")
+        self.target = target
+        self.deadline = None if max_time is None else time.monotonic() + max_time
+
+    def check(self, run: Run) -> Status:
+        """Return why the run must end now, or that it goes on."""
+        if self.target is not None and run.plan.level <= self.target:
+            return Status.TARGET
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            return Status.TIME
+        return Status.RUNNING
+
+    def judged(self, result: OptimizeResult) -> OptimizeResult:
+        """Return the result, which is no success where it was stopped above the target."""
+        if self.target is not None and result.status in (Status.BUDGET, Status.TIME):
+            result.success = bool(result.fun <= self.target)
+        return result
+
+
+@dataclass(frozen=True)
+class Events:
+    """What happened in an asynchronous run.
+
+    Parameters
+    ----------
+    limit
+        How many evaluations were kept under way.
+    order
+        The numbers of the evaluations in the order in which their values were accepted; those of a
+        run that is to be replayed.
+    """
+
+    limit: int
+    order: Ints | None = None
+
+    @classmethod
+    def check(cls, wanted: int | Events | None, run: Run, *, vectorized: bool) -> Events | None:
+        """Check the argument of the same name."""
+        if wanted is None:
+            return None
+        if vectorized:
+            raise ValueError("a vectorized fun takes whole questions; drop asynchronous=")
+        events = wanted if isinstance(wanted, Events) else cls(count(wanted, "asynchronous"))
+        if events.limit < run.plan.cost:
+            raise ValueError(
+                f"asynchronous must be at least the {run.plan.cost} evaluations of a step, "
+                f"got {events.limit}"
+            )
+        return events
+
+
+def drive(
+    run: Run,
+    evaluate: Evaluator,
+    limits: Limits,
+    saved: Saved,
+    callback: Callback | None,
+    events: Events | None,
+    *,
+    progress: bool,
+) -> None:
+    """Have questions answered until the budget, a limit, the callback or a signal ends the run."""
+    stop, by_phase = Stop(), callback is not None or limits.target is not None
+    advance = partial(forward, run, Serial(run, evaluate), stop, by_phase)
+    if events is not None:
+        advance = partial(fly, run, Flights(run, evaluate, events), stop)
+    compiled = isinstance(evaluate.job.fun, CPUDispatcher)
+    ticks = progress or saved.file is not None or compiled
+    interrupts = Interrupts(stop)
+    with (
+        Progress(run, progress) as bar,
+        interrupts,
+        Ticker(stop, TICK if ticks else None, limits.deadline),
+    ):
+        try:
+            run.status = ended(run, advance, limits, saved, callback, bar, stop, interrupts)
+        except BaseException as error:
+            # Somebody else's handler may have raised anywhere, in the middle of something of ours.
+            if interrupts.abandoned or not (isinstance(error, Exception) or from_user(error)):
+                raise
+            saved.save(force=True)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            run.status = Status.INTERRUPTED
+        else:
+            saved.save(force=True)
+    interrupts.redeliver()
+
+
+def ended(
+    run: Run,
+    advance: Callable[[], None],
+    limits: Limits,
+    saved: Saved,
+    callback: Callback | None,
+    bar: Progress,
+    stop: Stop,
+    interrupts: Interrupts,
+) -> Status:
+    """Go on until something ends the run; return what did."""
+    if run.remark:
+        return Status.BUDGET
+    run.status, reports = Status.RUNNING, run.n_reports
+    while (status := limits.check(run)) is Status.RUNNING:
+        if interrupts.seen:
+            return Status.INTERRUPTED
+        if run.done:
+            return Status.RUNNING  # the result tells why
+        stop.clear()
+        if interrupts.seen:  # it came just before the flag was taken down
+            continue
+        advance()
+        if run.n_reports != reports:
+            reports = run.n_reports
+            bar.update()
+            if callback is not None and not called(callback, run):
+                return Status.CALLBACK
+        saved.save()
+    return status
+
+
+@calls_user
+def called(callback: Callback, run: Run) -> bool:
+    """Call the callback; tell whether the run may go on."""
+    try:
+        callback(run.result())
+    except StopIteration:
+        return False
+    return True
+
+
+class Serial:
+    """Answers in this process, or by workers one question at a time."""
+
+    def __init__(self, run: Run, evaluate: Evaluator) -> None:
+        self.run, self.evaluate = run, evaluate
+        self.search: Search | None = None
+        self.body: Any = None
+
+    def fitting(self) -> Any:
+        """Return the body of the search in turn, if there is one."""
+        search, job = self.run.plan.active, self.evaluate.job
+        if search is not self.search:
+            self.search, self.body = search, None
+            if self.evaluate.inline:
+                self.body = choose(search, job.fun, job.args, self.run.ledger)
+        return self.body
+
+
+def forward(run: Run, serial: Serial, stop: Stop, by_phase: bool) -> None:
+    """Answer questions until stopped, or until there is something to report."""
+    reports = run.n_reports
+    while not stop.raised and not run.done:
+        body = None if run.open else serial.fitting()
+        if body is not None:
+            run.run_body(partial(body.run, stop=stop, by_phase=by_phase))
+        else:
+            answer(run, serial.evaluate, stop)
+        if by_phase and run.n_reports != reports:
+            return
+
+
+def answer(run: Run, evaluate: Evaluator, stop: Stop) -> None:
+    """Answer the question that is open, or the next one; stop between two values."""
+    opened = next(iter(run.open.values()), None) or run.next_question()
+    if opened is None:
+        return
+    for number, value in evaluate.answers(opened):
+        run.accept(number, value)
+        if stop.raised:
+            return
+
+
+class Flights:
+    """Several questions under way at a time, for evaluations that take uneven time.
+
+    The trajectory is a function of the seed, the number of evaluations under way and the order in
+    which values are accepted; that order is recorded, so any run can be replayed.
+    """
+
+    def __init__(self, run: Run, evaluate: Evaluator, events: Events) -> None:
+        self.run, self.evaluate, self.limit = run, evaluate, events.limit
+        self.replay = None if events.order is None else events.order.tolist()
+        self.arrived: dict[int, Any] = {}
+        run.ordered = True
+        for opened in run.open.values():
+            evaluate.submit(opened)
+
+    def launch(self) -> None:
+        """Ask as long as there is room."""
+        run = self.run
+        while len(run.place) + run.plan.cost <= self.limit:
+            opened = run.next_question()
+            if opened is None:
+                return
+            self.evaluate.submit(opened)
+
+    def next(self) -> int | None:
+        """Return the number of the value to accept next, if it is there."""
+        n = len(self.run.order)
+        if self.replay is not None and n < len(self.replay):
+            wanted = self.replay[n]
+            return wanted if wanted in self.arrived else None
+        return next(iter(self.arrived), None)
+
+
+def fly(run: Run, flights: Flights, stop: Stop) -> None:
+    """Accept one value and keep the rest flying."""
+    flights.launch()
+    while (ready := flights.next()) is None:
+        if stop.raised:
+            return
+        for number, value in flights.evaluate.arrived():
+            if number in run.place:
+                flights.arrived[number] = value
+    run.accept(ready, flights.arrived.pop(ready))

@@ -1,0 +1,87 @@
+"""Files that are whole or not there: written beside their place and renamed into it."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+__all__ = ["regular", "replacing", "sweep"]
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str], previous: Path | None = None) -> Iterator[IO[bytes]]:
+    """Open a new file that takes the place of another when it is complete.
+
+    The file keeps the permissions of the one it replaces; where ``path`` is a link, what it points
+    to is replaced. Names of temporary files cannot be guessed, and are opened exclusively.
+
+    Parameters
+    ----------
+    path
+        What to replace.
+    previous
+        Another name under which the replaced file is kept, where the file system has links.
+    """
+    target = Path(os.path.realpath(path))
+    descriptor, name = tempfile.mkstemp(".tmp", f".{target.name}.", target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.chmod(name, permissions(target))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if previous is not None:
+            link(target, previous)
+        os.replace(name, target)
+        sync_folder(target.parent)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+
+
+def permissions(target: Path) -> int:
+    """Return those of a file, or those that a new one would get."""
+    with contextlib.suppress(OSError):
+        return stat.S_IMODE(os.stat(target).st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def link(target: Path, previous: Path) -> None:
+    """Give a file a second name, in the place of another; do without where there are no links."""
+    with contextlib.suppress(OSError):
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
+            name = os.path.join(folder, "link")
+            os.link(target, name)
+            os.replace(name, previous)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the renaming survive a power loss, where folders can be synced."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def sweep(path: Path) -> None:
+    """Remove what writers of this file left behind that were killed."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with contextlib.suppress(OSError):
+            leftover.unlink()
+
+
+def regular(path: Path) -> bool:
+    """Tell whether a path is an ordinary file (or a link to one), which can be read to its end."""
+    with contextlib.suppress(OSError):
+        return stat.S_ISREG(os.stat(path).st_mode)
+    return False

@@ -1,0 +1,65 @@
+"""Plans: searches made of searches, and the methods that name them.
+
+A method is a :class:`~scgd.recipes.Recipe`, whose parts can be replaced one by one, or a
+:class:`Planned` story that chooses its parts itself. A new one is a story in a file of its own and a
+row of :data:`METHODS`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scgd.plans.auto import auto
+from scgd.plans.base import Ground, Plan, Story
+from scgd.plans.descent import descent, random_search
+from scgd.plans.steps import steps
+from scgd.recipes import RECIPES, Recipe
+
+__all__ = ["METHODS", "Ground", "Plan", "Planned", "as_method", "story_of"]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A method that is a story of its own.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    story
+        What follows what.
+    """
+
+    name: str
+    story: Story
+
+
+Method = Recipe | Planned
+
+METHODS: dict[str, Method] = {
+    **RECIPES,
+    **{
+        method.name: method
+        for method in (
+            Planned("auto", auto),
+            Planned("descent", descent()),
+            Planned("parabola", descent("parabolas")),
+            Planned("bfgs", descent("bfgs")),
+            Planned("random", random_search),
+        )
+    },
+}
+
+
+def as_method(method: str | Method) -> Method:
+    """Look up a method by name, or return it as it is."""
+    if isinstance(method, Recipe | Planned):
+        return method
+    if not isinstance(method, str) or method not in METHODS:
+        raise ValueError(f"method must be a Recipe or one of {sorted(METHODS)}, got {method!r}")
+    return METHODS[method]
+
+
+def story_of(method: Method) -> Story:
+    """Return what follows what under a method."""
+    return steps(method) if isinstance(method, Recipe) else method.story

@@ -1,0 +1,96 @@
+"""``method="auto"``: measure the function first, then choose the parts that fit it.
+
+What is returned is never knowingly worse than x0: points are compared on common samples along the
+way and at the end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scgd.plans.base import Ground, Telling
+from scgd.plans.descent import TINY, descend, measure, scale_rounds
+from scgd.plans.joint import joint_directions
+from scgd.plans.guard import kept, settle_with_start
+from scgd.plans.members import block_member, short_member
+from scgd.recipes import Recipe
+from scgd.searches import Classify, Judge, Length, ScaleSearch
+
+__all__ = ["auto"]
+
+N_GUARDS = 4
+SHORT = 6
+"""Evaluations per coordinate below which a sweep over coordinates costs too much."""
+SCARCE = 2.0
+"""The same where f is deterministic and one difference tells a slope."""
+
+
+def auto(ground: Ground) -> Telling:
+    """Tell noise apart, measure lengths, and let the member that fits run."""
+    problem, sampled = ground.problem, ground.samples.controlled
+    n_reaches = 1 if ground.budget < TINY else 3
+    noise = yield Classify(problem, ground.point, ground.rng(), n_reaches, sampled=sampled)
+    if noise.kind == "uncontrollable":
+        yield from joint_directions(ground)
+        return
+    exact = noise.kind == "deterministic"
+    rounds = scale_rounds(ground.budget, few=exact)
+    length = yield ScaleSearch(problem, ground.point, ground.rng(), rounds, repeat=False)
+    error = yield from measure(ground, length)
+    if exact and ground.budget >= SCARCE * problem.n_coords:
+        yield from descend(ground, length, error)
+    else:
+        yield from blocks(ground, length, error)
+
+
+def blocks(ground: Ground, length: Length, error: float) -> Telling:
+    """Let blocks with a shared base run from guard to guard, as often as there is budget."""
+    ground.sentence = f"Noise that the sample controls; length scale {length.length:.3g}."
+    importance = ground.hold("importance", np.zeros(ground.problem.n_coords))
+    while True:
+        budget = ground.budget
+        start, end = ground.spent, budget - 2 * final_samples(budget)
+        shrink, n = 1.0, n_guards(budget)
+        recipe = member(ground, length, error, budget, shrink)
+        leg = ground.steps(recipe, length.length * ground.problem.unit, max(1, end - start))
+        ground.keep(leg)
+        for part in np.arange(1, n + 2) / (n + 1):
+            yield leg.begin_leg(int(start + part * (end - start)) - ground.spent)
+            if part == 1:
+                break
+            verdict = yield Judge(ground.point, kept(ground), guard_samples(budget))
+            if verdict.worse(3):
+                leg.go_back(ground.kept)
+                shrink /= 3
+                leg.replace_schedules(member(ground, length, error, budget, shrink))
+            else:
+                ground.keep(leg)
+            importance += leg.sampler.weights()  # a law forgets; the sum of a few remembers
+        yield from settle_with_start(ground, final_samples(budget))
+
+
+def member(
+    ground: Ground, length: Length, error: float, budget: int, shrink: float
+) -> Recipe:
+    """Return the recipe for noise that the sample controls."""
+    n, bend = ground.problem.n_coords, length.bend
+    smallest = 2 * np.sqrt(error * n / bend) if bend > 0 else 0.0
+    smallest = max(smallest, length.rough) / length.length
+    if budget < SHORT * n:
+        return short_member(smallest, shrink)
+    return block_member(n, budget, smallest, shrink)
+
+
+def guard_samples(budget: int) -> int:
+    """Return the samples of a comparison: at least 16 where that is not much of the budget."""
+    return int(np.clip(budget // 25, 4, max(16, budget // 2000)))
+
+
+def final_samples(budget: int) -> int:
+    """Return the samples of the comparison with x0, which must not be lost by chance."""
+    return max(guard_samples(budget), budget // 150)
+
+
+def n_guards(budget: int) -> int:
+    """Return the comparisons before the last one."""
+    return N_GUARDS if budget >= 2500 else 0

@@ -1,0 +1,321 @@
+"""A plan is a search made of searches, written from top to bottom.
+
+A story is a generator: it yields a search, which then runs until it is finished, and it is sent
+what that search found, a few numbers. The plan keeps the findings. To take up a saved run it tells
+the story the same findings again, which costs microseconds and no evaluations, and then loads the
+state of the search in progress. For this a story may decide by findings, budget and evaluations
+spent alone; arrays that outlive a search are put in the care of the :class:`Ground`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Generator
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import numpy as np
+
+from scgd.problem import Problem
+from scgd.questions import Point, Question
+from scgd.recipes import Recipe
+from scgd.samples import Samples
+from scgd.searches import Finding, Search, Standing, Stepping
+from scgd.typing import Floats
+
+__all__ = ["Ground", "Plan", "Story", "Telling"]
+
+NOMINAL = 200
+"""Evaluations per coordinate that a run without a budget plans for."""
+
+Telling = Generator[Search, Any, None]
+Story = Callable[["Ground"], Telling]
+
+
+class Ground:
+    """What a story stands on.
+
+    Parameters
+    ----------
+    problem, samples
+        What is known of the problem, and where samples come from.
+    seed
+        One seed, one trajectory.
+    total
+        The budget of the run; None where there is none.
+
+    Attributes
+    ----------
+    point
+        The point that the searches of the story share.
+    spent
+        Evaluations used when the story was last told something.
+    kept
+        A snapshot to go back to, and ``guarded``: whether the leg since then has yet to prove
+        itself.
+    arrays
+        What outlives a search, by name.
+    sentence
+        What was found and chosen, for people.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        samples: Samples,
+        seed: np.random.SeedSequence,
+        total: int | None = None,
+    ) -> None:
+        self.problem, self.samples, self.seed, self.total = problem, samples, seed, total
+        self.point = Point(problem.x0)
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget everything but the point: a story is told from the start."""
+        self.spent = 0
+        self.nominal = max(1000, NOMINAL * self.problem.n_coords)
+        self.n_streams = self.n_lanes = 0
+        self.live: dict[str, Search] = {}
+        self.arrays: dict[str, Floats] = {}
+        self.kept: dict[str, Any] | None = None
+        self.guarded = False
+        self.sentence = ""
+        self.silent = False
+
+    @property
+    def budget(self) -> int:
+        """Evaluations to plan for."""
+        return self.nominal if self.total is None else self.total
+
+    @property
+    def room(self) -> int:
+        """Evaluations left of them."""
+        return self.budget - self.spent
+
+    def stream(self) -> np.random.SeedSequence:
+        """Return a seed that no other search of the story has."""
+        self.n_streams += 1
+        key = (*self.seed.spawn_key, self.n_streams)
+        return np.random.SeedSequence(self.seed.entropy, spawn_key=key)
+
+    def rng(self) -> np.random.Generator:
+        """Return a generator of that kind."""
+        return np.random.Generator(np.random.PCG64(self.stream()))
+
+    def steps(
+        self, recipe: Recipe, scale: Floats | None, budget: int | None, name: str = "leg"
+    ) -> Stepping:
+        """Return steps under a recipe; they live on, so that they can run leg by leg."""
+        steps = Stepping(
+            recipe, self.problem, self.samples, self.point, self.stream(),
+            scale=scale, budget=budget,
+        )  # fmt: skip
+        self.live[name] = steps
+        return steps
+
+    def keep(self, leg: Stepping) -> None:
+        """Keep what the leg has reached, and guard it from here on."""
+        self.kept, self.guarded = leg.snapshot(), True
+
+    def hold(self, name: str, array: Floats) -> Floats:
+        """Have an array outlive the search that made it."""
+        self.arrays[name] = array
+        return array
+
+    def warn(self, message: str) -> None:
+        """Warn the user, once."""
+        if not self.silent:
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+class Plan(Search):
+    """Run the searches of a story one after the other.
+
+    Parameters
+    ----------
+    story
+        What follows what.
+    ground
+        What it stands on.
+    """
+
+    name: ClassVar[str] = "plan"
+    sequential: ClassVar[bool] = False
+
+    def __init__(self, story: Story, ground: Ground) -> None:
+        super().__init__(ground.point)
+        self.story, self.ground, self.total = story, ground, ground.total
+        self._tell_from_start([])
+
+    # ---- the story -------------------------------------------------------------------------------
+
+    def _tell_from_start(self, log: list[dict[str, Any]]) -> None:
+        """Tell the story what was found; the search that it yields then is the current one."""
+        self.log: list[dict[str, Any]] = []
+        self.ran: dict[str, int] = {}
+        self.past = 0  # questions answered before the current search
+        self.finished, self.n_evals = False, 0
+        self.ground.begin()
+        self.ground.silent = bool(log)
+        self.telling = self.story(self.ground)
+        self._begin(next(self.telling))
+        for entry in log:
+            if self.finished:
+                raise ValueError("the story goes on after its end")
+            self.n_evals = entry["spent"]
+            self.ground.total = entry["total"]
+            self._send(self.current.found(**entry["found"]))
+        self.ground.silent = False
+
+    def _begin(self, search: Search) -> None:
+        self.current = search
+        if search.lane == 0:
+            self.ground.n_lanes += 1
+            search.lane = self.ground.n_lanes
+        self.began, self.before = self.n_evals, self.n_evals - search.n_evals
+        self.past -= search.n_posed
+
+    def _send(self, found: Finding) -> None:
+        """Tell the story a finding, and what has been spent of what budget."""
+        total, spent, name = self.ground.total, self.n_evals, self.current.name
+        self.log.append({"found": asdict(found), "total": total, "spent": spent})
+        self.ran[name] = self.ran.get(name, 0) + spent - self.began
+        self.ground.spent = spent
+        self.past += self.current.n_posed
+        try:
+            self._begin(self.telling.send(found))
+        except StopIteration:
+            self.finished = True
+
+    def settle(self) -> None:
+        """Take note of what the current search did, and go on where it has finished."""
+        self.current.settle()
+        self.n_evals = self.before + self.current.n_evals
+        for n_evals, value in self.current.journal:
+            self.journal.append((self.before + n_evals, value))
+        self.current.journal.clear()
+        while self.current.finished and not self.finished:
+            self.ground.total = self.total
+            self._send(self.current.finding())
+
+    def extend(self, budget: int | None) -> None:
+        """Plan for so many evaluations in all from now on."""
+        self.total = budget
+        self.current.extend(None if budget is None else budget - self.before)
+        self.settle()
+
+    # ---- what the current search does ------------------------------------------------------------
+
+    @property
+    def active(self) -> Search:
+        """The search that asks next."""
+        return self.current.active
+
+    @property
+    def cost(self) -> int:
+        """Evaluations of the next question."""
+        return self.current.cost
+
+    def ask(self) -> Question | None:
+        """Let the current search ask."""
+        return self.current.pose()
+
+    def tell(self, question: Question, values: Floats) -> None:
+        """Let it learn, and go on where it has finished."""
+        self.current.take(question, values)
+        self.settle()
+
+    def reopen(self, state: dict[str, Any]) -> Question:
+        """Return a question that was open when the search was saved."""
+        return self.current.reopen(state)
+
+    @property
+    def n_steps(self) -> int:
+        """Questions answered, steps of a body among them."""
+        return self.past if self.finished else self.past + self.current.n_posed - self.n_open
+
+    @property
+    def level(self) -> float:
+        """The value that the current search has reached."""
+        return self.current.level
+
+    @property
+    def reached(self) -> Standing:
+        """Where the current search is."""
+        return self.current.reached
+
+    @property
+    def standing(self) -> Standing:
+        """Where it is; in the middle of a guarded leg only if the leg fell.
+
+        Nobody has compared the point with where the leg began: what the leg saw first and last
+        must do, and unless it fell the leg counts for nothing.
+        """
+        ground, leg = self.ground, self.ground.live.get("leg")
+        if not ground.guarded or ground.kept is None or not isinstance(leg, Stepping):
+            return self.current.standing
+        if leg.finding().fell:
+            return leg.standing
+        return Standing(ground.kept["x"], np.array(leg.firsts))
+
+    @property
+    def weights(self) -> Floats | None:
+        """What is known of the coordinates' shares."""
+        known = self.ground.arrays.get("importance")
+        if known is not None and 0 < (total := float(known.sum())) < np.inf:
+            return known / total
+        return self.current.weights
+
+    @property
+    def scale(self) -> Floats:
+        """The unit of each coordinate that steps go by."""
+        leg = self.ground.live.get("leg")
+        return leg.scale if isinstance(leg, Stepping) else self.ground.problem.unit
+
+    @property
+    def sentence(self) -> str:
+        """What was found, and what ran for how many evaluations."""
+        ran = dict(self.ran)
+        if not self.finished and self.n_evals > self.began:
+            ran[self.current.name] = ran.get(self.current.name, 0) + self.n_evals - self.began
+        parts = ", ".join(f"{name} {n}" for name, n in ran.items() if n)
+        return f"{self.ground.sentence} Evaluations: {parts or 'none'}.".strip()
+
+    # ---- state -----------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything needed to go on."""
+        ground = self.ground
+        return {
+            **super().state_dict(),
+            "total": self.total,
+            "past": self.past,
+            "log": {str(i): entry for i, entry in enumerate(self.log)},
+            "x": self.point.x.copy(),
+            "kept": ground.kept,
+            "arrays": {name: array.copy() for name, array in ground.arrays.items()},
+            "live": {name: search.state_dict() for name, search in ground.live.items()},
+            "current": None if self._lives else self.current.state_dict(),
+        }
+
+    @property
+    def _lives(self) -> bool:
+        return self.current in self.ground.live.values()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Tell the story what was found, then take up the search in progress."""
+        self._tell_from_start([state["log"][str(i)] for i in range(len(state["log"]))])
+        super().load_state_dict(state)
+        self.total, self.past = state["total"], int(state["past"])
+        ground = self.ground
+        if ground.live.keys() != state["live"].keys() or ground.arrays.keys() != state["arrays"].keys():
+            raise ValueError("the story of this checkpoint is another one")
+        ground.kept = state["kept"]
+        for name, array in ground.arrays.items():
+            array[...] = state["arrays"][name]
+        for name, search in ground.live.items():
+            search.load_state_dict(state["live"][name])
+        if not self._lives:
+            self.current.load_state_dict(state["current"])
+        self.point.put(state["x"])
+        self.before = self.n_evals - self.current.n_evals

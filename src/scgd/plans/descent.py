@@ -1,0 +1,61 @@
+"""Stories for functions without noise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scgd.plans.base import Ground, Story, Telling
+from scgd.searches import Descent, Length, RandomSearch, Rounding, ScaleSearch
+
+__all__ = ["TINY", "descend", "descent", "measure", "random_search", "scale_rounds"]
+
+TINY = 100
+"""Evaluations below which hardly any are spent on measuring."""
+
+
+def descent(only: str = "") -> Story:
+    """Return the story of a search that takes f for deterministic without asking."""
+
+    def story(ground: Ground) -> Telling:
+        length = yield ScaleSearch(
+            ground.problem, ground.point, ground.rng(), scale_rounds(ground.budget, few=True),
+            repeat=False,
+        )  # fmt: skip
+        error = yield from measure(ground, length)
+        yield from descend(ground, length, error, only)
+
+    return story
+
+
+def measure(ground: Ground, length: Length):  # type: ignore[no-untyped-def]
+    """Return the size of rounding errors; nothing where the budget is tiny."""
+    if ground.budget < TINY:
+        return 0.0
+    unit = length.length * ground.problem.unit
+    found = yield Rounding(ground.problem, ground.point, ground.rng(), unit)
+    return found.error
+
+
+def descend(ground: Ground, length: Length, error: float, only: str = "") -> Telling:
+    """Sweep with parabolas, then race them against BFGS."""
+    unit = length.length * ground.problem.unit
+    names = {"": "parabolas along coordinates, BFGS on those that matter",
+             "parabolas": "parabolas along coordinates", "bfgs": "a sweep, then BFGS"}  # fmt: skip
+    ground.sentence = f"Deterministic: {names[only]}."
+    yield Descent(
+        ground.problem, ground.point, ground.rng(), unit, error, ground.room, only
+    )
+
+
+def random_search(ground: Ground) -> Telling:
+    """Look at random points: a baseline."""
+    yield RandomSearch(ground.problem, ground.point, ground.rng())
+
+
+def scale_rounds(budget: int, *, few: bool) -> tuple[int, ...]:
+    """Return the directions of the length search: up to 180 evaluations, 5 % of the budget."""
+    if budget < TINY:
+        return 1, 1
+    n = int(np.clip(0.05 * budget / 3, 3, 60))
+    part = max(1, n // 12)
+    return part, part, part, part, part if few else max(part, n - 4 * part)

@@ -1,0 +1,106 @@
+"""The story for noise that nobody controls: joint directions at radii that show.
+
+First the radius at which dense directions show above the noise and how much wider joint moves may
+be, a first leg there, then a radius per coordinate where the budget allows, and a second leg.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scgd.plans.base import Ground, Telling
+from scgd.plans.guard import kept, settle_with_start
+from scgd.plans.members import joint_member
+from scgd.searches import Judge, Radii, Reach
+from scgd.typing import Floats
+
+__all__ = ["joint_directions"]
+
+FIRST, SECOND = 2.0, 0.75
+"""First step lengths of the legs, in units of the radius over the root of the leg's steps."""
+BACK = 0.25
+"""How far the second search for a joint radius starts below the first one's."""
+MOST_TRIES = 4
+WEAK = (
+    "nothing near x0 shows above the noise; "
+    "give scale= (the typical size of a coordinate) or bounds="
+)
+
+
+def joint_directions(ground: Ground) -> Telling:
+    """Find radii, take a first leg, look again, take a second one; as long as there is budget."""
+    problem, budget = ground.problem, ground.budget
+    signal = yield Reach(problem, ground.point, ground.rng(), budget)
+    if signal.found == "nothing" and not problem.told:
+        ground.warn(WEAK)
+    ground.sentence = f"Noise that nobody controls; radius {signal.radius:.3g} times scale."
+    scale = ground.hold("scale", signal.radius * problem.unit)
+    growth = yield from first_leg(ground, scale)
+    growth = yield from own_radii(ground, scale, growth)
+    while True:
+        yield from leg(ground, 1.0, scale, SECOND, growth)
+        if (yield Judge(ground.point, kept(ground), n_checks(ground.budget))).worse(2):
+            ground.point.put(kept(ground))
+        yield from settle_with_start(ground, n_checks(ground.budget))
+
+
+def first_leg(ground: Ground, scale: Floats) -> Any:
+    """Take a leg that ends better than it began, nearer by if need be; return the growth."""
+    for tries in range(MOST_TRIES + 1):
+        grown = yield radii(ground, scale, 0)
+        growth = grown.joint if grown.seen else 1.0
+        yield from leg(ground, 0.3, scale, FIRST, growth)
+        verdict = yield Judge(ground.point, kept(ground), n_checks(ground.budget))
+        if not verdict.worse(2):
+            return growth
+        ground.point.put(kept(ground))
+        if tries < MOST_TRIES:
+            scale /= 10**0.5
+    return growth
+
+
+def own_radii(ground: Ground, scale: Floats, growth: float) -> Any:
+    """Find a radius per coordinate, put the units of the second leg in ``scale``."""
+    n, budget = ground.problem.n_coords, ground.budget
+    levels = 7 if 14 * n <= 0.12 * budget else 3 if 6 * n <= 0.12 * budget else 0
+    search = radii(ground, scale * growth * (1.0 if levels else BACK), levels)
+    own = yield search
+    if not levels:
+        return growth * BACK * own.joint if own.seen else growth
+    if not own.n_resolved:
+        return growth
+    root = np.sqrt(own.n_resolved)
+    wide = own.joint * root
+    scale[...] = np.where(search.resolved, search.radii / root, growth / wide * scale)
+    ground.hold("importance", np.where(search.resolved, search.radii**-2.0, 0.0))
+    return wide
+
+
+def radii(ground: Ground, common: Floats, levels: int) -> Radii:
+    """Return a search for radii around a common one."""
+    budget = ground.budget
+    return Radii(
+        ground.problem, ground.point, ground.rng(), common.copy(), levels, n_checks(budget),
+        n_pairs(budget),
+    )  # fmt: skip
+
+
+def leg(ground: Ground, share: float, scale: Floats, factor: float, growth: float) -> Telling:
+    """Spend a share of what is left, less two comparisons, on joint directions."""
+    n_steps = int(share * (ground.room - 6 * n_checks(ground.budget)) / 2)
+    recipe = joint_member(max(1, n_steps), factor, growth)
+    steps = ground.steps(recipe, scale, 2 * max(1, n_steps))
+    ground.keep(steps)
+    yield steps.begin_leg(2 * max(0, n_steps))
+
+
+def n_checks(budget: int) -> int:
+    """Return the pairs of a comparison."""
+    return max(min(10, budget // 40), int(0.002 * budget), 2)
+
+
+def n_pairs(budget: int) -> int:
+    """Return the pairs at each joint radius."""
+    return int(np.clip(budget // 1000, 2, 8))

@@ -1,0 +1,52 @@
+"""The story of a recipe: find the scale where nothing tells it, then take steps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scgd.estimators import FirstOrder
+from scgd.plans.base import Ground, Story, Telling
+from scgd.recipes import Recipe
+from scgd.searches import Rest, ScaleSearch, Stepping, Watch
+
+__all__ = ["steps"]
+
+MONITOR = 16
+"""Evaluations of fun, at most, that tell the value reached by a run that only sees derivatives."""
+AFFORDABLE = 20
+"""How many times what it costs the budget must be for a search for the scale."""
+
+
+def steps(recipe: Recipe) -> Story:
+    """Return the story of a recipe."""
+
+    def story(ground: Ground) -> Telling:
+        scale = ground.problem.scale
+        search = ScaleSearch(ground.problem, ground.point, ground.rng())
+        affordable = ground.total is None or AFFORDABLE * search.total_cost <= ground.total
+        relative = recipe.relative_rate or recipe.relative_radius
+        exact = isinstance(recipe.estimator, FirstOrder)
+        if scale is None and relative and affordable and not exact:
+            found = yield search
+            scale = np.full(ground.problem.n_coords, found.length)
+        budget = None if ground.total is None else ground.room
+        walk = ground.steps(recipe, scale, budget)
+        if exact:
+            yield from watched(ground, walk)
+        else:
+            yield walk
+
+    return story
+
+
+def watched(ground: Ground, walk: Stepping) -> Telling:
+    """Take steps that see derivatives only, and look at f with what was kept back."""
+    while ground.total is not None:
+        n_values = min(MONITOR, ground.room // 10)
+        yield walk.begin_leg(ground.room - n_values)
+        watch = Watch(ground.point, n_values)
+        yield watch
+        if ground.room < 1:
+            yield Rest(ground.point, watch.standing.values)
+        walk.plan_for(walk.n_evals + ground.room)
+    yield walk

@@ -1,0 +1,100 @@
+"""Saving a run and taking it up again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scgd.checkpoint import Checkpoint, CheckpointError
+from scgd.run.identity import check_identity
+from scgd.run.run import Run
+from scgd.run.seeds import Seed
+
+__all__ = ["Saved", "restore"]
+
+LARGEST = 2**62
+
+
+def restore(run: Run, seed: Seed, state: dict[str, Any]) -> None:
+    """Have a run take up a state, or raise CheckpointError and leave it unusable.
+
+    Compiled loops do not check indices, so a file from elsewhere is checked by those who read it,
+    and what the run holds afterwards must be what the file says.
+    """
+    try:
+        seed.take_up(state["seed"])
+        run.plan.ground.seed = seed.searches
+        run.plan.ground.samples.key[...] = seed.sample_key
+        run.load_state_dict(state)
+        check_same({**run.state_dict(), "seed": seed.text}, state)
+    except Exception as error:  # a state from elsewhere can make its readers raise anything
+        raise CheckpointError(
+            f"the checkpoint does not fit this run ({type(error).__name__}: {error}); delete it to "
+            "start afresh"
+        ) from None
+
+
+def check_same(mine: Any, found: Any, path: str = "") -> None:
+    """Check that what was taken up is what was saved: names, types, shapes and values."""
+    if isinstance(mine, dict):
+        if not isinstance(found, dict) or found.keys() != mine.keys():
+            raise ValueError(f"{path or 'the state'} has other names")
+        for name, value in mine.items():
+            check_same(value, found[name], f"{path}/{name}".lstrip("/"))
+    elif isinstance(mine, np.ndarray):
+        same = isinstance(found, np.ndarray) and found.dtype == mine.dtype
+        nan = mine.dtype.kind == "f"
+        if not same or not np.array_equal(mine, found, equal_nan=nan):
+            raise ValueError(f"{path} is {found!r}")
+    elif not isinstance(found, type(mine)) or not (found == mine or found != found):
+        raise ValueError(f"{path} is {found!r}")
+    elif isinstance(mine, int) and "rng" not in path and not -1 <= found <= LARGEST:
+        raise ValueError(f"{path} is {found}")
+
+
+class Saved:
+    """The checkpoint of a run, or nothing at all.
+
+    Parameters
+    ----------
+    checkpoint
+        A file, a :class:`~scgd.Checkpoint` or None.
+    run, seed
+        The run, and where its streams come from.
+    identity
+        What must match.
+    """
+
+    def __init__(self, checkpoint: Any, run: Run, seed: Seed, identity: dict[str, Any]) -> None:
+        self.run, self.seed, self.identity = run, seed, identity
+        if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
+            checkpoint = Checkpoint(checkpoint)
+        self.file: Checkpoint | None = checkpoint
+
+    def resume(self) -> bool:
+        """Take up the saved run, if there is one; a larger budget goes on with it."""
+        if self.file is None:
+            return False
+        wanted = self.run.max_evals
+        found = self.file.load(self._take_up)
+        if found and wanted != self.run.max_evals:
+            if wanted is not None and wanted < self.run.nfev:
+                self.run.remark = (
+                    f"The checkpoint holds {self.run.nfev} evaluations, more than "
+                    f"max_evals={wanted}; this is what they found."
+                )
+            else:
+                self.run.extend(wanted)
+        return found
+
+    def _take_up(self, identity: dict[str, Any], state: dict[str, Any]) -> None:
+        assert self.file is not None
+        check_identity(self.file.path, self.identity, identity, self.seed)
+        restore(self.run, self.seed, state)
+
+    def save(self, *, force: bool = False) -> None:
+        """Write the checkpoint when it is due; never in the middle of a commit."""
+        if self.file is not None and self.run.whole and (force or self.file.due()):
+            identity = {**self.identity, "seed": self.seed.text}
+            self.file.save(identity, {**self.run.state_dict(), "seed": self.seed.text})

@@ -1,0 +1,142 @@
+"""Signals and clocks: a run is stopped between steps, never in the middle of one.
+
+Ctrl-C and SIGTERM raise a flag that every loop looks at before its next step. Only while the user's
+own function runs is it interrupted at once, because nothing of ours is half done then. A second
+signal ends the run without saving. A signal that the user ignores or handles is left alone.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from types import FrameType, TracebackType
+from typing import Any
+
+from scgd.calling import inside_user
+from scgd.searches.base import Stop
+
+__all__ = ["Interrupts", "Terminate", "Ticker"]
+
+
+class Terminate:
+    """A handler of SIGTERM that means: end the run, and let me go on from there.
+
+    Where nobody handles SIGTERM, a run saves itself and then the program ends, as it would have
+    without us. A program that has something to do first installs this.
+    """
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """End the program, outside of a run."""
+        raise SystemExit(128 + number)
+
+
+USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+
+
+class Interrupts:
+    """Have SIGINT and SIGTERM raise a flag while a run lasts.
+
+    Parameters
+    ----------
+    stop
+        The flag.
+
+    Attributes
+    ----------
+    seen
+        The number of the signal that came, or 0.
+    abandoned
+        Whether a second one came, so that nothing is to be saved.
+    """
+
+    def __init__(self, stop: Stop) -> None:
+        self.stop = stop
+        self.seen = 0
+        self.abandoned = False
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        """Take over the signals that nobody else handles."""
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                now = signal.getsignal(number)
+                if now is USUAL[number] or isinstance(now, Terminate):
+                    self._previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def redeliver(self) -> None:
+        """End the program as it would have ended, if it was told to and nobody handles that."""
+        if self.seen == signal.SIGTERM and signal.getsignal(self.seen) is signal.SIG_DFL:
+            signal.raise_signal(self.seen)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.seen:
+            self.abandoned = True
+            self._give_back()
+            signal.raise_signal(number)
+            return
+        self.seen = number
+        self.stop.set()
+        if inside_user(frame):
+            raise KeyboardInterrupt
+
+    def _give_back(self) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        self._previous.clear()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Give the signals back."""
+        self._give_back()
+
+
+class Ticker:
+    """Raise a flag at regular times, and at a deadline, from a thread of its own.
+
+    Parameters
+    ----------
+    stop
+        The flag.
+    every
+        Seconds between two looks at checkpoints and bars; None for none.
+    deadline
+        The time (of ``time.monotonic``) at which no new step may begin; None for none.
+    """
+
+    def __init__(self, stop: Stop, every: float | None, deadline: float | None) -> None:
+        self.stop, self.every, self.deadline = stop, every, deadline
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Ticker:
+        """Start the clock, if it has anything to do."""
+        if self.every is not None or self.deadline is not None:
+            self._thread = threading.Thread(target=self._run, name="scgd-clock", daemon=True)
+            self._thread.start()
+        return self
+
+    def _run(self) -> None:
+        while not self._over.wait(self._pause()):
+            self.stop.set()
+
+    def _pause(self) -> float:
+        every = 3600.0 if self.every is None else self.every
+        left = every if self.deadline is None else self.deadline - time.monotonic()
+        return min(every, left) if left > 0 else every
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop the clock."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()

@@ -1,0 +1,85 @@
+"""Is the new point better than the old one? Ask both, with the same samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from scgd.questions import Point, Question, joint
+from scgd.searches.base import Finding, Search, Standing
+from scgd.typing import Floats
+
+__all__ = ["Judge", "Verdict"]
+
+
+@dataclass(frozen=True)
+class Verdict(Finding):
+    """The mean difference f(point) - f(reference) and its standard error.
+
+    The mean is infinite where most pairs were lost.
+    """
+
+    mean: float
+    error: float
+
+    def worse(self, n_errors: float) -> bool:
+        """Tell whether the point is worse by more than so many standard errors."""
+        return self.mean > n_errors * self.error
+
+
+class Judge(Search):
+    r"""Compare the point with a reference on so many common samples.
+
+    Differences are paired where the sample can be held fixed. Any number of pairs may be open.
+    """
+
+    name: ClassVar[str] = "judge"
+    found: ClassVar[type[Finding]] = Verdict
+    memory: ClassVar[tuple[str, ...]] = ("here", "there", "n_lost", "reference")
+    sequential: ClassVar[bool] = False
+
+    def __init__(self, point: Point, reference: Floats, n_samples: int) -> None:
+        super().__init__(point)
+        self.reference, self.n_samples = reference, n_samples
+        self.here: list[float] = []
+        self.there: list[float] = []
+        self.n_lost = 0
+
+    @property
+    def cost(self) -> int:
+        """Evaluations of the next question."""
+        return 2
+
+    def ask(self) -> Question | None:
+        """Return the point and the reference."""
+        if self.n_posed == self.n_samples:
+            return None
+        both = np.stack([self.point.x, self.reference])
+        everywhere = np.arange(self.point.x.size)
+        return joint(self.point, everywhere, both, far=True)
+
+    def tell(self, question: Question, values: Floats) -> None:
+        """Take a pair of values."""
+        if np.isnan(values).any():
+            self.n_lost += 1
+        else:
+            self.here.append(float(values[0]))
+            self.there.append(float(values[1]))
+        self.finished = len(self.here) + self.n_lost >= self.n_samples
+
+    def finding(self) -> Verdict:
+        """Return the mean difference and its error."""
+        differences = np.subtract(self.here, self.there)
+        if self.n_lost >= max(1, len(differences)):
+            return Verdict(float("inf"), 0.0)
+        error = 0.0
+        if len(differences) > 1:
+            error = float(np.std(differences, ddof=1) / np.sqrt(len(differences)))
+        return Verdict(float(np.mean(differences)), error)
+
+    @property
+    def standing(self) -> Standing:
+        """The point and what was seen of it."""
+        return Standing(self.point.x, np.array(self.here))
