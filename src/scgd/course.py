@@ -16,7 +16,6 @@ from scgd.auto.plan import Plan
 from scgd.auto.stage import Stage
 from scgd.estimators import Probes
 from scgd.policies import Policy
-from scgd.policies.recent import PROGRESS
 from scgd.problem import Problem, Sample, Sampling, count
 from scgd.recipes import Recipe, as_recipe
 from scgd.result import History, Status
@@ -211,10 +210,8 @@ class Course:
 
     def _pace(self, place: int) -> None:
         """Tell parts that change over the run how much of it is over, once per phase."""
-        if self.policy.paced:
-            self.sampler.state.params[PROGRESS] = self.progress[place]
-        if self.recipe.step.paced:
-            self.slots[-1][self.recipe.step.n_shared - 1] = self.progress[place]
+        self.policy.pace(self.sampler.state, float(self.progress[place]))
+        self.recipe.step.pace(self.slots, float(self.progress[place]))
 
     def _evaluate_schedules(self) -> None:
         steps = np.arange(self.chunk_start + 1, self.chunk_start + 1 + CHUNK)

@@ -66,6 +66,9 @@ def adam_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> flo
     return moved
 
 
+PROGRESS = 3  # the place of the used part of the budget among the shared numbers
+
+
 def learned_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
     """Lengthen the step while gradients agree with their mean, shorten it when they do not."""
     means, squares, visits, logs, shared = slots[0], slots[1], slots[2], slots[3], slots[4]
@@ -86,7 +89,7 @@ def learned_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> 
     if size == 0.0:
         return 0.0
     # The divisor turns from the geometric mean of own and typical size to the own size alone.
-    own = 0.5 + 0.5 * shared[3]
+    own = 0.5 + 0.5 * shared[PROGRESS]
     divisor = size**own * shared[1] ** (1.0 - own)
     moved: float = rate * exp(shared[0] + logs[k]) * (rate * grad / divisor)
     return moved
@@ -123,13 +126,19 @@ class StepRule:
     kernel: ClassVar[Any]
     n_shared: ClassVar[int] = 0
     """Numbers that all coordinates share, at the head of the last slot."""
-    paced: ClassVar[bool] = False
-    """Whether the last shared number is the part of the budget that is used."""
 
     @property
     def hyper(self) -> tuple[float, ...]:
         """The numbers its kernel reads."""
         raise NotImplementedError
+
+    def pace(self, slots: Floats, progress: float) -> None:
+        """Learn, before a phase, which part of the budget is used (here: nothing)."""
+
+    @property
+    def paced(self) -> bool:
+        """Whether this rule listens to :meth:`pace`, which not every engine can call."""
+        return type(self).pace is not StepRule.pace
 
 
 @dataclass(frozen=True)
@@ -277,7 +286,6 @@ class Learned(StepRule):
     code: ClassVar[int] = 4
     n_slots: ClassVar[int] = 5
     n_shared: ClassVar[int] = 4
-    paced: ClassVar[bool] = True
     kernel: ClassVar[Any] = staticmethod(learned_kernel)
 
     def __post_init__(self) -> None:
@@ -287,6 +295,10 @@ class Learned(StepRule):
     def hyper(self) -> tuple[float, ...]:
         """The numbers its kernel reads."""
         return (1.0 - self.beta, self.gain, self.shared_gain, self.shortest, self.longest)
+
+    def pace(self, slots: Floats, progress: float) -> None:
+        """Divide by the coordinate's own size more and more as the budget is used."""
+        slots[-1][PROGRESS] = progress
 
 
 @dataclass(frozen=True)

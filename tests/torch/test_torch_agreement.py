@@ -52,7 +52,7 @@ def core_law(policy):
             sharpness=policy.sharpness,
             refresh="all",
         )
-    return policy.law(N_COORDS)
+    return policy.init(N_COORDS)
 
 
 def core_weights(law):
