@@ -20,7 +20,7 @@ from scgd.estimators import BASE, Probes
 from scgd.problem import Draw, as_scalar
 from scgd.result import WINDOW, Status, mean_and_error
 from scgd.scale import ScaleSearch
-from scgd.steps import apply_block
+from scgd.steps import applier
 from scgd.typing import Floats, Ints
 
 if TYPE_CHECKING:
@@ -227,8 +227,7 @@ class Optimizer(Course):
             rates = probes.rate * self.rate_scale[coords]
             factors = self.importance(coords, probes.probs)
             self._account_average(coords)
-            apply_block(
-                self.recipe.step.code,
+            applier(self.recipe.step)(
                 coords,
                 grads,
                 rates if factors is None else rates * factors,

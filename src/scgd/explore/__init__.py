@@ -23,7 +23,6 @@ from scgd.explore.scout import Scout
 from scgd.explore.single import Explorer
 from scgd.optimizer import Optimizer
 from scgd.policies import LawPolicy
-from scgd.steps import STEPS
 
 __all__ = ["BlockExplorer", "CompiledExplorer", "Explorer", "JointExplorer", "Scout", "explorer"]
 
@@ -31,12 +30,7 @@ __all__ = ["BlockExplorer", "CompiledExplorer", "Explorer", "JointExplorer", "Sc
 def explorer(opt: Optimizer, fun: Callable[..., Any], args: tuple[Any, ...]) -> Loop | None:
     """Return the fastest loop for the recipe in force; None when only ask and tell will do."""
     recipe = opt.recipe
-    if (
-        opt.policy.needs_gradient
-        or recipe.average
-        or recipe.adaptive
-        or type(recipe.step) not in STEPS.values()
-    ):
+    if opt.policy.needs_gradient or recipe.average or recipe.adaptive:
         return None
     if isinstance(recipe.estimator, SPSA):
         return JointExplorer(opt, fun, args)

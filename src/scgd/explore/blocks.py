@@ -11,7 +11,7 @@ from scgd.estimators import CentralDifference, fill_sides, slopes
 from scgd.explore.loop import Loop
 from scgd.optimizer import Optimizer
 from scgd.problem import as_scalar
-from scgd.steps import apply_block
+from scgd.steps import applier
 from scgd.typing import Floats, Ints
 
 __all__ = ["BlockExplorer"]
@@ -82,8 +82,8 @@ class BlockExplorer(Loop):
         slopes(lows, highs, self.downs, self.ups, grads)
         rates = opt.rates[place] * opt.rate_scale[coords]
         factors = opt.importance(coords, probs)
-        apply_block(
-            opt.recipe.step.code, coords, grads, rates if factors is None else rates * factors,
+        applier(opt.recipe.step)(
+            coords, grads, rates if factors is None else rates * factors,
             opt.hyper, opt.slots, opt.theta, opt.problem.lower, opt.problem.upper,
         )  # fmt: skip
         grads[:] = opt.in_units(grads, coords)

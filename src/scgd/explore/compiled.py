@@ -13,7 +13,7 @@ from scgd.estimators import sides
 from scgd.explore.single import Explorer, moved
 from scgd.optimizer import Optimizer
 from scgd.policies import law as laws
-from scgd.steps import move
+from scgd.steps import compiled
 from scgd.typing import Floats, Ints
 
 __all__ = ["CompiledExplorer"]
@@ -38,7 +38,6 @@ class Workspace(NamedTuple):
 class Codes(NamedTuple):
     """The choices that the compiled loop branches on."""
 
-    step: int
     central: bool
     skip: bool
     divisor: float  # of the importance factor 1 / (divisor * d_k); 0 for none
@@ -60,7 +59,7 @@ class CompiledExplorer(Explorer):
         kind = recipe.importance
         divisor = divisors[kind] if isinstance(kind, str) else 0.0
         skip = opt.on_nonfinite == "skip"
-        self.codes = Codes(recipe.step.code, self.central, skip, divisor, not opt.uniform_scale)
+        self.codes = Codes(self.central, skip, divisor, not opt.uniform_scale)
         self.loop = run_plain if opt.sampling.sample is None else run_sampled
 
     def _part(self, chunk: int, room: int, stop_at_phase: bool) -> int:
@@ -78,8 +77,8 @@ class CompiledExplorer(Explorer):
         seen, cursor = np.empty(n), np.zeros(6)
         try:
             self.loop(
-                self.fun, self.args, work, codes, sampler.state, sampler.stream,
-                sampler.position, mixings, *steps, rows, seen, cursor,
+                self.fun, self.args, compiled(opt.recipe.step), work, codes, sampler.state,
+                sampler.stream, sampler.position, mixings, *steps, rows, seen, cursor,
             )  # fmt: skip
         finally:  # the function may have raised: count what was done, put x back
             done = int(cursor[0])
@@ -112,7 +111,20 @@ def make_runner(sampled: bool) -> Any:
     """Return the compiled loop for functions with or without a sample argument."""
 
     def run(  # type: ignore[no-untyped-def]
-        fun, args, work, codes, law, stream, position, mixings, rates, radii, rows, seen, cursor
+        fun,
+        args,
+        kernel,
+        work,
+        codes,
+        law,
+        stream,
+        position,
+        mixings,
+        rates,
+        radii,
+        rows,
+        seen,
+        cursor,
     ):
         """Run ``len(seen)`` steps; ``cursor`` tells where and why it stopped before."""
         theta, bounded = work.theta, len(work.lower) > 0
@@ -142,7 +154,7 @@ def make_runner(sampled: bool) -> Any:
                     rate *= 1.0 / (codes.divisor * work.probs[position])
                 elif len(work.importance) > 0:
                     rate *= work.importance[k]
-                moved = entry - move(codes.step, k, grad, rate, work.hyper, work.slots)
+                moved = entry - kernel(k, grad, rate, work.hyper, work.slots)
                 if bounded:
                     moved = min(max(moved, work.lower[k]), work.upper[k])
                 theta[k] = moved

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from scgd import steps
 from scgd.compiling import njit
 from scgd.estimators import NARROWEST, random_bits
 from scgd.explore.loop import Loop
 from scgd.optimizer import Optimizer
 from scgd.problem import as_scalar
+from scgd.steps import specialised
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["JointExplorer"]
@@ -30,7 +30,11 @@ class JointExplorer(Loop):
         self.ups, self.downs, self.saved = np.empty(size), np.empty(size), np.empty(size)
         self.none = np.empty(0)
         rule = opt.recipe.step
-        self.move, self.hyper, self.slots = MOVES[rule.code], rule.hyper, tuple(opt.slots)
+        self.move, self.hyper, self.slots = (
+            specialised(make_move, rule),
+            rule.hyper,
+            tuple(opt.slots),
+        )
 
     def _step(self, place: int) -> None:
         opt, sampler, problem = self.opt, self.opt.sampler, self.opt.problem
@@ -131,7 +135,7 @@ def make_move(kernel: Any) -> Any:
     """Return the loop of one kernel over distinct or repeated coordinates.
 
     It puts theta back, turns the difference of the two values into gradients and moves. With the
-    rule's numbers and rows as tuples it is twice as fast as :func:`scgd.steps.apply_block` and
+    rule's numbers and rows as tuples it is twice as fast as :func:`scgd.steps.applier` and
     gives the same bits.
     """
 
@@ -150,7 +154,4 @@ def make_move(kernel: Any) -> Any:
             moved = theta[k] - kernel(k, grad, own, hyper, slots)
             theta[k] = min(max(moved, lower[k]), upper[k]) if len(lower) > 0 else moved
 
-    return njit(cache=True, error_model="numpy")(move)
-
-
-MOVES = {code: make_move(kernel) for code, kernel in steps.KERNELS.items()}
+    return move

@@ -36,7 +36,7 @@ SHARED_FORGET = 0.002
 
 
 class RecentLaw(NamedTuple):
-    """Averages over the last visits of each coordinate, and the order of the first pass.
+    r"""Averages over the last visits of each coordinate, and the order of the first pass.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class RecentLaw(NamedTuple):
     size, mean, square, visits
         Averages of :math:`|g|`, g and :math:`g^2`, and the visits, per coordinate.
     typical, n_visits
-        The average of :math:`\\sqrt{\\overline{g^2}}` over all visits, and their number.
+        The average of :math:`\sqrt{\overline{g^2}}` over all visits, and their number.
     tree, levels
         The sum tree over the scores.
     """

@@ -17,7 +17,7 @@ from scgd.policies.kinds import Kernels, register
 from scgd.policies.sumtree import empty_tree, refresh
 from scgd.typing import Floats, Ints
 
-__all__ = ["MEMORIES", "NORMALIZATIONS", "RecomputedLaw", "record", "recomputed_law", "refill"]
+__all__ = ["MEMORIES", "NORMALIZATIONS", "RecomputedLaw", "recomputed_law", "record", "refill"]
 
 NORMALIZATIONS = ("l1", "softmax")
 MEMORIES = ("phase", "run", "visits")
