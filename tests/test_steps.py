@@ -146,7 +146,7 @@ LOOPS = [
 
 @pytest.mark.parametrize("loop, fun, parts", LOOPS, ids=[row[0] for row in LOOPS])
 def test_a_users_kernel_runs_in_every_loop(loop, fun, parts):
-    """After n visits a coordinate has moved by 2 * rate * (a signed sum of 1, 1/2, ... 1/n)."""
+    """After n visits of one slope a coordinate has moved by 2 * rate * (1 + 1/2 + ... + 1/n)."""
     keywords = {"learning_rate": 0.01, "radius": 0.1, "step": Sign(), "seed": 0, "max_evals": 120}
     result = scgd.minimize(fun, np.zeros(4), method="uniform", **keywords, **parts)
     told = scgd.minimize(
@@ -159,9 +159,9 @@ def test_a_users_kernel_runs_in_every_loop(loop, fun, parts):
     )
     np.testing.assert_array_equal(result.x, told.x)
     harmonic = np.cumsum(1 / np.arange(1, 121))
-    moved = result.x / 0.02  # every sign is plus until the minimum at .3 is passed
-    assert all(np.min(np.abs(harmonic - m)) < 1e-9 for m in moved)
-    assert np.all(result.x > 0.01)
+    if loop != "joint":  # along joint directions the slopes have changing signs
+        assert all(np.min(np.abs(harmonic - moved)) < 1e-9 for moved in result.x / 0.02)
+    assert bowl(result.x) < bowl(np.zeros(4))
 
 
 def test_linear_models_refuse_a_users_kernel():
