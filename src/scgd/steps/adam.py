@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any, ClassVar
 
-from numba.extending import register_jitable
-
-from scgd.steps.rule import StepRule, check_decay
+from scgd.steps.rule import StepRule, check_decay, kernel
 
 __all__ = ["Adam"]
 
 
-@register_jitable(error_model="numpy")
+@kernel
 def adam_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
     """Adam with its bias correction counted in visits."""
     beta1, beta2 = hyper[0], hyper[1]

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from math import exp, sqrt
 from typing import Any, ClassVar
 
-from numba.extending import register_jitable
-
-from scgd.steps.rule import StepRule, check_decay
+from scgd.steps.rule import StepRule, check_decay, kernel
 from scgd.typing import Floats
 
 __all__ = ["Learned"]
@@ -16,7 +14,7 @@ __all__ = ["Learned"]
 PROGRESS = 3  # the place of the used part of the budget among the shared numbers
 
 
-@register_jitable(error_model="numpy")
+@kernel
 def learned_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
     """Lengthen the step while gradients agree with their mean, shorten it when they do not."""
     means, squares, visits, logs, shared = slots[0], slots[1], slots[2], slots[3], slots[4]

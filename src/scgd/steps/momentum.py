@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from numba.extending import register_jitable
-
-from scgd.steps.rule import StepRule, check_decay
+from scgd.steps.rule import StepRule, check_decay, kernel
 
 __all__ = ["Momentum"]
 
 
-@register_jitable(error_model="numpy")
+@kernel
 def momentum_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
     """Move along a velocity that forgets."""
     velocity: float = hyper[0] * slots[0][k] + grad

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any, ClassVar
 
-from numba.extending import register_jitable
-
-from scgd.steps.rule import StepRule, check_decay
+from scgd.steps.rule import StepRule, check_decay, kernel
 
 __all__ = ["RMS"]
 
 
-@register_jitable(error_model="numpy")
+@kernel
 def rms_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
     """Divide by the root mean square of the gradients seen here."""
     squares, visits = slots[0], slots[1]

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from numba.extending import register_jitable
 
 from scgd.typing import Floats
 
-__all__ = ["StepRule", "check_decay", "make_slots"]
+__all__ = ["StepRule", "check_decay", "kernel", "make_slots"]
+
+Function = TypeVar("Function", bound=Callable[..., float])
+
+
+def kernel(function: Function) -> Function:
+    """Let compiled code call a function of this package, which stays the plain Python it is."""
+    register_jitable(error_model="numpy")(function)
+    return function
 
 
 class StepRule:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from numba.extending import register_jitable
-
-from scgd.steps.rule import StepRule
+from scgd.steps.rule import StepRule, kernel
 
 __all__ = ["SGD"]
 
 
-@register_jitable(error_model="numpy")
+@kernel
 def sgd_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
     """Move along the gradient (Eq. 3)."""
     return rate * grad

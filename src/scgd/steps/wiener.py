@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from math import exp, sqrt
 from typing import Any, ClassVar
 
-from numba.extending import register_jitable
-
-from scgd.steps.rule import StepRule, check_decay
+from scgd.steps.rule import StepRule, check_decay, kernel
 
 __all__ = ["Wiener"]
 
 
-@register_jitable(error_model="numpy")
+@kernel
 def wiener_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> float:
     """Move along the mean gradient, shrunk by the share of it that noise explains."""
     means, squares, visits, shared = slots[0], slots[1], slots[2], slots[3]
