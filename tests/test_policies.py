@@ -1,6 +1,8 @@
 """The contract of every policy, and what the paper says about them."""
 
 import pickle
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,9 +11,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import scgd
-from registry import CURVATURES, GREEDY, MINIMUM, POLICIES, P
+from policy_reference import CHOICES, REFERENCES
+from registry import CURVATURES, EVERY_POLICY, GREEDY, MINIMUM, POLICIES, P, quadratic
+from scgd.policies import Policy
 from scgd.random import stream
 from scgd.sampler import CoordinateSampler
+from skeletons import run_page
 
 
 def make(policy, seed=0, p=P, **keywords):
@@ -68,24 +73,268 @@ def test_distinct_blocks_have_the_stated_inclusion(name):
     assert np.isclose(stated.sum(), 4.0)
 
 
+def base_name(name):
+    return max((n for n in scgd.POLICIES if name.startswith(n)), key=len)
+
+
+def phases_of(sampler, n_phases, seed=0):
+    """Let a sampler learn noisy gradients, now and then all zero, and return what it saw."""
+    rng, phases = np.random.default_rng(seed), []
+    slopes = rng.normal(size=sampler.n_coords) * 2.0 ** np.arange(sampler.n_coords) / 1e3
+    for n in range(n_phases):
+        progress = n / n_phases
+        sampler.policy.pace(sampler.state, progress)
+        coords, probs = sampler.coords.copy(), sampler.probs.copy()
+        grads = slopes[coords] * (1 + rng.normal(size=len(coords))) * (n > 1)
+        sampler.grads[:] = grads
+        sampler.advance(sampler.n_draws)
+        saw = coords.tolist(), probs.tolist(), grads.tolist()
+        phases.append((*saw, sampler.mixing(n + 1), progress))
+    return phases
+
+
+@pytest.mark.parametrize("n_phases", [0, 1, 2, 3, 25, 120])
+@pytest.mark.parametrize("name", [name for name in EVERY_POLICY if name not in GREEDY])
+def test_weights_are_those_of_the_formula(name, n_phases):
+    """With the same draws; after phases of nothing but zeros too."""
+    sampler, reference = make(EVERY_POLICY[name]), REFERENCES[base_name(name)]
+    expected = reference(sampler.policy, phases_of(sampler, n_phases), P)
+    np.testing.assert_allclose(sampler.weights(), expected, rtol=1e-9)
+
+
+def test_every_policy_has_a_reference():
+    assert REFERENCES.keys() | CHOICES.keys() == scgd.POLICIES.keys()
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_mixing_is_that_of_the_phase(name):
+    mixing, sampler = POLICIES[name].mixing, make(POLICIES[name])
+    learn(sampler, 300)
+    if mixing is not None:
+        given = mixing(np.arange(1, 301)) if callable(mixing) else mixing
+        for n in (1, 2, 256, 257, 300):
+            expected = np.broadcast_to(given, 300)[n - 1]
+            assert sampler.mixing(n) == min(1.0, float(expected))
+
+
+@pytest.mark.parametrize("mixing", [lambda n: [0.1, 0.2], lambda n: np.nan, lambda n: n * np.inf])
+def test_a_mixing_that_misbehaves_is_named(mixing):
+    with pytest.raises(ValueError, match="mixing must"):
+        learn(make(scgd.Musketeer(mixing=mixing)), 1)
+
+
+def test_the_mixing_may_be_a_function_that_returns_one_number():
+    keywords = {"learning_rate": 0.1, "radius": 0.1, "max_evals": 400, "seed": 0}
+    plain = scgd.minimize(quadratic, np.zeros(P), policy=scgd.Musketeer(mixing=0.2), **keywords)
+    given = scgd.Musketeer(mixing=lambda n: 0.2)
+    np.testing.assert_array_equal(
+        scgd.minimize(quadratic, np.zeros(P), policy=given, **keywords).x, plain.x
+    )
+
+
+@pytest.mark.parametrize("block_size, replace", [(1, True), (5, True), (5, False)])
+def test_recent_gains_sweep_every_coordinate_first(block_size, replace):
+    sampler = make(scgd.RecentGains(), seed=3, block_size=block_size, replace=replace)
+    drawn = []
+    while len(drawn) < P:
+        drawn += sampler.coords.tolist()
+        np.testing.assert_allclose(sampler.probs, 1 / P)
+        learn(sampler, 1)
+    assert sorted(drawn[:P]) == list(range(P)) and drawn[:P] != list(range(P))
+    orders = {tuple(make(scgd.RecentGains(), seed=s, block_size=P).coords) for s in range(20)}
+    assert len(orders) == 20
+
+
+@pytest.mark.parametrize("block", [1, 3])
 @pytest.mark.parametrize("name", GREEDY)
-def test_greedy_policies_choose_from_the_gradient(name):
-    policy, gradient = GREEDY[name], np.linspace(-1.0, 2.0, P)
-    weights = policy.weights_for(gradient)
-    coords, probs = np.zeros(20_000, np.int64), np.zeros(20_000)
-    if name == "gauss-southwell":
-        assert np.flatnonzero(weights).tolist() == [P - 1]
-        assert np.flatnonzero(policy.weights_for(gradient, 2)).tolist() == [P - 2, P - 1]
-    else:
-        np.testing.assert_allclose(weights, gradient**2 / np.sum(gradient**2))
-        policy.choose(gradient, stream(np.random.SeedSequence(0)), coords, probs, True)
-        fits(np.bincount(coords, minlength=P), weights)
+def test_greedy_policies_choose_from_the_gradient(name, block):
+    policy, gradient = (
+        GREEDY[name],
+        np.linspace(-1.0, 2.0, P)[np.random.default_rng(1).permutation(P)],
+    )
+    expected = CHOICES[base_name(name)](policy, gradient.tolist(), block)
+    np.testing.assert_allclose(policy.weights_for(gradient, block), expected, rtol=1e-12)
+    sampler, counts, stated = make(policy, block_size=block, replace=False), np.zeros(P), {}
+    for _ in range(3000):
+        coords, probs = sampler.block(gradient)
+        assert len(set(coords.tolist())) == block
+        counts[coords] += 1
+        stated.update(zip(coords.tolist(), (block * probs).tolist(), strict=True))
+        sampler.record(np.zeros(block))
+    for k, inclusion in stated.items():
+        error = np.sqrt(inclusion * (1 - inclusion) / 3000)
+        assert abs(counts[k] / 3000 - inclusion) < 5 * error + 1e-9
+    if block == 1:
+        np.testing.assert_allclose(
+            list(stated.values()), np.array(expected)[list(stated)], rtol=1e-12
+        )
+        assert sum(stated.values()) > 0.99
 
 
-@pytest.mark.parametrize("policy", [*POLICIES.values(), *GREEDY.values(), scgd.Full()])
+def test_greedy_policies_need_no_slope():
+    """Where all partial derivatives vanish every coordinate is as good."""
+    np.testing.assert_allclose(scgd.GradientWeights().weights_for(np.zeros(P)), 1 / P)
+    sampler = make(scgd.GradientWeights(), block_size=3, replace=False)
+    seen = set()
+    for _ in range(200):
+        seen |= set(sampler.block(np.eye(P)[0])[0].tolist())
+    assert seen == set(range(P))
+
+
+@pytest.mark.parametrize("policy", EVERY_POLICY.values(), ids=EVERY_POLICY)
 def test_policies_are_values(policy):
-    assert pickle.loads(pickle.dumps(policy)) == policy
+    if "lambda" not in repr(policy):
+        assert pickle.loads(pickle.dumps(policy)) == policy
     assert repr(policy).startswith(type(policy).__name__)
+
+
+# ---- states from elsewhere -----------------------------------------------------------------------
+
+
+def odd_values(array):
+    """Yield arrays of the same type and shape that were changed in one place."""
+    if array.dtype.kind == "f":
+        bad = [np.nan, np.inf, -1.0, 1e300]
+    else:
+        bad = [-1, P, 2**40]
+    for place in {0, array.size // 2, array.size - 1}:
+        for value in bad:
+            changed = array.copy()
+            changed.flat[place] = value
+            yield changed
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+def test_a_state_is_taken_up_bit_for_bit(name):
+    sampler, other = make(EVERY_POLICY[name]), make(EVERY_POLICY[name], seed=1)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        sampler.block(rng.normal(size=P))
+        sampler.record(rng.normal(size=sampler.block_size))
+    other.load_state_dict(sampler.state_dict())
+    for _ in range(100):
+        gradient, grads = rng.normal(size=P), rng.normal(size=sampler.block_size)
+        for mine, its in zip(sampler.block(gradient), other.block(gradient), strict=True):
+            np.testing.assert_array_equal(mine, its)
+        assert sampler.record(grads) == other.record(grads)
+    np.testing.assert_array_equal(sampler.weights(), other.weights())
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+def test_a_state_that_could_do_harm_is_refused_or_harmless(name):
+    """Whatever one value is changed to: no draw leaves the coordinates, no loop goes on for ever."""
+    sampler = make(EVERY_POLICY[name])
+    if not sampler.policy.needs_gradient:
+        learn(sampler, 40)
+    good, refused = sampler.state_dict(), 0
+    for field, array in good["law"].items():
+        for changed in odd_values(array) if array.size else ():
+            other = make(EVERY_POLICY[name])
+            try:
+                other.load_state_dict({**good, "law": {**good["law"], field: changed}})
+            except ValueError:
+                refused += 1
+                continue
+            if sampler.policy.needs_gradient:
+                continue
+            learn(other, 3)
+            assert np.all((other.coords >= 0) & (other.coords < P))
+            assert np.all((other.probs > 0) & (other.probs <= 1 + 1e-9))
+    assert refused > 0
+
+
+STATE_FAULTS = [
+    ({"coords": np.zeros(2, np.int64)}, "coords has int64 of shape"),
+    ({"coords": np.full(3, P)}, "coords are outside of the 12 coordinates"),
+    ({"coords": np.full(3, -1)}, "coords are outside"),
+    ({"coords": [0, 1, 2]}, "coords is list, not an array"),
+    ({"probs": np.zeros(3)}, "probs are not probabilities"),
+    ({"probs": np.full(3, 1.5)}, "probs are not probabilities"),
+    ({"grads": np.full(3, np.nan)}, "grads are not finite"),
+    ({"grads": np.zeros(3, np.float32)}, "grads has float32"),
+    ({"stream": np.zeros(4, np.uint64)}, "stream is zero"),
+    ({"position": 3}, "position is 3"),
+    ({"position": -1}, "position is -1"),
+    ({"position": 0.5}, "position is 0.5"),
+    ({"n_phases": -1}, "n_phases is -1"),
+    ({"law": {}}, "the law of the sampler must have the names"),
+    ({"more": 1}, "the state of the sampler must have the names"),
+]
+
+
+@pytest.mark.parametrize("change, message", STATE_FAULTS)
+def test_a_bad_state_is_named_and_leaves_the_sampler_alone(change, message):
+    sampler = make(scgd.Musketeer())
+    learn(sampler, 5)
+    before = sampler.state_dict()
+    with pytest.raises(ValueError, match=message):
+        sampler.load_state_dict({**before, **change})
+    after = sampler.state_dict()
+    assert after["position"] == before["position"] and after["n_phases"] == before["n_phases"]
+    for name in ("coords", "probs", "grads", "stream"):
+        np.testing.assert_array_equal(after[name], before[name])
+
+
+def test_a_position_in_the_middle_of_a_block_is_refused():
+    sampler = make(scgd.Musketeer(length=8), block_size=4)
+    state = sampler.state_dict()
+    sampler.load_state_dict({**state, "position": 4})
+    with pytest.raises(ValueError, match="position is 3, not the start of a step"):
+        sampler.load_state_dict({**state, "position": 3})
+
+
+@pytest.mark.parametrize("other", [scgd.Musketeer("square"), scgd.Uniform(), scgd.RecentGains()])
+def test_the_state_of_another_policy_is_refused(other):
+    state, sampler = make(other).state_dict(), make(scgd.Musketeer())
+    state["coords"], state["probs"], state["grads"] = sampler.coords, sampler.probs, sampler.grads
+    with pytest.raises(ValueError, match=r"another policy's|must have the names"):
+        sampler.load_state_dict(state)
+
+
+# ---- policies of one's own -----------------------------------------------------------------------
+
+
+def test_the_skeleton_of_the_page_runs():
+    policy = run_page(Path(__file__).parents[1] / "docs" / "adding-a-policy.md")["Cyclic"](stride=5)
+    sampler = make(policy, seed=4)
+    first = sampler.coords.copy()
+    np.testing.assert_array_equal(first, (first[0] + 5 * np.arange(P)) % P)
+    learn(sampler, 1)
+    np.testing.assert_array_equal(sampler.coords, first)
+    other = make(policy)
+    other.load_state_dict(sampler.state_dict())
+    np.testing.assert_array_equal(other.coords, first)
+    for parts in ({}, {"block_size": 4}, {"estimator": "spsa", "block_size": 3}):
+        result = scgd.minimize(
+            quadratic, np.zeros(P), policy=policy, max_evals=1000, seed=0, **parts
+        )
+        assert result.fun < 0.1 * quadratic(np.zeros(P))
+
+
+@dataclass(frozen=True)
+class Paced(scgd.Uniform):
+    """Notes what it is told."""
+
+    heard: tuple = ()
+    notes = []  # noqa: RUF012
+
+    def pace(self, state, progress):
+        self.notes.append(progress)
+
+
+def test_a_policy_is_paced_by_the_budget():
+    assert Paced().paced and not scgd.Uniform().paced and scgd.RecentGains().paced
+    Paced.notes.clear()
+    scgd.minimize(quadratic, np.zeros(P), policy=Paced(), max_evals=240, scale=1.0, seed=0)
+    expected = np.arange(0, 120, 3) / 120  # one evaluation pair per step, three steps per phase
+    np.testing.assert_allclose(sorted(set(Paced.notes))[: len(expected)], expected)
+
+
+def test_what_is_no_policy_is_refused():
+    with pytest.raises(TypeError, match=r"policy must be a scgd\.policies\.Policy, got <object"):
+        make(object())
+    with pytest.raises(NotImplementedError):
+        make(Policy())
 
 
 @pytest.mark.parametrize("gain", ["average", "absolute", "square"])
@@ -150,7 +399,7 @@ def mean_step(policy, importance, block_size=1, replace=True):
 
 @pytest.mark.parametrize("block_size, replace", [(1, True), (3, True), (3, False)])
 def test_importance_steps_average_to_the_gradient(block_size, replace):
-    fixed = POLICIES["fixed"]
+    fixed = POLICIES["fixed-weights"]
     mean, error, gradient = mean_step(fixed, "inverse", block_size, replace)
     assert np.all(np.abs(mean - gradient) < 5 * error + 1e-12)
 
@@ -159,7 +408,7 @@ def test_uniform_is_the_only_unbiased_plain_policy():
     """Proposition 2: the mean step is D grad f, proportional to the gradient only if D = I/p."""
     mean, error, gradient = mean_step(scgd.Uniform(), None)
     assert np.all(np.abs(mean - gradient / P) < 5 * error)
-    mean, error, gradient = mean_step(POLICIES["fixed"], None)
+    mean, error, gradient = mean_step(POLICIES["fixed-weights"], None)
     weights = np.arange(1, P + 1) / np.sum(np.arange(1, P + 1))
     assert np.all(np.abs(mean - weights * gradient) < 5 * error)
     scaled = gradient * (mean @ gradient) / (gradient @ gradient)

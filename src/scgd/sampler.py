@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from scgd.policies import Policy
-from scgd.schedules import as_schedule
+from scgd.schedules import as_schedule, values_at
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["CoordinateSampler"]
 
 LOOKAHEAD = 256
 """How many phases' mixing values are computed at a time."""
+LARGEST = 2**62
 
 
 class CoordinateSampler:
@@ -57,6 +58,11 @@ class CoordinateSampler:
         block_size: int = 1,
         replace: bool = True,
     ) -> None:
+        if not isinstance(policy, Policy):
+            raise TypeError(
+                f"policy must be a scgd.policies.Policy, got {policy!r}; a class of your own "
+                "inherits from it"
+            )
         if policy.dense:
             block_size = n_coords
         if not 1 <= block_size <= n_coords and not (replace and block_size >= 1):
@@ -68,7 +74,6 @@ class CoordinateSampler:
         self.stream = stream
         self.block_size = block_size
         self.replace = replace or block_size == 1
-        self._distinct = 0 if self.replace else block_size
         self.state: Any = policy.init(n_coords, self.replace)
         self.n_steps = -(-policy.phase_length(n_coords) // block_size)
         size = self.n_steps * block_size
@@ -82,7 +87,6 @@ class CoordinateSampler:
         self._schedule = None if mixing is None or mixing == 0 else as_schedule(mixing, "mixing")
         self._mixings: list[float] = []
         self._mixings_from = 0
-        self._turn = getattr(policy, "turn", None)
         self._draw()
 
     @property
@@ -130,12 +134,9 @@ class CoordinateSampler:
         self.n_phases += 1
         mixing = self.mixing(self.n_phases)
         buffers = self.coords, self.probs, self.grads
-        if self._turn is not None:
-            self._turn(self.state, self.stream, *buffers, mixing, self._distinct)
-        else:
-            self.policy.update(self.state, *buffers, mixing)
-            if not self.policy.dense:  # whose phases are all alike
-                self._draw()
+        self.policy.end_phase_and_draw(
+            self.state, self.stream, *buffers, mixing, self.block_size, self.replace
+        )
         return True
 
     def mixing(self, n: int) -> float:
@@ -145,7 +146,7 @@ class CoordinateSampler:
         i = n - self._mixings_from
         if not 0 <= i < len(self._mixings):
             self._mixings_from, i = n, 0
-            values = np.asarray(self._schedule(np.arange(n, n + LOOKAHEAD)), np.float64)
+            values = values_at(self._schedule, np.arange(n, n + LOOKAHEAD), "mixing")
             self._mixings = np.clip(values, 0.0, 1.0).tolist()
         return self._mixings[i]
 
@@ -166,12 +167,56 @@ class CoordinateSampler:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up the state of another sampler with the same configuration."""
+        """Take up the state of another sampler with the same configuration.
+
+        Raises
+        ------
+        ValueError
+            The state does not fit, or has values that could lead compiled code out of its arrays;
+            this sampler then stays as it was.
+        """
+        self.check(state)
         for name, array in self.state._asdict().items():
-            if name in ("codes", "levels") and not np.array_equal(array, state["law"][name]):
-                raise ValueError(f"the {name} of the law are another policy's")
             array[...] = state["law"][name]
         for name in ("stream", "coords", "probs", "grads"):
             getattr(self, name)[...] = state[name]
         self.position = int(state["position"])
         self.n_phases = int(state["n_phases"])
+
+    def check(self, state: dict[str, Any]) -> None:
+        """Raise ValueError unless a saved state can be taken up."""
+        mine = self.state_dict()
+        check_names("the state", state, mine)
+        check_names("the law", state["law"], mine["law"])
+        for name in ("stream", "coords", "probs", "grads"):
+            check_array(name, state[name], mine[name])
+        for name in ("position", "n_phases"):
+            value = state[name]
+            if not isinstance(value, int | np.integer) or not 0 <= value <= LARGEST:
+                raise ValueError(f"{name} is {value!r}, not a count")
+        if state["position"] >= self.n_draws or state["position"] % self.block_size:
+            raise ValueError(f"position is {state['position']}, not the start of a step")
+        if np.any((state["coords"] < 0) | (state["coords"] >= self.n_coords)):
+            raise ValueError(f"coords are outside of the {self.n_coords} coordinates")
+        if not np.all((state["probs"] > 0) & (state["probs"] <= 1)):
+            raise ValueError("probs are not probabilities")
+        if not np.all(np.isfinite(state["grads"])):
+            raise ValueError("grads are not finite")
+        if not np.any(state["stream"]):
+            raise ValueError("stream is zero, of which nothing but zeros can be drawn")
+        law = type(self.state)(**state["law"])
+        self.policy.check_state(law, self.n_coords, self.replace)
+
+
+def check_names(what: str, found: Any, mine: dict[str, Any]) -> None:
+    """Raise ValueError unless a dict has the same names as another."""
+    if not isinstance(found, dict) or found.keys() != mine.keys():
+        raise ValueError(f"{what} of the sampler must have the names {sorted(mine)}")
+
+
+def check_array(name: str, found: Any, mine: Array) -> None:
+    """Raise ValueError unless an array is of the same type and shape as another."""
+    if not isinstance(found, np.ndarray):
+        raise ValueError(f"{name} is {type(found).__name__}, not an array")
+    if found.dtype != mine.dtype or found.shape != mine.shape:
+        raise ValueError(f"{name} has {found.dtype} of shape {found.shape}")

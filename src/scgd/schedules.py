@@ -26,6 +26,7 @@ __all__ = [
     "Schedule",
     "SqrtOf",
     "as_schedule",
+    "values_at",
 ]
 
 Schedule = Callable[[Array], Any]
@@ -178,3 +179,22 @@ def as_schedule(value: float | Schedule, name: str) -> Schedule:
     if not (np.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
     return Constant(number)
+
+
+def values_at(schedule: Schedule, indices: Array, name: str) -> Floats:
+    """Return one value per index; a callable may answer an array of indices with one number.
+
+    Examples
+    --------
+    >>> values_at(lambda n: 0.2, np.arange(3), "mixing")
+    array([0.2, 0.2, 0.2])
+    """
+    values = np.asarray(schedule(indices), np.float64)
+    if values.ndim > 0 and values.shape != indices.shape:
+        raise ValueError(
+            f"{name} must return one number, or one per index: got shape {values.shape} for "
+            f"{indices.size} indices from {schedule!r}"
+        )
+    if not np.all(np.isfinite(values)):
+        raise ValueError(f"{name} must be finite, got {values!r} from {schedule!r}")
+    return np.broadcast_to(values, indices.shape)

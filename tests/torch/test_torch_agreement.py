@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from scgd import RMS, SGD, Adam, FixedWeights, Momentum, Musketeer, Uniform  # noqa: E402
 from scgd.policies import law as core  # noqa: E402
 from scgd.policies.law import GAINS, MEMORIES, NORMALIZATIONS  # noqa: E402
-from scgd.steps import apply_block, make_slots  # noqa: E402
+from scgd.steps import applier, make_slots  # noqa: E402
 from scgd.torch import SCGD  # noqa: E402
 from scgd.torch.laws import EntryLaw  # noqa: E402
 
@@ -52,7 +52,7 @@ def core_law(policy):
             sharpness=policy.sharpness,
             refresh="all",
         )
-    return policy.law(N_COORDS)
+    return policy.init(N_COORDS)
 
 
 def core_weights(law):
@@ -83,7 +83,7 @@ def compare_with_core(optimizer, params, rule, drawn):
             probs /= optimizer.laws[0].n_draws
         grads = flat([p.grad for p in params])[coords] + group["weight_decay"] * theta[coords]
         rates = group["lr"] * factors(group["importance"], probs, optimizer.laws[0].n_draws)
-        apply_block(rule.code, coords, grads, rates, hyper, slots, theta, NONE, NONE)
+        applier(rule)(coords, grads, rates, hyper, slots, theta, NONE, NONE)
         mixing = group["policy"].mixing
         mixing = 0.0 if mixing is None else float(mixing(np.array([step + 1.0]))[0])
         core.update(law, coords, probs, grads, mixing)

@@ -5,7 +5,7 @@ from scgd.policies.fixed import FixedWeights, coordinate_smoothness
 from scgd.policies.full import Full
 from scgd.policies.greedy import GaussSouthwell, GradientWeights
 from scgd.policies.musketeer import Musketeer
-from scgd.policies.recentgains import RecentGains
+from scgd.policies.recent import RecentGains
 from scgd.policies.uniform import Uniform
 
 __all__ = [

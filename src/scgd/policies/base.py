@@ -7,134 +7,154 @@ all memory is in a state of arrays that the caller owns and the policy updates i
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 
-from scgd.compiling import njit
-from scgd.policies import law as laws
+from scgd.policies.kinds import KERNELS, draw, draw_blocks, kernels_of, weights
 from scgd.schedules import Schedule
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["LawPolicy", "Policy"]
 
 
-@runtime_checkable
-class Policy(Protocol):
+class Policy:
     """How coordinates are chosen: a description without memory.
 
-    ``state`` is a NamedTuple of arrays made by :meth:`init` and changed in place by the others, so
-    that it can be checkpointed as it is.
-    """
-
-    needs_gradient: ClassVar[bool]
-    dense: ClassVar[bool]
-    paced: ClassVar[bool]
-
-    @property
-    def mixing(self) -> float | Schedule | None:
-        """Weight of the uniform law after phase n = 1, 2, ... (None: not used)."""
-
-    def phase_length(self, n_coords: int) -> int:
-        """Return the number of draws between two updates."""
-
-    def init(self, n_coords: int, replace: bool = True) -> Any:
-        """Return a fresh state."""
-
-    def draw(
-        self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
-    ) -> None:
-        """Fill ``coords`` and ``probs`` with blocks of draws under the current weights."""
-
-    def update(self, state: Any, coords: Ints, probs: Floats, grads: Floats, mixing: float) -> None:
-        """End a phase: learn from the gradients seen at the drawn coordinates."""
-
-    def weights(self, state: Any) -> Floats:
-        """Return the sampling weights in force, one per coordinate."""
-
-
-class LawPolicy:
-    """A policy whose arithmetic is a compiled :class:`~scgd.policies.law.Law`.
-
-    Subclasses implement :meth:`law`; the linear-model engine and the compiled black-box loop call
-    the same functions of :mod:`scgd.policies.law` on the same state.
+    A subclass implements :meth:`init`, :meth:`draw` and :meth:`weights`, and what else differs from
+    the defaults here. ``state`` is a NamedTuple of arrays made by :meth:`init` and changed in place
+    by the others, so that it can be checkpointed as it is.
     """
 
     needs_gradient: ClassVar[bool] = False
+    """Whether ``choose(gradient, stream, coords, probs, replace)`` is called instead of draw."""
     dense: ClassVar[bool] = False
-    paced: ClassVar[bool] = False
+    """Whether every step takes all coordinates, in order."""
     mixing: float | Schedule | None = None
-
-    def law(self, n_coords: int, replace: bool = True) -> laws.Law:
-        """Return a fresh law for this policy."""
-        raise NotImplementedError
+    """Weight of the uniform law after phase n = 1, 2, ... (None: not used)."""
 
     def phase_length(self, n_coords: int) -> int:
         """Return the number of draws between two updates."""
         return max(1, int(np.sqrt(n_coords)))
 
-    def init(self, n_coords: int, replace: bool = True) -> laws.Law:
+    def init(self, n_coords: int, replace: bool = True) -> Any:
         """Return a fresh state."""
-        return self.law(n_coords, replace)
+        raise NotImplementedError
 
     def draw(
-        self, state: laws.Law, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
+        self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
     ) -> None:
         """Fill ``coords`` and ``probs`` with blocks of draws under the current weights."""
-        if replace or block == 1:
-            laws.draw(state, stream, coords, probs)
-        else:
-            draw_blocks(state, stream, coords, probs, block)
+        raise NotImplementedError
 
-    def update(
-        self, state: laws.Law, coords: Ints, probs: Floats, grads: Floats, mixing: float
-    ) -> None:
-        """End a phase: learn from the gradients seen at the drawn coordinates."""
-        laws.update(state, coords, probs, grads, mixing)
+    def update(self, state: Any, coords: Ints, probs: Floats, grads: Floats, mixing: float) -> None:
+        """End a phase: learn from the gradients seen at the drawn coordinates (here: nothing)."""
 
-    def turn(
+    def end_phase_and_draw(
         self,
-        state: laws.Law,
+        state: Any,
         stream: Array,
         coords: Ints,
         probs: Floats,
         grads: Floats,
         mixing: float,
         block: int,
+        replace: bool,
     ) -> None:
-        """Update and draw the next phase in one compiled call (``block`` 0: independent draws)."""
-        if block == 0:
-            turn(*state, stream, coords, probs, grads, mixing)
-        else:
-            turn_blocks(state, stream, coords, probs, grads, mixing, block)
+        """Update and draw the next phase (whose draws are all alike where the policy is dense)."""
+        self.update(state, coords, probs, grads, mixing)
+        if not (self.dense or self.needs_gradient):
+            self.draw(state, stream, coords, probs, block, replace)
 
-    def weights(self, state: laws.Law) -> Floats:
+    def weights(self, state: Any) -> Floats:
         """Return the sampling weights in force, one per coordinate."""
-        out = np.empty(state.codes[laws.N_COORDS])
-        laws.weights(state, out)
+        raise NotImplementedError
+
+    def pace(self, state: Any, progress: float) -> None:
+        """Learn, before a phase, which part of the budget is used (here: nothing)."""
+
+    @property
+    def paced(self) -> bool:
+        """Whether this policy listens to :meth:`pace`, which not every engine can call."""
+        return type(self).pace is not Policy.pace
+
+    def check_state(self, state: Any, n_coords: int, replace: bool = True) -> None:
+        """Raise ValueError where a state from elsewhere does not fit this policy.
+
+        The arrays must have the types and shapes of a fresh state, and a compiled law has its own
+        check. Override it, calling this first, where a value of the state is used as an index or
+        ends a loop.
+
+        Examples
+        --------
+        >>> from scgd import Uniform
+        >>> Uniform().check_state(Uniform().init(5), 4)
+        Traceback (most recent call last):
+        ...
+        ValueError: the n_coords of the law are another policy's
+        """
+        fresh = self.init(n_coords, replace)
+        check_alike(state, fresh)
+        if type(fresh) in KERNELS:
+            kernels_of(fresh).check(state, fresh)
+
+
+def check_alike(state: Any, fresh: Any) -> None:
+    """Raise ValueError unless two states have arrays of the same types and shapes."""
+    if type(state) is not type(fresh):
+        raise ValueError(f"the state is a {type(state).__name__}, not a {type(fresh).__name__}")
+    for name, mine, found in zip(fresh._fields, fresh, state, strict=True):
+        if not isinstance(found, np.ndarray):
+            raise ValueError(f"{name} is {type(found).__name__}, not an array")
+        if found.dtype != mine.dtype or found.shape != mine.shape:
+            raise ValueError(
+                f"{name} has {found.dtype} of shape {found.shape}, "
+                f"not {mine.dtype} of shape {mine.shape}"
+            )
+
+
+class LawPolicy(Policy):
+    """A policy whose arithmetic is compiled: its state is a registered law.
+
+    Subclasses implement :meth:`init` with a state of a type known to
+    :mod:`scgd.policies.kinds`; the linear-model engine and the compiled black-box loop call the
+    same functions on the same state.
+    """
+
+    def draw(
+        self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
+    ) -> None:
+        """Fill ``coords`` and ``probs`` with blocks of draws under the current weights."""
+        if replace or block == 1:
+            draw(state, stream, coords, probs)
+        else:
+            draw_blocks(state, stream, coords, probs, block)
+
+    def update(self, state: Any, coords: Ints, probs: Floats, grads: Floats, mixing: float) -> None:
+        """End a phase: learn from the gradients seen at the drawn coordinates."""
+        kernels_of(state).update(state, coords, probs, grads, mixing)
+
+    def end_phase_and_draw(
+        self,
+        state: Any,
+        stream: Array,
+        coords: Ints,
+        probs: Floats,
+        grads: Floats,
+        mixing: float,
+        block: int,
+        replace: bool,
+    ) -> None:
+        """Update and draw the next phase, in one compiled call where draws are independent."""
+        kernels = kernels_of(state)
+        if replace or block == 1:
+            kernels.end_phase_and_draw(*state, stream, coords, probs, grads, mixing)
+        else:
+            kernels.update(state, coords, probs, grads, mixing)
+            draw_blocks(state, stream, coords, probs, block)
+
+    def weights(self, state: Any) -> Floats:
+        """Return the sampling weights in force, one per coordinate."""
+        out = np.empty(state.n_coords[0])
+        weights(state, out)
         return out
-
-
-@njit(cache=True)
-def draw_blocks(law, stream, coords, probs, block):  # type: ignore[no-untyped-def]
-    """Fill ``coords`` with blocks of distinct coordinates."""
-    for start in range(0, len(coords), block):
-        stop = start + block
-        laws.draw_distinct(law, stream, coords[start:stop], probs[start:stop])
-
-
-@njit(cache=True)
-def turn(  # type: ignore[no-untyped-def]
-    codes, params, counts, sums, extra, tree, levels, heavy, stream, coords, probs, grads, mixing
-):
-    """End a phase and draw the next; the law comes in pieces, which numba takes 3x faster."""
-    law = laws.Law(codes, params, counts, sums, extra, tree, levels, heavy)
-    laws.update(law, coords, probs, grads, mixing)
-    laws.draw(law, stream, coords, probs)
-
-
-@njit(cache=True)
-def turn_blocks(law, stream, coords, probs, grads, mixing, block):  # type: ignore[no-untyped-def]
-    """End a phase and draw the next in blocks of distinct coordinates."""
-    laws.update(law, coords, probs, grads, mixing)
-    draw_blocks(law, stream, coords, probs, block)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scgd.policies.base import LawPolicy
-from scgd.policies.law import Law, fixed_law
+from scgd.policies.frozen import FixedLaw, fixed_law
 from scgd.typing import Array, Floats
 
 __all__ = ["FixedWeights", "coordinate_smoothness"]
@@ -46,8 +46,8 @@ class FixedWeights(LawPolicy):
             )
         object.__setattr__(self, "values", tuple(weights.tolist()))
 
-    def law(self, n_coords: int, replace: bool = True) -> Law:
-        """Return a fresh law for this policy."""
+    def init(self, n_coords: int, replace: bool = True) -> FixedLaw:
+        """Return a fresh state."""
         if len(self.values) != n_coords:
             raise ValueError(
                 f"FixedWeights has {len(self.values)} values for {n_coords} coordinates"

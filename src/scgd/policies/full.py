@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
+from scgd.policies.base import Policy
+from scgd.policies.frozen import UniformLaw, uniform_law
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["Full"]
 
 
-class FullState(NamedTuple):
-    """The number of coordinates, as an array."""
-
-    n_coords: Ints
-
-
 @dataclass(frozen=True)
-class Full:
+class Full(Policy):
     """Take all coordinates in every step: plain SGD, or the support of a dense direction.
 
     Examples
@@ -29,22 +25,15 @@ class Full:
     array([0.25, 0.25, 0.25, 0.25])
     """
 
-    needs_gradient: ClassVar[bool] = False
     dense: ClassVar[bool] = True
-    paced: ClassVar[bool] = False
-
-    @property
-    def mixing(self) -> None:
-        """Nothing to mix."""
-        return None
 
     def phase_length(self, n_coords: int) -> int:
         """Return the number of draws between two updates."""
         return n_coords
 
-    def init(self, n_coords: int, replace: bool = True) -> FullState:
+    def init(self, n_coords: int, replace: bool = True) -> UniformLaw:
         """Return a fresh state."""
-        return FullState(np.array([n_coords]))
+        return uniform_law(n_coords)
 
     def draw(
         self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
@@ -53,10 +42,7 @@ class Full:
         coords[:] = np.arange(len(coords))
         probs[:] = 1.0 / len(coords)
 
-    def update(self, state: Any, coords: Ints, probs: Floats, grads: Floats, mixing: float) -> None:
-        """Learn nothing."""
-
-    def weights(self, state: FullState) -> Floats:
+    def weights(self, state: UniformLaw) -> Floats:
         """Return equal weights."""
         n_coords = int(state.n_coords[0])
         return np.full(n_coords, 1.0 / n_coords)

@@ -11,24 +11,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from scgd.policies.full import FullState
-from scgd.policies.law import draw, draw_distinct, fixed_law
+from scgd.policies.base import Policy
+from scgd.policies.frozen import UniformLaw, fixed_law, uniform_law
+from scgd.policies.kinds import draw, draw_distinct
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["GaussSouthwell", "GradientWeights"]
 
 
-class GreedyPolicy:
+class GreedyPolicy(Policy):
     """A phase of length one that is shown the whole gradient first, through :meth:`weights_for`."""
 
     needs_gradient: ClassVar[bool] = True
-    dense: ClassVar[bool] = False
-    paced: ClassVar[bool] = False
-
-    @property
-    def mixing(self) -> None:
-        """Nothing to mix."""
-        return None
 
     def weights_for(self, gradient: Floats, block: int = 1) -> Floats:
         """Return the sampling weights given a gradient."""
@@ -38,9 +32,9 @@ class GreedyPolicy:
         """Return the number of draws between two updates."""
         return 1
 
-    def init(self, n_coords: int, replace: bool = True) -> FullState:
+    def init(self, n_coords: int, replace: bool = True) -> UniformLaw:
         """Return a fresh state."""
-        return FullState(np.array([n_coords]))
+        return uniform_law(n_coords)
 
     def draw(
         self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
@@ -58,10 +52,7 @@ class GreedyPolicy:
         sample = draw if replace else draw_distinct
         sample(fixed_law(weights), stream, coords, probs)
 
-    def update(self, state: Any, coords: Ints, probs: Floats, grads: Floats, mixing: float) -> None:
-        """Learn nothing."""
-
-    def weights(self, state: FullState) -> Floats:
+    def weights(self, state: UniformLaw) -> Floats:
         """Return equal weights: nothing is remembered between steps."""
         n_coords = int(state.n_coords[0])
         return np.full(n_coords, 1.0 / n_coords)

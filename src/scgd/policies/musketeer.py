@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from scgd.policies.base import LawPolicy
-from scgd.policies.law import Law, make_law
+from scgd.policies.law import make_law
 from scgd.schedules import InverseLog, Schedule
 
 __all__ = ["Musketeer"]
@@ -98,8 +98,8 @@ class Musketeer(LawPolicy):
         """Return the number of draws between two updates."""
         return super().phase_length(n_coords) if self.length is None else int(self.length)
 
-    def law(self, n_coords: int, replace: bool = True) -> Law:
-        """Return a fresh law for this policy."""
+    def init(self, n_coords: int, replace: bool = True) -> Any:
+        """Return a fresh state."""
         return make_law(
             n_coords,
             gain=self.gain,

@@ -1,4 +1,4 @@
-r"""Draw coordinates in proportion to what they brought lately.
+r"""Draw coordinates in proportion to what they brought lately, after one systematic sweep.
 
 The published gains remember everything, so a coordinate that was steep once, or drawn early, keeps
 its weight; here averages over about the last ten visits of each coordinate are kept instead:
@@ -15,66 +15,175 @@ g, so a visit changes its own leaf and nothing else.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from scgd.compiling import njit
+from scgd.policies import mixture
+from scgd.policies.base import LawPolicy
+from scgd.policies.kinds import Kernels, register
+from scgd.policies.sumtree import empty_tree, refresh_above
 from scgd.random import below
+from scgd.schedules import Schedule
 from scgd.typing import Floats, Ints
 
-__all__ = ["empty_memory", "remember", "sweep"]
+__all__ = ["RecentGains", "RecentLaw"]
 
-# Slots of params (the second is the mixture), of the permutation's head and of the shared memory.
-PROGRESS, _, FORGET = range(3)
-NEXT, SHUFFLED, ORDER = range(3)
-TYPICAL, N_VISITS = range(2)
 SHARED_FORGET = 0.002
 
 
-def empty_memory(n_coords: int) -> tuple[Floats, Floats, Ints]:
-    """Return the shared memory, the four averages per coordinate and the order of the sweep."""
-    order = np.concatenate([[0, 0], np.arange(n_coords)])
-    return np.zeros(2), np.zeros(4 * n_coords), order
+class RecentLaw(NamedTuple):
+    r"""Averages over the last visits of each coordinate, and the order of the first pass.
+
+    Attributes
+    ----------
+    n_coords, mixing, forget, progress
+        Arrays of one entry: p, the uniform share in force, the least weight of a visit in an
+        average, and the part of the budget that is used.
+    order, n_swept, shuffled
+        The coordinates in the order of the first pass; how many of them are drawn (a multiple of
+        the phase, so possibly more than p at the end); whether the order has been drawn.
+    size, mean, square, visits
+        Averages of :math:`|g|`, g and :math:`g^2`, and the visits, per coordinate.
+    typical, n_visits
+        The average of :math:`\sqrt{\overline{g^2}}` over all visits, and their number.
+    tree, levels
+        The sum tree over the scores.
+    """
+
+    n_coords: Ints
+    mixing: Floats
+    forget: Floats
+    progress: Floats
+    order: Ints
+    n_swept: Ints
+    shuffled: Ints
+    size: Floats
+    mean: Floats
+    square: Floats
+    visits: Floats
+    typical: Floats
+    n_visits: Floats
+    tree: Floats
+    levels: Ints
+
+
+@dataclass(frozen=True)
+class RecentGains(LawPolicy):
+    r"""Visit every coordinate once, then draw in proportion to recent gradients.
+
+    The scores (:mod:`scgd.policies.recent`) are averages over about the last ten visits: the mean
+    slope at the start of a run, the root of the expected decrease at its end. Two weaknesses of the
+    published rule go with it: weights that remember a coordinate's first draws for ever, and
+    weights of coordinates never seen.
+
+    Parameters
+    ----------
+    mixing
+        The share of uniform draws: every coordinate keeps a probability of at least ``mixing / p``.
+    beta
+        How slowly a coordinate's averages forget, per visit.
+
+    Examples
+    --------
+    >>> policy = RecentGains()
+    >>> state = policy.init(3)
+    >>> policy.weights(state).round(3)
+    array([0.333, 0.333, 0.333])
+    >>> policy.update(state, np.arange(3), np.full(3, 1 / 3), np.array([1.0, -1.0, 2.0]), 0.2)
+    >>> policy.weights(state).round(3)
+    array([0.267, 0.267, 0.467])
+    """
+
+    mixing: float | Schedule = 0.1
+    beta: float = 0.9
+
+    def __post_init__(self) -> None:
+        if not callable(self.mixing) and not 0 < self.mixing <= 1:
+            raise ValueError(f"mixing must lie in (0, 1], got {self.mixing!r}")
+        if not 0 <= self.beta < 1:
+            raise ValueError(f"beta must lie in [0, 1), got {self.beta!r}")
+
+    def init(self, n_coords: int, replace: bool = True) -> RecentLaw:
+        """Return a fresh state."""
+        tree, levels = empty_tree(n_coords)
+        return RecentLaw(
+            n_coords=np.array([n_coords]),
+            mixing=np.ones(1),
+            forget=np.array([1.0 - self.beta]),
+            progress=np.zeros(1),
+            order=np.arange(n_coords),
+            n_swept=np.zeros(1, np.int64),
+            shuffled=np.zeros(1, np.int64),
+            size=np.zeros(n_coords),
+            mean=np.zeros(n_coords),
+            square=np.zeros(n_coords),
+            visits=np.zeros(n_coords),
+            typical=np.zeros(1),
+            n_visits=np.zeros(1),
+            tree=tree,
+            levels=levels,
+        )
+
+    def pace(self, state: RecentLaw, progress: float) -> None:
+        """Turn from the slope to the expected decrease as the budget is used."""
+        state.progress[0] = progress
 
 
 @njit(cache=True)
-def sweep(order, stream, coords, probs):  # type: ignore[no-untyped-def]
+def sweep(law, stream, coords, probs):  # type: ignore[no-untyped-def]
     """Fill ``coords`` from the first pass, wrapping at its end; False when it is over."""
-    n_coords = len(order) - ORDER
-    if order[NEXT] >= n_coords:
+    order, n_coords, here = law.order, law.n_coords[0], law.n_swept[0]
+    if here >= n_coords:
         return False
-    if order[SHUFFLED] == 0:
-        order[SHUFFLED] = 1
+    if law.shuffled[0] == 0:
+        law.shuffled[0] = 1
         for i in range(n_coords - 1, 0, -1):
             j = below(stream, i + 1)
-            order[ORDER + i], order[ORDER + j] = order[ORDER + j], order[ORDER + i]
+            order[i], order[j] = order[j], order[i]
     for t in range(len(coords)):
-        coords[t] = order[ORDER + (order[NEXT] + t) % n_coords]
+        coords[t] = order[(here + t) % n_coords]
         probs[t] = 1.0 / n_coords
-    order[NEXT] += len(coords)
+    law.n_swept[0] = here + len(coords)
     return True
 
 
 @njit(cache=True)
-def remember(params, shared, averages, tree, coords, grads):  # type: ignore[no-untyped-def]
+def draw(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+    """Fill ``coords`` from the sweep or, after it, with independent draws."""
+    if not sweep(law, stream, coords, probs):
+        mixture.draw(law, stream, coords, probs)
+
+
+@njit(cache=True)
+def draw_distinct(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+    """Fill ``coords`` from the sweep or, after it, with distinct draws."""
+    if not sweep(law, stream, coords, probs):
+        mixture.draw_distinct(law, stream, coords, probs)
+
+
+@njit(cache=True)
+def update(law, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
     """Let the averages of the visited coordinates forget a little and set their leaves."""
-    n_coords = len(averages) // 4
-    size, mean = averages[:n_coords], averages[n_coords : 2 * n_coords]
-    square, visits = averages[2 * n_coords : 3 * n_coords], averages[3 * n_coords :]
+    size, mean, square, visits = law.size, law.mean, law.square, law.visits
+    law.mixing[0] = mixture.share(mixing)
     for i in range(len(coords)):
         k, grad = coords[i], grads[i]
         visits[k] += 1.0
-        weight = max(1.0 / visits[k], params[FORGET])
+        weight = max(1.0 / visits[k], law.forget[0])
         size[k] += weight * (abs(grad) - size[k])
         mean[k] += weight * (grad - mean[k])
         square[k] += weight * (grad * grad - square[k])
-        shared[N_VISITS] += 1.0
-        weight = max(1.0 / shared[N_VISITS], SHARED_FORGET)
-        shared[TYPICAL] += weight * (sqrt(square[k]) - shared[TYPICAL])
+        law.n_visits[0] += 1.0
+        weight = max(1.0 / law.n_visits[0], SHARED_FORGET)
+        law.typical[0] += weight * (sqrt(square[k]) - law.typical[0])
     for i in range(len(coords)):
         k = coords[i]
-        tree[k] = score(size[k], mean[k], square[k], shared[TYPICAL], params[PROGRESS])
+        law.tree[k] = score(size[k], mean[k], square[k], law.typical[0], law.progress[0])
+    refresh_above(law.tree, law.levels, coords)
 
 
 @njit(cache=True)
@@ -84,3 +193,40 @@ def score(size, mean, square, typical, progress):  # type: ignore[no-untyped-def
         return 0.0
     late = abs(mean) * sqrt(typical / sqrt(square))
     return size ** (1.0 - progress) * late**progress
+
+
+@njit(cache=True)
+def end_phase_and_draw(  # type: ignore[no-untyped-def]
+    n_coords, share, forget, progress, order, n_swept, shuffled, size, mean, square, visits,
+    typical, n_visits, tree, levels, stream, coords, probs, grads, mixing,
+):  # fmt: skip
+    """End a phase and draw the next."""
+    law = RecentLaw(
+        n_coords, share, forget, progress, order, n_swept, shuffled, size, mean, square, visits,
+        typical, n_visits, tree, levels,
+    )  # fmt: skip
+    update(law, coords, probs, grads, mixing)
+    draw(law, stream, coords, probs)
+
+
+def check(law: RecentLaw, fresh: RecentLaw) -> None:
+    """Raise ValueError unless the sweep holds every coordinate once and the tree adds up."""
+    for name in ("n_coords", "forget", "levels"):
+        if not np.array_equal(getattr(law, name), getattr(fresh, name)):
+            raise ValueError(f"the {name} of the law are another policy's")
+    if law.n_swept[0] < 0 or law.shuffled[0] not in (0, 1):
+        raise ValueError("the place in the sweep does not exist")
+    if not np.array_equal(np.sort(law.order), fresh.order):
+        raise ValueError("the order of the sweep does not hold every coordinate once")
+    for name in ("progress", "size", "mean", "square", "visits", "typical", "n_visits"):
+        if not np.all(np.isfinite(getattr(law, name))):
+            raise ValueError(f"the {name} of the law is not finite")
+    for name in ("progress", "size", "square", "visits", "typical", "n_visits"):
+        if np.any(getattr(law, name) < 0):
+            raise ValueError(f"the {name} of the law is negative")
+    mixture.check_tree(law.tree, law.levels, law.mixing, int(fresh.n_coords[0]))
+
+
+register(
+    RecentLaw, Kernels(draw, draw_distinct, update, mixture.weights, end_phase_and_draw, check)
+)

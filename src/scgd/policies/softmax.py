@@ -16,18 +16,23 @@ factor), when too many coordinates are heavy, or when a fall of :math:`Z` would 
 """
 
 from math import exp
+from typing import NamedTuple
 
 import numpy as np
 
 from scgd.compiling import njit
-from scgd.policies.sumtree import locate, refresh, refresh_above, sow
+from scgd.policies import mixture
+from scgd.policies.gains import GAINS, reward
+from scgd.policies.kinds import Kernels, register
+from scgd.policies.recomputed import exponentiate
+from scgd.policies.sumtree import empty_tree, locate, refresh, refresh_above, split_uniform
 from scgd.random import uniform
-from scgd.typing import Ints
+from scgd.typing import Floats, Ints
 
-__all__ = ["N_SLOTS", "draw_softmax", "empty_heavy", "move_softmax", "rebuild_softmax"]
+__all__ = ["SoftmaxLaw", "softmax_law"]
 
 N_MOMENTS = 14
-# Slots of the state: the current, first and last x, the shift of all exponents, Z(x) and its peak;
+# Slots of the series: the current, first and last x, the shift of all exponents, Z(x) and its peak;
 # then the moments and the increments of one phase.
 X, FIRST, LAST, SHIFT, NORMALISER, PEAK, MOMENTS = range(7)
 INCREMENTS = MOMENTS + N_MOMENTS
@@ -41,9 +46,102 @@ CANCELLATION = 1e-3
 HIGHEST = 1e30
 
 
-def empty_heavy(length: int) -> Ints:
-    """Return an empty heavy set with room for two phases of coordinates."""
-    return np.zeros(HEAVY + max(2 * length, 16), dtype=np.int64)
+class SoftmaxLaw(NamedTuple):
+    """The sums of rewards, bounds of their weights, and the series of their normaliser.
+
+    Attributes
+    ----------
+    n_coords, gain, sharpness, mixing, n_draws
+        Arrays of one entry: p, the place of the gain in ``GAINS``, the softmax parameter, the
+        uniform share in force, and the draws recorded so far.
+    sums
+        The sum of all rewards per coordinate.
+    tree, levels
+        The sum tree over the bounds.
+    series
+        The interval of x, the normaliser and its Taylor moments.
+    heavy
+        The number of heavy coordinates, of rebuilds, and the heavy coordinates.
+    """
+
+    n_coords: Ints
+    gain: Ints
+    sharpness: Floats
+    mixing: Floats
+    n_draws: Ints
+    sums: Floats
+    tree: Floats
+    levels: Ints
+    series: Floats
+    heavy: Ints
+
+
+def softmax_law(n_coords: int, gain: str, sharpness: float, length: int) -> SoftmaxLaw:
+    """Return a law that starts uniform, with room for two phases of heavy coordinates."""
+    tree, levels = empty_tree(n_coords)
+    law = SoftmaxLaw(
+        n_coords=np.array([n_coords]),
+        gain=np.array([GAINS.index(gain)]),
+        sharpness=np.array([float(sharpness)]),
+        mixing=np.ones(1),
+        n_draws=np.zeros(1, np.int64),
+        sums=np.zeros(n_coords),
+        tree=tree,
+        levels=levels,
+        series=np.zeros(N_SLOTS),
+        heavy=np.zeros(HEAVY + max(2 * length, 16), np.int64),
+    )
+    rebuild_softmax(law.tree, law.levels, law.sums, law.series, law.heavy, 0.0)
+    return law
+
+
+@njit(cache=True)
+def draw(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+    """Fill ``coords`` with independent draws and ``probs`` with their weights."""
+    mixing = law.mixing[0]
+    draw_softmax(law.tree, law.levels, law.sums, law.series, mixing, stream, coords, probs)
+
+
+@njit(cache=True)
+def draw_distinct(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+    """Refuse: systematic sampling needs the weights themselves in the tree."""
+    raise ValueError('distinct draws from softmax weights need make_law(..., refresh="all")')
+
+
+@njit(cache=True)
+def update(law, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
+    """Add the rewards of a phase to the sums and move to its x."""
+    law.n_draws[0] += len(coords)
+    law.mixing[0] = mixture.share(mixing)
+    rewards = np.empty(len(coords))
+    for t in range(len(coords)):
+        rewards[t] = reward(law.gain[0], grads[t], probs[t])
+    x = law.sharpness[0] / max(law.n_draws[0], 1)
+    move_softmax(law.tree, law.levels, law.sums, law.series, law.heavy, x, coords, rewards)
+
+
+@njit(cache=True, error_model="numpy")
+def weights(law, out):  # type: ignore[no-untyped-def]
+    """Write all current weights into ``out``, O(p)."""
+    for k in range(len(out)):
+        out[k] = law.sums[k]
+    x = law.sharpness[0] / max(law.n_draws[0], 1)
+    a = (1.0 - law.mixing[0]) / exponentiate(out, x, len(out))
+    for k in range(len(out)):
+        out[k] = a * out[k] + law.mixing[0] / len(out)
+
+
+@njit(cache=True)
+def end_phase_and_draw(  # type: ignore[no-untyped-def]
+    n_coords, gain, sharpness, share, n_draws, sums, tree, levels, series, heavy,
+    stream, coords, probs, grads, mixing,
+):  # fmt: skip
+    """End a phase and draw the next."""
+    law = SoftmaxLaw(
+        n_coords, gain, sharpness, share, n_draws, sums, tree, levels, series, heavy
+    )  # fmt: skip
+    update(law, coords, probs, grads, mixing)
+    draw(law, stream, coords, probs)
 
 
 @njit(cache=True)
@@ -59,7 +157,7 @@ def draw_softmax(tree, levels, sums, state, mixing, stream, coords, probs):  # t
     """Fill ``coords`` and ``probs`` with independent draws: bounds by the tree, then rejection."""
     n_coords, total = len(sums), tree[levels[-2]]
     order = np.empty(len(coords), dtype=np.int64)
-    n_left = sow(stream, coords, probs, order, mixing, total, n_coords)
+    n_left = split_uniform(stream, coords, probs, order, mixing, total, n_coords)
     while n_left > 0:
         locate(tree, levels, coords, probs, order[:n_left])
         n_rejected = 0
@@ -214,3 +312,45 @@ def interval_width(sums, x, n_most):  # type: ignore[no-untyped-def]
         if n_heavy <= n_most:
             return width
         width *= NARROWING
+
+
+def check(law: SoftmaxLaw, fresh: SoftmaxLaw) -> None:
+    """Raise ValueError unless bounds, heavy set and normaliser are those of the sums.
+
+    Draws are rejected by the bounds and heavy coordinates are searched for in the heavy set, so
+    wrong ones would be loops without end.
+    """
+    for name in ("n_coords", "gain", "sharpness", "levels"):
+        if not np.array_equal(getattr(law, name), getattr(fresh, name)):
+            raise ValueError(f"the {name} of the law are another policy's")
+    if law.n_draws[0] < 0:
+        raise ValueError("the law counts below zero")
+    if not (np.all(np.isfinite(law.sums)) and np.all(np.isfinite(law.series))):
+        raise ValueError("the sums of the law or their series are not finite")
+    mixture.check_tree(law.tree, law.levels, law.mixing, int(fresh.n_coords[0]))
+    check_bounds(law)
+
+
+def check_bounds(law: SoftmaxLaw) -> None:
+    """Raise ValueError unless the leaves are the bounds of the sums, with their normaliser."""
+    series, heavy, sums = law.series, law.heavy, law.sums
+    x, first, last, shift = series[X], series[FIRST], series[LAST], series[SHIFT]
+    if not 0 <= last <= x <= first:
+        raise ValueError("the softmax has left its interval")
+    light = np.abs(sums) * (first - last) <= LIGHT
+    if not 0 <= heavy[SIZE] <= len(heavy) - HEAVY:
+        raise ValueError("the heavy set of the softmax has no room")
+    if not np.array_equal(np.sort(heavy[HEAVY : HEAVY + heavy[SIZE]]), np.flatnonzero(~light)):
+        raise ValueError("the heavy set of the softmax has other members")
+    ends = np.where(light, np.where(sums >= 0, first, last), x)
+    with np.errstate(over="ignore"):
+        bounds, shares = np.exp(sums * ends - shift), np.exp(sums * x - shift)
+    if not np.allclose(law.tree[: len(sums)], bounds, rtol=1e-9, atol=0.0):
+        raise ValueError("the bounds of the softmax are not those of its sums")
+    if not np.isclose(series[NORMALISER], shares.sum(), rtol=1e-6):
+        raise ValueError("the normaliser of the softmax is not the sum of its weights")
+    if np.any(series[INCREMENTS:]):
+        raise ValueError("the moments of the softmax are those of a phase in progress")
+
+
+register(SoftmaxLaw, Kernels(draw, draw_distinct, update, weights, end_phase_and_draw, check))

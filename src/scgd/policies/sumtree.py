@@ -14,7 +14,7 @@ from scgd.compiling import njit
 from scgd.random import uniform
 from scgd.typing import Floats, Ints
 
-__all__ = ["empty_tree", "locate", "refresh", "refresh_above", "sow"]
+__all__ = ["empty_tree", "locate", "refresh", "refresh_above", "split_uniform"]
 
 BELOW_ONE = 1.0 - 2.0**-53
 FLOATS_PER_LINE = 8
@@ -81,7 +81,7 @@ def refresh_above(tree, levels, coords):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def sow(stream, coords, targets, order, mixing, total, n_coords):  # type: ignore[no-untyped-def]
+def split_uniform(stream, coords, targets, order, mixing, total, n_coords):  # type: ignore[no-untyped-def]
     """Settle the uniform part of the mixture and list the draws left to the tree in ``order``.
 
     One uniform per draw serves both the coin and what follows it. Returns the length of the list.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scgd.policies.base import LawPolicy
-from scgd.policies.law import Law, uniform_law
+from scgd.policies.frozen import UniformLaw, uniform_law
 
 __all__ = ["Uniform"]
 
@@ -21,6 +21,6 @@ class Uniform(LawPolicy):
     array([0.25, 0.25, 0.25, 0.25])
     """
 
-    def law(self, n_coords: int, replace: bool = True) -> Law:
-        """Return a fresh law for this policy."""
+    def init(self, n_coords: int, replace: bool = True) -> UniformLaw:
+        """Return a fresh state."""
         return uniform_law(n_coords)

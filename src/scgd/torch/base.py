@@ -15,7 +15,7 @@ import torch
 
 from scgd.policies import POLICIES
 from scgd.recipes import check_block_size, check_importance, pick
-from scgd.steps import RMS, SGD, Adam, Momentum, StepRule, apply_block
+from scgd.steps import RMS, SGD, Adam, Momentum, StepRule, applier
 from scgd.torch.distributed import Team
 from scgd.torch.laws import Draw, FullLaw
 from scgd.torch.layout import GRANULARITIES, Layout
@@ -271,7 +271,7 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         slots = self.slots_for(g, rule)
         here, memory = theta[first], slots[:, coords[first]]
         hyper = np.array(rule.hyper)
-        apply_block(rule.code, order, grads, rates, hyper, memory, here, NO_BOUNDS, NO_BOUNDS)
+        applier(rule)(order, grads, rates, hyper, memory, here, NO_BOUNDS, NO_BOUNDS)
         slots[:, coords[first]] = memory
         layout.scatter(coords, pieces, here[order], draw.sizes)
 

@@ -19,7 +19,7 @@ from scgd.policies import law as core
 from scgd.policies.sumtree import empty_tree
 from scgd.random import stream
 from scgd.sampler import CoordinateSampler
-from scgd.schedules import as_schedule
+from scgd.schedules import as_schedule, values_at
 from scgd.torch import kernels
 from scgd.torch.draws import draw_distinct, draw_poisson, draw_replacement
 from scgd.torch.layout import Layout
@@ -92,7 +92,7 @@ class EntryLaw:
         """Return the core's law with gains in the precision of the parameters."""
         policy = self.policy
         if not isinstance(policy, Musketeer):
-            return policy.law(self.n_coords)
+            return policy.init(self.n_coords)
         law = core.make_law(
             1,
             gain=policy.gain,
@@ -102,7 +102,7 @@ class EntryLaw:
             sharpness=policy.sharpness,
             refresh="all",
         )
-        law.codes[core.N_COORDS] = self.n_coords
+        law.n_coords[0] = self.n_coords
         extra = np.zeros(self.n_coords if policy.memory != "phase" else 0, self.dtype)
         tree, levels = empty_tree(1 if self.light else self.n_coords)
         sums = np.zeros(self.n_coords, self.dtype)
@@ -119,7 +119,7 @@ class EntryLaw:
         i = n - self._mixings_from
         if not 0 <= i < len(self._mixings):
             self._mixings_from, i = n, 0
-            values = np.asarray(self._schedule(np.arange(n, n + LOOKAHEAD)), np.float64)
+            values = values_at(self._schedule, np.arange(n, n + LOOKAHEAD), "mixing")
             self._mixings = np.clip(values, 0.0, 1.0).tolist()
         return self._mixings[i]
 
@@ -235,7 +235,7 @@ class EntryLaw:
         self.totals = [float(total) for total in state["totals"]]
         self.pending = None
         if self.learns and not self.light and self.n_steps > 0:
-            self.law.params[core.MIXING] = self.mixing(self.n_steps)
+            self.law.mixing[0] = self.mixing(self.n_steps)
             core.refill(self.law)
 
 

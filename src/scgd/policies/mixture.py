@@ -1,0 +1,78 @@
+r"""Weights that mix what a tree holds with the uniform law, Eq. (7).
+
+Laws whose leaves are weights up to a factor share these functions. Their states have the fields
+``tree`` and ``levels`` (:mod:`scgd.policies.sumtree`), ``mixing`` (the uniform share in force) and
+``n_coords``, the last two as arrays of one entry.
+"""
+
+import numpy as np
+
+from scgd.compiling import njit
+from scgd.policies.distinct import draw_systematic
+from scgd.policies.sumtree import locate, refresh, split_uniform
+from scgd.random import below
+from scgd.typing import Floats, Ints
+
+__all__ = ["check_tree", "draw", "draw_distinct", "mixture", "share", "weights"]
+
+
+@njit(cache=True)
+def share(mixing):  # type: ignore[no-untyped-def]
+    """Return the mixing as a share, between 0 and 1."""
+    return min(max(mixing, 0.0), 1.0)
+
+
+@njit(cache=True, error_model="numpy")
+def mixture(law):  # type: ignore[no-untyped-def]
+    """Return (a, b) such that the weight of a leaf v is a v + b, Eq. (7); no gains are uniform."""
+    total, mixing, n_coords = law.tree[law.levels[-2]], law.mixing[0], law.n_coords[0]
+    if total > 0.0:
+        return (1.0 - mixing) / total, mixing / n_coords
+    return 0.0, 1.0 / n_coords
+
+
+@njit(cache=True, error_model="numpy")
+def draw(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+    """Fill ``coords`` with independent draws and ``probs`` with their weights."""
+    tree, levels, n_coords = law.tree, law.levels, law.n_coords[0]
+    a, b = mixture(law)
+    if a == 0.0:
+        for t in range(len(coords)):
+            coords[t] = below(stream, n_coords)
+        probs[:] = b
+        return
+    order = np.empty(len(coords), dtype=np.int64)
+    total = tree[levels[-2]]
+    n_left = split_uniform(stream, coords, probs, order, law.mixing[0], total, n_coords)
+    locate(tree, levels, coords, probs, order[:n_left])
+    for t in range(len(coords)):
+        probs[t] = a * tree[coords[t]] + b
+
+
+@njit(cache=True)
+def draw_distinct(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+    """Fill ``coords`` with distinct coordinates, ``probs`` with inclusion probability / number."""
+    a, b = mixture(law)
+    draw_systematic(law.tree, law.levels, law.n_coords[0], a, b, stream, coords, probs)
+
+
+@njit(cache=True, error_model="numpy")
+def weights(law, out):  # type: ignore[no-untyped-def]
+    """Write all current weights into ``out``, O(p)."""
+    a, b = mixture(law)
+    for k in range(len(out)):
+        out[k] = a * law.tree[k] + b
+
+
+def check_tree(tree: Floats, levels: Ints, mixing: Floats, n_coords: int) -> None:
+    """Raise ValueError unless every descent of the tree ends at a coordinate."""
+    if not 0 <= mixing[0] <= 1:
+        raise ValueError(f"the mixing of the law is not a share: {mixing[0]}")
+    if not np.all(np.isfinite(tree)):
+        raise ValueError("the tree of the law is not finite")
+    if np.any(tree < 0) or np.any(tree[n_coords : levels[1]]):
+        raise ValueError("the tree of the law has weights out of place")
+    again = tree.copy()
+    refresh(again, levels)
+    if not np.allclose(again, tree, rtol=1e-9, atol=0.0):
+        raise ValueError("the tree of the law does not add up")

@@ -1,0 +1,180 @@
+"""The law of every variant of the gains, all of whose weights are recomputed at each update, O(p).
+
+It serves the options that follow the authors' code, and softmax weights where distinct coordinates
+are drawn. The cheaper laws of :mod:`scgd.policies.l1` and :mod:`scgd.policies.softmax` agree with
+it, by test.
+"""
+
+from math import exp
+from typing import NamedTuple
+
+import numpy as np
+
+from scgd.compiling import njit
+from scgd.policies import mixture
+from scgd.policies.gains import GAINS, reward
+from scgd.policies.kinds import Kernels, register
+from scgd.policies.sumtree import empty_tree, refresh
+from scgd.typing import Floats, Ints
+
+__all__ = ["MEMORIES", "NORMALIZATIONS", "RecomputedLaw", "recomputed_law", "record", "refill"]
+
+NORMALIZATIONS = ("l1", "softmax")
+MEMORIES = ("phase", "run", "visits")
+L1, SOFTMAX = range(2)
+PHASE, RUN, VISITS = range(3)
+# Slots of options and counts.
+GAIN, NORMALIZATION, MEMORY, RESCALE = range(4)
+N_PHASES, N_DRAWS = range(2)
+
+
+class RecomputedLaw(NamedTuple):
+    """All rewards summed per coordinate, and a tree filled anew at every update.
+
+    Attributes
+    ----------
+    n_coords, sharpness, mixing
+        Arrays of one entry: p, the softmax parameter, the uniform share in force.
+    options
+        The codes of gain, normalization, memory and rescale.
+    counts
+        Phases and draws recorded so far.
+    sums
+        The sum of all rewards per coordinate.
+    extra
+        What the memory needs beside it: the sum of rewards times their phase (``"run"``), the
+        number of visits (``"visits"``), nothing (``"phase"``).
+    tree, levels
+        The sum tree the draws descend.
+    """
+
+    n_coords: Ints
+    options: Ints
+    sharpness: Floats
+    mixing: Floats
+    counts: Ints
+    sums: Floats
+    extra: Floats
+    tree: Floats
+    levels: Ints
+
+
+def recomputed_law(
+    n_coords: int, gain: str, normalization: str, memory: str, rescale: bool, sharpness: float
+) -> RecomputedLaw:
+    """Return a law that starts uniform."""
+    tree, levels = empty_tree(n_coords)
+    options = [GAINS.index(gain), NORMALIZATIONS.index(normalization), MEMORIES.index(memory)]
+    return RecomputedLaw(
+        n_coords=np.array([n_coords]),
+        options=np.array([*options, int(rescale)]),
+        sharpness=np.array([float(sharpness)]),
+        mixing=np.ones(1),
+        counts=np.zeros(2, np.int64),
+        sums=np.zeros(n_coords),
+        extra=np.zeros(n_coords if memory != "phase" else 0),
+        tree=tree,
+        levels=levels,
+    )
+
+
+@njit(cache=True)
+def update(law, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
+    """Add the rewards of a phase to the sums and recompute all weights."""
+    law.counts[N_PHASES] += 1
+    law.counts[N_DRAWS] += len(coords)
+    law.mixing[0] = mixture.share(mixing)
+    record(law, coords, probs, grads)
+    refill(law)
+
+
+@njit(cache=True)
+def record(law, coords, probs, grads):  # type: ignore[no-untyped-def]
+    """Add the rewards to the sums and to what else the memory needs."""
+    memory, phase = law.options[MEMORY], law.counts[N_PHASES]
+    for t in range(len(coords)):
+        k = coords[t]
+        earned = reward(law.options[GAIN], grads[t], probs[t])
+        law.sums[k] += earned
+        if memory == RUN:
+            law.extra[k] += phase * earned
+        elif memory == VISITS:
+            law.extra[k] += 1.0
+
+
+@njit(cache=True, error_model="numpy")
+def total_gain(law, k):  # type: ignore[no-untyped-def]
+    r"""Return G_n of one coordinate.
+
+    Rewards that stay count once per phase since theirs, so :math:`n T G_n = (n + 1) A - B` with
+    :math:`A = \sum r` and :math:`B = \sum r \cdot \text{phase}`.
+    """
+    memory, n_draws = law.options[MEMORY], max(law.counts[N_DRAWS], 1)
+    if memory == RUN:
+        return ((law.counts[N_PHASES] + 1) * law.sums[k] - law.extra[k]) / n_draws
+    if memory == VISITS:
+        return law.sums[k] / max(law.extra[k], 1.0)
+    return law.sums[k] / n_draws
+
+
+@njit(cache=True, error_model="numpy")
+def refill(law):  # type: ignore[no-untyped-def]
+    """Recompute every leaf from the total gains, O(p)."""
+    tree, n_coords = law.tree, law.n_coords[0]
+    size = 0.0
+    for k in range(n_coords):
+        tree[k] = total_gain(law, k)
+        size = max(size, abs(tree[k]))
+    if law.options[RESCALE] and size > 0.0:
+        for k in range(n_coords):
+            tree[k] = abs(tree[k]) / size
+    if law.options[NORMALIZATION] == L1:
+        for k in range(n_coords):
+            tree[k] = abs(tree[k])
+    else:
+        exponentiate(tree, law.sharpness[0], n_coords)
+    refresh(tree, law.levels)
+
+
+@njit(cache=True)
+def exponentiate(gains, sharpness, n_coords):  # type: ignore[no-untyped-def]
+    """Replace gains by their softmax, up to a factor, and return the sum."""
+    highest, total = gains[0], 0.0
+    for k in range(n_coords):
+        highest = max(highest, gains[k])
+    for k in range(n_coords):
+        gains[k] = exp(sharpness * (gains[k] - highest))
+        total += gains[k]
+    return total
+
+
+@njit(cache=True)
+def end_phase_and_draw(  # type: ignore[no-untyped-def]
+    n_coords, options, sharpness, share, counts, sums, extra, tree, levels,
+    stream, coords, probs, grads, mixing,
+):  # fmt: skip
+    """End a phase and draw the next."""
+    law = RecomputedLaw(n_coords, options, sharpness, share, counts, sums, extra, tree, levels)
+    update(law, coords, probs, grads, mixing)
+    mixture.draw(law, stream, coords, probs)
+
+
+def check(law: RecomputedLaw, fresh: RecomputedLaw) -> None:
+    """Raise ValueError unless every descent of the tree ends at a coordinate."""
+    for name in ("n_coords", "options", "sharpness", "levels"):
+        if not np.array_equal(getattr(law, name), getattr(fresh, name)):
+            raise ValueError(f"the {name} of the law are another policy's")
+    if np.any(law.counts < 0):
+        raise ValueError("the law counts below zero")
+    for name in ("sums", "extra"):
+        if not np.all(np.isfinite(getattr(law, name))):
+            raise ValueError(f"the {name} of the law are not finite")
+    mixture.check_tree(law.tree, law.levels, law.mixing, int(fresh.n_coords[0]))
+
+
+register(
+    RecomputedLaw,
+    Kernels(
+        mixture.draw, mixture.draw_distinct, update, mixture.weights, end_phase_and_draw, check
+    ),
+)

@@ -1,0 +1,44 @@
+"""Step rules: how a gradient seen at a coordinate becomes a move of that coordinate.
+
+A rule's arithmetic is one scalar kernel, written once and run as it is by the Python loop and,
+compiled, by every other loop: ``kernel(k, grad, rate, hyper, slots)`` returns what is subtracted
+from coordinate ``k``; ``hyper`` is a short array of numbers and ``slots[j][k]`` what the rule
+remembers about coordinate ``k``. Moments advance only when their coordinate is touched: time stands
+still for a coordinate that is not drawn, so moments are averages over a coordinate's own visits.
+"""
+
+from scgd.steps.adam import Adam
+from scgd.steps.by_code import compiled_sgd, move
+from scgd.steps.learned import Learned
+from scgd.steps.loops import applier, compiled, specialised
+from scgd.steps.momentum import Momentum
+from scgd.steps.rms import RMS
+from scgd.steps.rule import StepRule, make_slots
+from scgd.steps.sgd import SGD
+from scgd.steps.wiener import Wiener
+
+__all__ = [
+    "RMS",
+    "SGD",
+    "STEPS",
+    "Adam",
+    "Learned",
+    "Momentum",
+    "StepRule",
+    "Wiener",
+    "applier",
+    "compiled",
+    "compiled_sgd",
+    "make_slots",
+    "move",
+    "specialised",
+]
+
+STEPS: dict[str, type[StepRule]] = {
+    "sgd": SGD,
+    "momentum": Momentum,
+    "rms": RMS,
+    "adam": Adam,
+    "learned": Learned,
+    "wiener": Wiener,
+}

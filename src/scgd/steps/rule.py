@@ -1,0 +1,67 @@
+"""What a step rule is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numba.extending import register_jitable
+
+from scgd.typing import Floats
+
+__all__ = ["StepRule", "check_decay", "kernel", "make_slots"]
+
+Function = TypeVar("Function", bound=Callable[..., float])
+
+
+def kernel(function: Function) -> Function:
+    """Let compiled code call a function of this package, which stays the plain Python it is."""
+    register_jitable(error_model="numpy")(function)
+    return function
+
+
+class StepRule:
+    """A description of an update rule; its memory is the ``slots`` array.
+
+    A subclass is a frozen dataclass with a ``kernel``, the number of its slots, and ``hyper``.
+    """
+
+    kernel: ClassVar[Any]
+    """``staticmethod(f)`` of a plain function ``f(k, grad, rate, hyper, slots)`` that returns what
+    is subtracted from coordinate k. It runs as it is in Python and compiled by numba elsewhere."""
+    n_slots: ClassVar[int] = 0
+    """Numbers that are remembered per coordinate: ``slots[j][k]``, zero at first."""
+    n_shared: ClassVar[int] = 0
+    """Numbers that all coordinates share, at the head of the last slot."""
+
+    @property
+    def hyper(self) -> tuple[float, ...]:
+        """The numbers its kernel reads."""
+        return (0.0,)
+
+    def pace(self, slots: Floats, progress: float) -> None:
+        """Learn, before a phase, which part of the budget is used (here: nothing)."""
+
+    @property
+    def paced(self) -> bool:
+        """Whether this rule listens to :meth:`pace`, which not every engine can call."""
+        return type(self).pace is not StepRule.pace
+
+    @property
+    def code(self) -> int:
+        """The place of its kernel in :func:`scgd.steps.move`, which has the built-in ones."""
+        from scgd.steps.by_code import code_of
+
+        return code_of(self)
+
+
+def check_decay(name: str, value: float) -> None:
+    """Refuse a decay outside [0, 1)."""
+    if not 0 <= value < 1:
+        raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
+
+
+def make_slots(rule: StepRule, n_coords: int) -> Floats:
+    """Return the zeroed memory of a rule."""
+    return np.zeros((rule.n_slots, max(n_coords, rule.n_shared)))
