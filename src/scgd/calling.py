@@ -38,7 +38,7 @@ def inside_user(frame: FrameType | None) -> bool:
 
 
 def from_user(error: BaseException) -> bool:
-    """Tell whether an error was raised by the user's function, where nothing of ours is half done."""
+    """Tell whether the user's function raised an error, so that nothing of ours is half done."""
     last, trace = None, error.__traceback__
     while trace is not None:
         last = trace.tb_frame if ours(trace.tb_frame) else last

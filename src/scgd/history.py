@@ -11,6 +11,7 @@ from scgd.typing import Floats
 
 __all__ = ["History", "Status", "mean_and_error"]
 
+
 class Status(IntEnum):
     """Why a run ended."""
 

@@ -140,8 +140,9 @@ def minimize(
         say so), not the luckiest observation. ``fun``: mean of the last phase's observations, with
         standard error ``fun_error``. ``nfev``: evaluations accepted; ``n_failed``: those of them
         that had no finite value; ``nfev_repeated``: values that came a second time because of a
-        fault, and were dropped. ``nit``, ``success``, ``status``, ``message``; ``weights``: the sampling law learned, which tells
-        what coordinates matter; ``history``; ``scale``; ``recipe``: what ran.
+        fault, and were dropped. ``nit``, ``success``, ``status``, ``message``; ``weights``: the
+        sampling law learned, which tells what coordinates matter; ``history``; ``scale``;
+        ``recipe``: what ran.
 
         ======  =========================================  =======
         status  meaning                                    success

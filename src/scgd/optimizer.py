@@ -209,4 +209,3 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
 
     def _saved(self, path: Any) -> Saved:
         return Saved(path, self.run, self.built.seed, self.built.identity())
-

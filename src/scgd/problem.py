@@ -64,7 +64,10 @@ def check_bounds(bounds: Any, x0: Floats) -> tuple[Floats, Floats]:
         try:
             none = (-np.inf, np.inf)
             pairs = np.array(
-                [[o if b is None else b for b, o in zip(pair, none, strict=True)] for pair in bounds],
+                [
+                    [o if b is None else b for b, o in zip(pair, none, strict=True)]
+                    for pair in bounds
+                ],
                 np.float64,
             )
         except (TypeError, ValueError):

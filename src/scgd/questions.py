@@ -178,7 +178,10 @@ class Question:
     @classmethod
     def from_state(cls, point: Point, state: dict[str, Any]) -> Question:
         """Return a question that was saved."""
-        n, question = point.x.size, cls(point, **{**state, "sample": tuple(state["sample"].tolist())})
+        n, question = (
+            point.x.size,
+            cls(point, **{**state, "sample": tuple(state["sample"].tolist())}),
+        )
         for name in ("support", "coords"):
             places: Array = getattr(question, name)
             if places.dtype != np.int64 or np.any((places < BASE) | (places >= n)):

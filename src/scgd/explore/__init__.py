@@ -48,6 +48,8 @@ def is_compiled(search: Stepping, fun: Callable[..., Any]) -> bool:
         and not callable(search.samples.sample)
         and search.sampler.block_size == 1
         and not callable(search.recipe.importance)
+        and not search.policy.paced
+        and not search.recipe.step.paced
     )
 
 

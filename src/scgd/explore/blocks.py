@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from scgd.calling import calls_user
 from scgd.estimators import CentralDifference, fill_sides, middle, slopes
 from scgd.explore.loop import Loop, as_float
 from scgd.run.ledger import Ledger
-from scgd.calling import calls_user
 from scgd.searches import Stepping
 from scgd.typing import Floats, Ints
 

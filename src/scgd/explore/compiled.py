@@ -48,7 +48,7 @@ class Trace(NamedTuple):
 
 
 DONE, N_LOST, LOW, HIGH, DOWN, UP, LOWEST, STEP, WHERE = range(9)
-"""Slots of the cursor: steps and lost values, the pair that stopped it, the best value and where."""
+"""Slots of the cursor: steps, lost values, the pair that stopped it, the best value and where."""
 
 
 class Codes(NamedTuple):

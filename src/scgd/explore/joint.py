@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from scgd.calling import calls_user
 from scgd.compiling import njit
 from scgd.estimators import halfway, quotient, random_bits, spread
 from scgd.explore.loop import Loop, as_float
 from scgd.run.ledger import Ledger
-from scgd.calling import calls_user
 from scgd.searches import Stepping
 from scgd.typing import Array, Floats, Ints
 

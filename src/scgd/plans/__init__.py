@@ -1,8 +1,8 @@
 """Plans: searches made of searches, and the methods that name them.
 
 A method is a :class:`~scgd.recipes.Recipe`, whose parts can be replaced one by one, or a
-:class:`Planned` story that chooses its parts itself. A new one is a story in a file of its own and a
-row of :data:`METHODS`.
+:class:`Planned` story that chooses its parts itself. A new one is a story in a file of its own and
+a row of :data:`METHODS`.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ import numpy as np
 
 from scgd.plans.base import Ground, Telling
 from scgd.plans.descent import TINY, descend, measure, scale_rounds
-from scgd.plans.joint import joint_directions
 from scgd.plans.guard import kept, settle_with_start
+from scgd.plans.joint import joint_directions
 from scgd.plans.members import block_member, short_member
 from scgd.recipes import Recipe
 from scgd.searches import Classify, Judge, Length, ScaleSearch
@@ -69,9 +69,7 @@ def blocks(ground: Ground, length: Length, error: float) -> Telling:
         yield from settle_with_start(ground, final_samples(budget))
 
 
-def member(
-    ground: Ground, length: Length, error: float, budget: int, shrink: float
-) -> Recipe:
+def member(ground: Ground, length: Length, error: float, budget: int, shrink: float) -> Recipe:
     """Return the recipe for noise that the sample controls."""
     n, bend = ground.problem.n_coords, length.bend
     smallest = 2 * np.sqrt(error * n / bend) if bend > 0 else 0.0

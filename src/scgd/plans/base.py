@@ -308,7 +308,10 @@ class Plan(Search):
         super().load_state_dict(state)
         self.total, self.past = state["total"], int(state["past"])
         ground = self.ground
-        if ground.live.keys() != state["live"].keys() or ground.arrays.keys() != state["arrays"].keys():
+        if (
+            ground.live.keys() != state["live"].keys()
+            or ground.arrays.keys() != state["arrays"].keys()
+        ):
             raise ValueError("the story of this checkpoint is another one")
         ground.kept = state["kept"]
         for name, array in ground.arrays.items():

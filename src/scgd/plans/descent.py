@@ -42,9 +42,7 @@ def descend(ground: Ground, length: Length, error: float, only: str = "") -> Tel
     names = {"": "parabolas along coordinates, BFGS on those that matter",
              "parabolas": "parabolas along coordinates", "bfgs": "a sweep, then BFGS"}  # fmt: skip
     ground.sentence = f"Deterministic: {names[only]}."
-    yield Descent(
-        ground.problem, ground.point, ground.rng(), unit, error, ground.room, only
-    )
+    yield Descent(ground.problem, ground.point, ground.rng(), unit, error, ground.room, only)
 
 
 def random_search(ground: Ground) -> Telling:

@@ -265,7 +265,9 @@ class Run:
     def _message(self, status: Status) -> str:
         parts = [status.message]
         if status is Status.BUDGET and self.max_evals is not None and self.nfev < self.max_evals:
-            parts = [f"{self.nfev} of {self.max_evals} evaluations; no more question was affordable."]
+            parts = [
+                f"{self.nfev} of {self.max_evals} evaluations; no more question was affordable."
+            ]
         if self.ledger.n_failed:
             parts.append(f"{self.ledger.n_failed} values were not finite.")
         return " ".join(filter(None, [self.remark, *parts, self.plan.sentence]))

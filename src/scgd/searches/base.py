@@ -1,8 +1,8 @@
 """What a search is: everything that asks has this one interface.
 
 A search owns its memory. It has a next question (:meth:`Search.ask`), and it is told the values
-(:meth:`Search.tell`), of one question at a time and in any order where several are open. ``tell`` is
-the only place that moves. Whoever wants something of a search calls :meth:`Search.pose` and
+(:meth:`Search.tell`), of one question at a time and in any order where several are open. ``tell``
+is the only place that moves. Whoever wants something of a search calls :meth:`Search.pose` and
 :meth:`Search.take`, which count; budget, numbers of evaluations, samples and faults are none of its
 business.
 """

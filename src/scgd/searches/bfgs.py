@@ -42,7 +42,7 @@ class ActiveBFGS(Search):
         error: float,
     ) -> None:
         super().__init__(point)
-        self.problem, self.active, self.error = problem, active, error
+        self.problem, self.support, self.error = problem, active, error
         self.length, self.bend = length[active], np.abs(bend)
         self.value = float("nan")
         self.cap = 10.0
@@ -57,7 +57,7 @@ class ActiveBFGS(Search):
     @property
     def cost(self) -> int:
         """Evaluations of the next question."""
-        return 1 if self.line else len(self.active) * (2 if self.central else 1)
+        return 1 if self.line else len(self.support) * (2 if self.central else 1)
 
     def _fresh(self) -> Floats:
         floor = 1e-6 * float(np.max(self.bend, initial=0.0))
@@ -72,7 +72,7 @@ class ActiveBFGS(Search):
 
     def ask(self) -> Question:
         """Return the points of a gradient or the next point of a line search."""
-        x, active, problem = self.point.x, self.active, self.problem
+        x, active, problem = self.point.x, self.support, self.problem
         bounded = problem.lower.size > 0
         if self.line:
             self.entries = x[active] + self.rate * self.direction
@@ -150,11 +150,11 @@ class ActiveBFGS(Search):
 
     def _accept(self, value: float) -> None:
         new = self.entries
-        self.step = new - self.point.x[self.active]
+        self.step = new - self.point.x[self.support]
         if self.n_tries == 0 and self.rate < 1:
             self.cap *= 4
         hardly = self.value - value < 1e-15 * abs(self.value)
-        self.point.move(self.active, new)
+        self.point.move(self.support, new)
         self.value = value
         self.before = self.gradient
         if hardly and not self.central:

@@ -143,7 +143,7 @@ class Descent(Search):
             assert self.newton is not None
             self.turn = "newton"
             self.newton.restart(value)
-            length = max(0.03 * self.budget, 4 * len(self.newton.active) + 20)
+            length = max(0.03 * self.budget, 4 * len(self.newton.support) + 20)
         else:
             self.turn = "parabolas"
             self.parabolas.value = value
@@ -183,7 +183,7 @@ class Descent(Search):
         state = {**super().state_dict(), "reported": self.reported}
         newton = self.newton
         state["newton"] = None if newton is None else newton.state_dict()
-        state["active"] = None if newton is None else newton.active
+        state["active"] = None if newton is None else newton.support
         state["active_bend"] = None if newton is None else newton.bend
         return state
 

@@ -52,7 +52,7 @@ class Reach(Search):
     name: ClassVar[str] = "reach"
     found: ClassVar[type[Finding]] = Signal
     memory: ClassVar[tuple[str, ...]] = (
-        "turn", "n_round", "level", "n_pairs", "repeats", "odd", "even", "where", "radius", "found",
+        "turn", "n_round", "rung", "n_pairs", "repeats", "odd", "even", "where", "radius", "found",
         "rng",
     )  # fmt: skip
 
@@ -64,7 +64,7 @@ class Reach(Search):
         wide = not problem.told and budget >= FEW
         self.ladder = 10.0 ** (np.arange(-10, 11) / 2 if wide else np.arange(-4, 2) / 2)
         self.turn = "repeats"
-        self.n_round = self.level = self.n_pairs = 0
+        self.n_round = self.rung = self.n_pairs = 0
         self.repeats: list[float] = []
         self.odd: list[float] = []
         self.even: list[float] = []
@@ -100,7 +100,7 @@ class Reach(Search):
         if self.turn == "repeats":
             return here(self.point, self.n_repeats)
         x, problem = self.point.x, self.problem
-        h = self.radius if self.turn == "refine" else float(self.ladder[self.level])
+        h = self.radius if self.turn == "refine" else float(self.ladder[self.rung])
         signs = self.rng.integers(0, 2, x.size) * 2.0 - 1.0
         centre, reach = problem.centred(x, h * problem.unit)
         moves = centre - x + np.stack([reach * signs, -reach * signs])
@@ -110,12 +110,12 @@ class Reach(Search):
         """Take repeats or a pair; a lost value tells that a point was too far out."""
         if self.turn == "repeats":
             self.repeats.extend(values[~np.isnan(values)].tolist())
-            self.turn, self.level, self.n_pairs = "ladder", 0, 0
+            self.turn, self.rung, self.n_pairs = "ladder", 0, 0
             return
         if not np.isnan(values).any():
             self.odd.append(float(values[0] - values[1]))
             self.even.append(float(values[0] + values[1]))
-            self.where.append(-1.0 if self.turn == "refine" else float(self.level))
+            self.where.append(-1.0 if self.turn == "refine" else float(self.rung))
         self.n_pairs += 1
         if self.n_pairs < self.pairs_per_level:
             return
@@ -123,8 +123,8 @@ class Reach(Search):
         if self.turn == "refine":
             self._refine()
             return
-        self.level += 1
-        if self.level == len(self.ladder):
+        self.rung += 1
+        if self.rung == len(self.ladder):
             self._end_round()
 
     @property

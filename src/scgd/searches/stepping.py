@@ -156,7 +156,9 @@ class Stepping(Search):
 
     def plan_for(self, budget: int | None) -> None:
         """Have schedules fall over so many evaluations in all, from here."""
-        total = None if budget is None else self.t + max(1, (budget - self.n_evals) // self.step_cost)
+        total = (
+            None if budget is None else self.t + max(1, (budget - self.n_evals) // self.step_cost)
+        )
         self.timetable.begin(self.t, total)
         self._listed = -1
 

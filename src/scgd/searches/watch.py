@@ -1,4 +1,4 @@
-"""What is f where we are?"""
+"""What f is where we are."""
 
 from __future__ import annotations
 
