@@ -45,7 +45,11 @@ STEP_OPTIONS = {
     "momentum": {"": {}, "nesterov": {"nesterov": True, "beta": 0.7}},
     "rms": {"": {}, "epsilon": {"epsilon": 0.5, "beta": 0.6}},
     "adam": {"": {}, "epsilon": {"epsilon": 0.5, "beta1": 0.5, "beta2": 0.8}},
-    "learned": {"": {}, "limits": {"shortest": -0.5, "longest": 0.4, "gain": 0.3, "beta": 0.7}},
+    "learned": {
+        "": {},
+        "limits": {"shortest": -0.5, "longest": 0.4, "gain": 0.3, "beta": 0.7},
+        "shared": {"shared_gain": 0.3, "shortest": -0.2, "longest": 0.6},
+    },
     "wiener": {
         "": {},
         "shrunk": {"beta": 0.95, "beta2": 0.9, "shrinkage": 3.0},

@@ -100,6 +100,8 @@ def test_weights_are_those_of_the_formula(name, n_phases):
     sampler, reference = make(EVERY_POLICY[name]), REFERENCES[base_name(name)]
     expected = reference(sampler.policy, phases_of(sampler, n_phases), P)
     np.testing.assert_allclose(sampler.weights(), expected, rtol=1e-9)
+    if not isinstance(sampler.policy, scgd.RecentGains):  # whose first draws are a sweep
+        np.testing.assert_allclose(sampler.probs, expected[sampler.coords], rtol=1e-9)
 
 
 def test_every_policy_has_a_reference():
@@ -143,6 +145,8 @@ def test_recent_gains_sweep_every_coordinate_first(block_size, replace):
     assert sorted(drawn[:P]) == list(range(P)) and drawn[:P] != list(range(P))
     orders = {tuple(make(scgd.RecentGains(), seed=s, block_size=P).coords) for s in range(20)}
     assert len(orders) == 20
+    first = [int(make(scgd.RecentGains(), seed=s, p=2, block_size=2).coords[0]) for s in range(40)]
+    assert 8 <= sum(first) <= 32
 
 
 @pytest.mark.parametrize("block", [1, 3])
