@@ -19,7 +19,7 @@ from scgd.experiments.published import published_curves
 from scgd.experiments.registry import EXPERIMENTS
 from scgd.experiments.report import build, plain, terminal_summary
 from scgd.experiments.rows import method_look
-from scgd.experiments.table import Curve, Key, Run, Shape, Table, read
+from scgd.experiments.table import WEIGHT_COLUMNS, Curve, Key, Run, Shape, Table, read
 
 
 def fill(folder, experiment="zo-linear", panel="ridge-alpha5", settings="published", n_passes=200):
@@ -244,7 +244,7 @@ def test_environment_is_that_of_the_runs(tmp_path, monkeypatch):
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda e: e.id)
 def test_no_two_methods_of_a_setting_look_the_same(experiment):
     for panels in experiment.panels.values():
-        methods = {method.name for panel in panels for method in panel.methods}
+        methods = {m.name for panel in panels for m in panel.methods + panel.extras}
         looks = {(look["colour"], look["dash"]) for look in map(method_look, methods)}
         assert len(looks) == len(methods)
 
@@ -269,18 +269,25 @@ def test_page_works_in_a_browser(page, tmp_path, width, dark):
     try:
         browser.open(page)
         chart = "document.querySelector('.chart')"
+        line = f"{chart}.data.filter(t => t.meta === 'method')[0]"
+        band = f"{chart}.data.filter(t => t.meta === 'band')[0]"
         assert browser.evaluate("document.documentElement.scrollWidth") <= width
         assert browser.evaluate("document.documentElement.dataset.theme") == (
             "dark" if dark else "light"
         )
+        if width >= 1280:
+            tops = "[...document.querySelectorAll('.bar .switch')].map(s => s.offsetTop)"
+            assert len(set(browser.evaluate(tops))) == 1  # the toolbar stands on one line
         assert browser.evaluate(f"{chart}._fullLayout.yaxis.type") == "log"
         n_traces = browser.evaluate(f"{chart}.data.length")
-        mean = browser.evaluate(f"{chart}.data[1].y[0]")
+        kinds = browser.evaluate(f"{chart}.data.map(t => t.meta)")
+        assert kinds[:12] == ["band"] * 6 + ["method"] * 6  # no band is painted over a line
+        mean = browser.evaluate(f"{line}.y[0]")
         click(browser, '[data-set="statistic"][value="median"]')
         click(browser, '[data-set="x"][value="queries"]')
-        assert browser.evaluate(f"{chart}.data[1].x[5]") == 100_000
-        assert browser.evaluate(f"{chart}.data[1].y[0]") == mean  # 1, 2, 3: median is mean
-        assert browser.evaluate(f"{chart}.data[0].y[0]") == 2.5  # upper quartile
+        assert browser.evaluate(f"{line}.x[5]") == 100_000
+        assert browser.evaluate(f"{line}.y[0]") == mean  # 1, 2, 3: median is mean
+        assert browser.evaluate(f"{band}.y[0]") == 2.5  # upper quartile
         click(browser, '[data-set="y"][value="linear"]')
         assert browser.evaluate(f"{chart}._fullLayout.yaxis.type") == "linear"
         click(browser, '[data-set="published"][value="off"]')
@@ -355,11 +362,135 @@ def test_zero_is_not_drawn_on_a_log_axis(tmp_path):
         browser.open(build(tmp_path))
         chart = "document.querySelector('.chart')"
         assert browser.evaluate(f"{chart}.data.every(t => t.y.every(v => v > 0))")
-        assert browser.evaluate(f"Math.min(...{chart}.data[1].x)") == 40
+        line = f"{chart}.data.filter(t => t.meta === 'method')[0]"
+        assert browser.evaluate(f"Math.min(...{line}.x)") == 40
         click(browser, '[data-set="y"][value="linear"]')
-        assert browser.evaluate(f"{chart}.data[1].y[0]") == 0
+        assert browser.evaluate(f"{line}.y[0]") == 0
     finally:
         browser.close()
+
+
+EVIL = """<img src=x onerror="window.caught = 1"></script><script>window.caught = 2</script>'\"&amp;%{x}"""
+
+
+def evil_table(folder):
+    """Write a table whose names would run script wherever they stood raw in the page."""
+    fill(folder)
+    path = folder / "zo-linear.csv"
+    table = read(path)
+    for column in ("panel", "settings", "method", "measure"):
+        names = table[column].astype(str)
+        table[column] = f"{EVIL}{column}" + names
+    extra = read(path)
+    pd.concat([extra, table]).to_csv(path, index=False)
+    laws = folder / "zo-linear.weights.csv"
+    weights = read(laws, WEIGHT_COLUMNS)
+    evil = weights.assign(panel=f"{EVIL}panel" + weights["panel"].astype(str),
+                          settings=f"{EVIL}settings" + weights["settings"].astype(str),
+                          method=f"{EVIL}method" + weights["method"].astype(str))  # fmt: skip
+    pd.concat([weights, evil]).to_csv(laws, index=False)
+    (folder / "zo-linear.json").write_text(json.dumps(
+        {"quick": False, "made": [{"day": EVIL, "environment": {EVIL: EVIL}}]}))  # fmt: skip
+
+
+def test_names_of_a_table_stand_escaped_in_the_page(tmp_path, monkeypatch):
+    monkeypatch.delenv("SCGD_PUBLISHED", raising=False)
+    evil_table(tmp_path)
+    text = build(tmp_path).read_text()
+    outside = re.sub(r"<script>.*?</script>", "", text, flags=re.S)
+    assert "<img src=x" not in outside and "<script>window" not in text
+    assert outside.count('onerror="') == 0
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+    assert any(EVIL in name for name in data["panels"])
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_a_page_is_inert_whatever_names_a_table_holds(tmp_path, monkeypatch):
+    monkeypatch.delenv("SCGD_PUBLISHED", raising=False)
+    evil_table(tmp_path)
+    browser = Browser(tmp_path / "profile", 1280, 900)
+    try:
+        browser.open(build(tmp_path))
+        browser.evaluate("window.scrollTo(0, 1e6)")
+        browser.settle()
+        browser.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+        for button in ('[data-set="settings"]:last-child', "[data-method]:last-child"):
+            click(browser, button)
+        browser.evaluate("for (const c of cards) draw(c)")
+        browser.evaluate(
+            "Promise.all(cards.map(c => Plotly.toImage(exportFigure(c), {format: 'svg'})))"
+        )
+        hover = "Plotly.Fx.hover(document.querySelectorAll('.chart')[1], [{curveNumber: 7, pointNumber: 2}])"
+        browser.evaluate(f"void {hover}")
+        browser.settle()
+        assert browser.evaluate("window.caught === undefined")
+        assert browser.evaluate("document.querySelectorAll('img[src=x]').length") == 0
+        shown = browser.evaluate("document.querySelector('.chips').textContent")
+        assert "<img src=x onerror=" in shown.replace("\u00a0", " ")  # letter by letter
+        assert [e for e in browser.errors if "ERR_FILE_NOT_FOUND" not in e] == []
+    finally:
+        browser.close()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_paths_have_a_slider_over_passes(tmp_path):
+    assert main(["run", "paths-2d", "--panel", "h", "--runs", "1", "--workers", "1",
+                 "--no-progress", "--out", str(tmp_path)]) == 0  # fmt: skip
+    browser = Browser(tmp_path / "profile", 1280, 900)
+    try:
+        browser.open(tmp_path / "report.html")
+        chart = "document.querySelector('.chart')"
+        lengths = f"{chart}.data.filter(t => t.meta === 'method').map(t => t.x.length)"
+        assert browser.evaluate(lengths) == [61, 121, 121]
+        browser.evaluate(
+            "const s = document.querySelector('[data-upto]'); s.value = 10;"
+            "s.dispatchEvent(new Event('input', {bubbles: true}))"
+        )
+        browser.settle()
+        assert browser.evaluate(lengths) == [11, 21, 21]
+        assert browser.evaluate("document.querySelector('output').textContent") == "pass 10"
+        assert "only x matters" in browser.evaluate(
+            "document.querySelector('figcaption').textContent"
+        )
+        assert browser.errors == []
+    finally:
+        browser.close()
+
+
+def test_quick_runs_are_neither_ranked_nor_compared(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("SCGD_PUBLISHED", raising=False)
+    for passes, folder in ((100, tmp_path / "same"), (1, tmp_path / "short")):
+        folder.mkdir()
+        fill(folder, "zo-networks", "mnist", n_passes=passes)
+        stored = {"accuracy/uniform": np.full((10, 100), 0.7)}
+        np.savez(folder / "zo_mnist.npz", **stored)
+        (folder / "zo-networks.json").write_text('{"quick": true}')
+        text = build(folder, str(folder)).read_text()
+        data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+        assert data["panels"]["zo-networks/mnist"]["published"] == {}
+        body = text.split("<main>")[1].split("</main>")[0]
+        for praise in ("ends best", "points of accuracy", 'class="best"', 'class="first"',
+                       "Ranks by", "published 7"):  # fmt: skip
+            assert praise not in body, praise
+        words = terminal_summary(EXPERIMENTS["zo-networks"], folder, "published", ["mnist"])
+        assert "mean nothing" in words
+        assert not re.search(r"^\s+1 ", words, re.M) and "0.768" not in words
+        assert "published\n" not in words.replace("published ·", "")
+    (folder / "zo-networks.json").write_text('{"quick": false}')
+    assert "ends best" in build(folder).read_text().split("<main>")[1]
+
+
+def test_medians_are_shown_where_single_runs_decide_the_mean():
+    def by_mean(mean, runs=20):
+        curve = {"runs": runs, "mean": [mean], "median": [1.0]}
+        return summary.fitting_statistic({"published": {"gap": {"uniform": curve}}})
+
+    assert [by_mean(m) for m in (1.0, 2.9, 3.1, 100.0, np.inf)] == [
+        "mean", "mean", "median", "median", "mean",
+    ]  # fmt: skip
+    assert by_mean(100.0, runs=2) == "mean"
+    accuracy = {"runs": 20, "mean": [9.0], "median": [1.0]}
+    assert summary.fitting_statistic({"p": {"accuracy": {"uniform": accuracy}}}) == "mean"
 
 
 def click(browser: Browser, selector: str) -> None:

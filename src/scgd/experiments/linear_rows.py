@@ -21,7 +21,7 @@ from scgd.experiments.rows import Experiment, Panel
 from scgd.policies import Full, Musketeer, Uniform
 from scgd.schedules import InverseLog, InverseTime, Schedule, SqrtOf
 
-__all__ = ["EXPERIMENTS", "LinearMethod", "LinearProblem"]
+__all__ = ["EXPERIMENTS", "LaterMethod", "LinearMethod", "LinearProblem"]
 
 GAINS = ("average", "absolute", "square")
 
@@ -74,6 +74,19 @@ class LinearMethod:
     radius: Schedule | None = None
     importance: str | None = None
     independent: bool = False
+
+
+@dataclass(frozen=True)
+class LaterMethod:
+    """A recipe of :func:`scgd.minimize`, at as many queries as the panel's own methods have."""
+
+    name: str
+    recipe: str
+    policy: Any = None
+    estimator: Any = None
+
+
+EXTRAS = (LaterMethod("auto", "auto"), LaterMethod("musketeer-today", "musketeer"))
 
 
 def per_pass(scale: float, offset: float) -> InverseTime:
@@ -186,6 +199,7 @@ def zo_linear(settings: str) -> Iterable[Panel]:
             zeroth_order(settings, rate),
             n_passes=200,
             every=5,
+            extras=EXTRAS,
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scgd.estimators import DirectionEstimator
-from scgd.experiments.linear_rows import LinearProblem
+from scgd.experiments.linear_rows import LaterMethod, LinearProblem
 from scgd.experiments.rows import Job, Panel
 from scgd.experiments.table import Curve, Run, Shape
 from scgd.linear import solve
@@ -84,6 +84,10 @@ def execute(job: Job) -> Iterator[Run]:
 
 def solved(job: Job) -> Iterator[tuple[int, dict[str, Array], Array]]:
     """Return history and weights of each run; a run that diverges ends at infinity."""
+    if isinstance(job.method, LaterMethod):
+        for run in job.runs:
+            yield run, later(job, run), np.empty(0)
+        return
     try:
         result = call(job, job.runs)
     except FloatingPointError:
@@ -98,6 +102,16 @@ def solved(job: Job) -> Iterator[tuple[int, dict[str, Array], Array]]:
             name: array[i] if array.ndim == 2 else array for name, array in result.history.items()
         }
         yield run, history, result.weights[i]
+
+
+def later(job: Job, run: int) -> dict[str, Array]:
+    """Return the history of a run of ``scgd.minimize``."""
+    from scgd.experiments.linear_extras import minimized
+
+    data, l2, _ = problem_data(job.panel.problem)
+    problem = as_problem(data.X, data.y, loss=data.loss, l2=l2)
+    passes = shape(job.panel, job.method).passes
+    return minimized(job, problem, data, passes, seed_of(job, run))
 
 
 def call(job: Job, runs: tuple[int, ...]) -> Any:

@@ -1,17 +1,18 @@
-"""Carry out the two-dimensional illustration, and draw it moving."""
+"""Carry out the two-dimensional illustration; :mod:`.path_film` draws it moving."""
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from scgd.estimators import FirstOrder
 from scgd.experiments.files import write_whole
-from scgd.experiments.rows import Experiment, Job, Panel, method_look
+from scgd.experiments.path_film import film
+from scgd.experiments.rows import Experiment, Job, Panel
 from scgd.experiments.table import Curve, Run, Shape, read
 from scgd.optimizer import Optimizer
 from scgd.recipes import Recipe
@@ -76,9 +77,7 @@ def walk(job: Job, run: int) -> tuple[Floats, Floats]:
 
 def illustrate(experiment: Experiment, panels: Sequence[Panel], options: Any) -> None:
     """Write an animated GIF per panel, where Pillow is installed."""
-    try:
-        from PIL import Image
-    except ImportError:
+    if find_spec("PIL") is None:
         return
     table = read(options.out / f"{experiment.id}.csv")
     for panel in panels:
@@ -86,49 +85,5 @@ def illustrate(experiment: Experiment, panels: Sequence[Panel], options: Any) ->
         paths = {}
         for method, part in rows.groupby("method", sort=False, observed=True):
             wide = part.pivot_table(index="pass", columns="measure", values="value")
-            paths[str(method)] = wide[["x", "y"]].to_numpy()
-        frames = [frame(panel, paths, share) for share in np.linspace(0.02, 1, 50)]
-        images = [Image.fromarray(f).convert("P", palette=Image.Palette.ADAPTIVE) for f in frames]
-        film, durations = io.BytesIO(), [70] * (len(images) - 1) + [2500]
-        images[0].save(
-            film, "GIF", save_all=True, append_images=images[1:], duration=durations, loop=0
-        )
-        write_whole(options.out / f"{experiment.id}-{panel.name}.gif", film.getvalue())
-
-
-def frame(panel: Panel, paths: dict[str, Floats], share: float) -> Any:
-    """Return one picture of the animation: the first part of every path."""
-    from PIL import Image, ImageDraw
-
-    (x0, x1), (y0, y1) = panel.problem.scene()["range"]
-    width, double = 480, 960
-    height = int(double * (y1 - y0) / (x1 - x0))
-    image = Image.new("RGB", (double, height), "white")
-    draw = ImageDraw.Draw(image)
-
-    def place(points: Floats) -> list[tuple[float, float]]:
-        x, y = points.T
-        columns, rows = (x - x0) / (x1 - x0) * double, (y1 - y) / (y1 - y0) * height
-        return list(zip(columns.tolist(), rows.tolist(), strict=True))
-
-    for radius in range(1, 7):
-        draw.line(place(contour(panel.problem.curvatures, radius)), fill="#dddddd", width=2)
-        if not panel.problem.curvatures[1]:
-            draw.line(place(contour((1.0, 0.0), -radius)), fill="#dddddd", width=2)
-    for method, points in paths.items():
-        colour = method_look(method)["colour"]
-        shown = place(points[: max(2, int(share * len(points)))])
-        draw.line(shown, fill=colour, width=5, joint="curve")
-        end = shown[-1]
-        draw.ellipse([end[0] - 9, end[1] - 9, end[0] + 9, end[1] + 9], fill=colour)
-    for i, method in enumerate(paths):
-        draw.text((16, 14 + 34 * i), method, fill=method_look(method)["colour"], font_size=28)
-    return np.asarray(image.resize((width, height // 2), Image.Resampling.LANCZOS))
-
-
-def contour(curvatures: tuple[float, float], radius: float) -> Floats:
-    """Return a level line: a circle, or an upright line where y does not matter."""
-    if curvatures[1]:
-        angle = np.linspace(0, 2 * np.pi, 90)
-        return radius * np.column_stack([np.cos(angle), np.sin(angle)])
-    return np.array([[radius, -10.0], [radius, 10.0]])
+            paths[str(method)] = (wide.index.to_numpy(), wide[["x", "y"]].to_numpy())
+        write_whole(options.out / f"{experiment.id}-{panel.name}.gif", film(panel, paths))

@@ -27,6 +27,9 @@ __all__ = [
     "toolbar",
 ]
 
+NO_FINALS = ("x", "y", "step")
+"""Measures whose last value says nothing by itself."""
+
 
 def known_panel(experiment: Experiment, name: str) -> Panel | None:
     """Return the row of a panel in any setting."""
@@ -39,7 +42,7 @@ def chip(method: str) -> str:
     look = method_look(method)
     style = {"solid": "solid", "dash": "dashed", "dot": "dotted"}[look["dash"]]
     return (
-        f'<button data-method="{method}" aria-pressed="true">'
+        f'<button data-method="{esc(method)}" aria-pressed="true">'
         f'<i style="border-top-color:{look["colour"]};border-top-style:{style}"></i>'
         f"{esc(look['label'])}</button>"
     )
@@ -66,12 +69,13 @@ def panel_card(
     title = shape.title if shape else name
     measures = list(dict.fromkeys(m for c in entry["curves"].values() for m in c))
     tabs = "".join(
-        f'<button data-measure="{m}" aria-pressed="{"true" if i == 0 else "false"}">{m}</button>'
+        f'<button data-measure="{esc(m)}" aria-pressed="{"true" if i == 0 else "false"}">'
+        f"{esc(m)}</button>"
         for i, m in enumerate(measures)
     )
     switch = f'<span class="switch"><span class="options">{tabs}</span></span>'
     switch = switch if len(measures) > 1 and experiment.kind != "path" else ""
-    play = "<button data-play>Play</button>" if experiment.kind == "path" else ""
+    play = slider(shape) if experiment.kind == "path" else ""
     figures = "".join(
         figures_box(settings, curves, entry) for settings, curves in entry["curves"].items()
     )
@@ -82,13 +86,23 @@ def panel_card(
         else ""
     )
     return (
-        f'<article class="card" data-panel="{experiment.id}/{name}"><h3>{esc(title)}</h3>'
+        f'<article class="card" data-panel="{esc(f"{experiment.id}/{name}")}"><h3>{esc(title)}</h3>'
         '<p class="which"></p>'
-        f'{findings(entry) if experiment.kind != "theory" else ""}<div class="chart"></div>'
+        f'{findings(entry) if experiment.kind != "theory" and not entry.get("quick") else ""}<div class="chart"></div>'
         '<p class="outside" hidden></p>'
         f'<div class="tools">{switch}{play}<button data-export="png">PNG</button>'
         '<button data-export="svg">SVG</button><button data-export="csv">CSV</button></div>'
         f"{law}{figures}</article>"
+    )
+
+
+def slider(shape: Panel | None) -> str:
+    """Return the button that plays the paths, and the slider over their passes."""
+    last = shape.n_passes if shape else 1
+    return (
+        '<span class="slider"><button data-play>Play</button>'
+        f'<input type="range" data-upto min="0" max="{last}" step="0.5" value="{last}" '
+        f'aria-label="passes shown"><output>pass {last}</output></span>'
     )
 
 
@@ -98,7 +112,7 @@ def findings(entry: dict[str, Any]) -> str:
     for settings, curves in entry["curves"].items():
         sentence = finding(curves)
         if sentence:
-            out += f'<p class="finding" data-settings-only="{settings}">{sentence}</p>'
+            out += f'<p class="finding" data-settings-only="{esc(settings)}">{sentence}</p>'
     return out
 
 
@@ -149,7 +163,7 @@ def figures_box(settings: str, curves: dict[str, Any], entry: dict[str, Any]) ->
     """Return the table of final figures of one setting."""
     out = ""
     for measure in curves:
-        if measure in ("x", "y"):
+        if measure in NO_FINALS:
             continue
         top = entry["limits"][settings].get(measure, {}).get("log", np.inf)
         known = entry["published"].get(measure, {}) if settings == "published" else {}
@@ -157,11 +171,13 @@ def figures_box(settings: str, curves: dict[str, Any], entry: dict[str, Any]) ->
         head += ["published<small>± std</small>"] if known else []
         rows = summary.finals(curves, measure)
         n = digits([row["median"] for row in rows])
+        if entry.get("quick"):
+            rows = [row | {"rank": None} for row in rows]
         body = "".join(figures_row(row, known, n, top) for row in rows)
         runs = max(c["runs"] for c in curves[measure].values())
         out += (
-            f'<details data-settings-only="{settings}"><summary>Final {esc(measure)} over {runs} '
-            f'runs, {settings} settings</summary><div class="scroll"><table class="figures"><tr>'
+            f'<details data-settings-only="{esc(settings)}"><summary>Final {esc(measure)} over {runs} '
+            f'runs, {esc(settings)} settings</summary><div class="scroll"><table class="figures"><tr>'
             + "".join(f"<th>{h}</th>" for h in head)
             + f"</tr>{body}</table></div></details>"
         )
@@ -199,9 +215,10 @@ def accuracies(payload: dict[str, Any]) -> str:
         if not panels:
             continue
         finals = {
-            name: {r["method"]: r for r in summary.finals(entry["curves"][settings], "accuracy")}
+            name: {r["method"]: r | ({"rank": None} if entry.get("quick") else {})
+                   for r in summary.finals(entry["curves"][settings], "accuracy")}
             for name, entry in panels.items()
-        }
+        }  # fmt: skip
         body = ""
         for method in dict.fromkeys(m for rows in finals.values() for m in rows):
             cells = ""
@@ -214,7 +231,7 @@ def accuracies(payload: dict[str, Any]) -> str:
         head = "".join(f"<th>{esc(name)}</th>" for name in panels)
         note = "; published figures below ours" if "<small>" in body else ""
         out += (
-            f"<details open><summary>Final test accuracy in percent, mean ± std, {settings} "
+            f"<details open><summary>Final test accuracy in percent, mean ± std, {esc(settings)} "
             f'settings{note}</summary><div class="scroll"><table class="accuracies">'
             f"<tr><th>method</th>{head}</tr>{body}</table></div></details>"
         )
@@ -284,28 +301,41 @@ def differences(experiment: Experiment) -> str:
 
 
 def pictures(experiment: Experiment, folder: Path) -> str:
-    """Return the pictures that a run left beside its table."""
+    """Return the pictures that a run left beside its table, each with what it shows."""
     out = ""
     for kind in ("png", "gif"):
         for path in sorted(folder.glob(f"{experiment.id}-*.{kind}")):
             data = base64.b64encode(path.read_bytes()).decode()
-            out += f'<img alt="{esc(path.stem)}" src="data:image/{kind};base64,{data}">'
+            words = picture_caption(experiment, path.stem.removeprefix(f"{experiment.id}-"))
+            out += (
+                f'<figure><img alt="{esc(words)}" src="data:image/{kind};base64,{data}">'
+                f"<figcaption>{esc(words)}</figcaption></figure>"
+            )
     return f'<div class="pictures">{out}</div>' if out else ""
+
+
+def picture_caption(experiment: Experiment, name: str) -> str:
+    """Say what a picture beside the table shows."""
+    panel = known_panel(experiment, name)
+    title = panel.title if panel else name
+    if experiment.kind == "path":
+        return f"{title}. The paths of run 0, pass by pass, over level lines."
+    return f"{title.split(',')[0]}: samples of the test images, one row per class."
 
 
 def toolbar(settings: Sequence[str]) -> str:
     """Return the switches."""
     switches = [
-        switch("Curve", "statistic", {"mean": "mean ± std", "median": "median, quartiles"}),
+        switch("Curve", "statistic", {"panel": "by panel", "mean": "mean", "median": "median"}),
         switch("x", "x", {"pass": "passes", "queries": "queries", "seconds": "seconds"}),
         switch("x scale", "xscale", {"panel": "by panel", "linear": "linear", "log": "log"}),
         switch("y scale", "y", {"log": "log", "linear": "linear"}),
     ]
     if "published" in settings:
-        switches.append(switch("Published", "published", {"on": "shown", "off": "hidden"}))
+        switches.append(switch("Published", "published", {"on": "on", "off": "off"}))
     if len(settings) > 1:
         switches.append(switch("Settings", "settings", {s: s for s in settings}))
-    theme = "<button data-theme>light / dark</button>"
+    theme = '<button data-theme aria-label="light or dark" title="light or dark">◐</button>'
     switches.append(f'<span class="switch"><span class="options">{theme}</span></span>')
     return f'<div class="bar"><div>{"".join(switches)}</div></div>'
 
@@ -313,7 +343,7 @@ def toolbar(settings: Sequence[str]) -> str:
 def switch(label: str, name: str, options: dict[str, str]) -> str:
     """Return a row of buttons of which one is pressed."""
     buttons = "".join(
-        f'<button data-set="{name}" value="{value}" aria-pressed="{"true" if i == 0 else "false"}">'
+        f'<button data-set="{name}" value="{esc(value)}" aria-pressed="{"true" if i == 0 else "false"}">'
         f"{esc(text)}</button>"
         for i, (value, text) in enumerate(options.items())
     )

@@ -21,20 +21,11 @@ __all__ = ["published_curves", "published_folder"]
 
 
 class Source(NamedTuple):
-    """Where a panel's published curves are: file, prefix of keys, and the optimum to take off."""
+    """Where a panel's published curves are: file, prefix of keys, whether losses are stored."""
 
     file: str
     prefix: str = ""
-    optimum: float = 0.0
-
-
-OPTIMA = {
-    ("zo-linear", "ridge-alpha5"): 5.087463679608813e-4,
-    ("zo-linear", "logistic-alpha5"): 0.0675870875959767,
-    ("fo-linear", "ridge-alpha5"): 6.728421198147701e-5,
-    ("fo-linear", "logistic-alpha5"): 0.07125311991955535,
-}
-"""f* of the panels whose stored values are losses rather than gaps."""
+    losses: bool = False
 
 
 def published_folder(given: str | None) -> str | None:
@@ -50,15 +41,21 @@ def published_folder(given: str | None) -> str | None:
 def source_of(experiment: str, panel: str) -> Source | None:
     """Return where the published curves of a panel are stored, if anywhere."""
     if experiment in ("zo-linear", "fo-linear"):
-        model, alpha = panel.split("-")
-        optimum = OPTIMA.get((experiment, panel), 0.0)
-        return Source(f"{experiment[:2]}_{model}_{alpha}.npz", "", optimum)
+        return Source(f"{experiment[:2]}_{panel.replace('-', '_')}.npz", losses=True)
     if experiment in ("zo-grid", "zo-importance"):
         model, n, p = panel.split("-")
         return Source(f"zo_{model}_{n}.npz", f"{p}/")
     if experiment in ("zo-networks", "fo-networks"):
         return Source(f"{experiment[:2]}_{panel.replace('-', '_')}.npz", "network")
     return None
+
+
+def optimum_of(experiment: str, panel: str) -> float:
+    """Return f* of the problem whose losses were stored: that of the panel itself."""
+    from scgd.experiments.linear_runs import problem_data
+    from scgd.experiments.registry import EXPERIMENTS
+
+    return problem_data(EXPERIMENTS[experiment].panel(panel, "published").problem)[2]
 
 
 def published_curves(
@@ -77,25 +74,39 @@ def published_curves(
             f"cannot read the published curves in {path}: {error}; get the file again"
         ) from None
     if source.prefix == "network":
-        return network_curves(experiment, arrays)
+        return network_curves(experiment, panel, arrays)
+    optimum = optimum_of(experiment, panel) if source.losses else 0.0
     out = {}
     for key, values in arrays.items():
         if key.startswith(source.prefix):
             method = key.removeprefix(source.prefix)
-            out["gap", method] = (np.arange(values.shape[1]), values - source.optimum)
+            out["gap", method] = (np.arange(values.shape[1]), values - optimum)
     return out
 
 
 def network_curves(
-    experiment: str, arrays: dict[str, Array]
+    experiment: str, panel: str, arrays: dict[str, Array]
 ) -> dict[tuple[str, str], tuple[Array, Array]]:
-    """Return network curves: stored per epoch (zeroth order) or per normalised epoch (first)."""
+    """Return network curves: stored per epoch (zeroth order) or over the passes (first order).
+
+    First-order accuracies are stored once a pass, from pass 1; losses at even distances from pass 0
+    to the end of the same run, whose length the accuracies tell.
+    """
     out = {}
     for key, values in arrays.items():
         measure, method = key.split("/")
         n = values.shape[1]
         passes = np.arange(1, n + 1)
-        if experiment == "fo-networks":
-            passes = np.arange(1, 5) if measure == "accuracy" else np.arange(n) * 4 / n
+        if experiment == "fo-networks" and measure == "loss":
+            passes = np.arange(n) * n_passes(panel, arrays.get(f"accuracy/{method}")) / n
         out[measure, method] = (passes, values)
     return out
+
+
+def n_passes(panel: str, accuracies: Array | None) -> int:
+    """Return how many passes a stored first-order run has."""
+    if accuracies is not None:
+        return int(accuracies.shape[1])
+    from scgd.experiments.registry import EXPERIMENTS
+
+    return EXPERIMENTS["fo-networks"].panel(panel, "published").n_passes

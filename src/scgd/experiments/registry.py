@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from scgd.errors import UsageError
 from scgd.experiments import linear_rows, network_rows, path_rows, theory_rows
@@ -52,16 +53,41 @@ def find(ids: Iterable[str]) -> list[Experiment]:
 
 
 def select(
-    rows: Sequence[Experiment], names: Sequence[str], settings: str
+    rows: Sequence[Experiment],
+    names: Sequence[str],
+    settings: str,
+    methods: Sequence[str] = (),
+    extras: Sequence[str] = (),
 ) -> dict[str, list[Panel]]:
-    """Return per experiment the panels asked for; a name must exist in one of the experiments."""
+    """Return per experiment the panels asked for, with the methods asked for.
+
+    Every name must exist in one of the experiments; a panel without any of the methods is left out.
+    """
+    every = {row.id: list(row.panels[row.setting(settings)]) for row in rows}
+    known = [panel for panels in every.values() for panel in panels]
+    check_names("panel", names, (panel.name for panel in known))
+    check_names("method", methods, (m.name for panel in known for m in panel.methods))
+    check_names("extra method", extras, (m.name for panel in known for m in panel.extras))
+    chosen = {
+        id: [with_methods(p, methods, extras) for p in panels if not names or p.name in names]
+        for id, panels in every.items()
+    }
+    chosen = {id: [p for p in panels if p.methods] for id, panels in chosen.items()}
+    return {id: panels for id, panels in chosen.items() if panels}
+
+
+def with_methods(panel: Panel, methods: Sequence[str], extras: Sequence[str]) -> Panel:
+    """Return a panel with the methods asked for, all its own by default, and the extra ones."""
+    own = [m for m in panel.methods if m.name in methods or not methods]
+    return replace(panel, methods=(*own, *(m for m in panel.extras if m.name in extras)))
+
+
+def check_names(what: str, names: Sequence[str], known: Iterable[str]) -> None:
+    """Refuse a name that does not exist, with the nearest one that does."""
     from scgd.errors import nearest
 
-    chosen = {row.id: list(row.panels[row.setting(settings)]) for row in rows}
-    known = [panel.name for panels in chosen.values() for panel in panels]
+    every = dict.fromkeys(known)
     for name in names:
-        if name not in known:
-            raise UsageError(f"there is no panel {name!r}{nearest(name, dict.fromkeys(known))}")
-    if names:
-        chosen = {id: [p for p in panels if p.name in names] for id, panels in chosen.items()}
-    return {id: panels for id, panels in chosen.items() if panels}
+        if name not in every:
+            hint = nearest(name, every) if every else "; no experiment named here has any"
+            raise UsageError(f"there is no {what} {name!r}{hint}")

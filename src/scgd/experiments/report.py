@@ -17,6 +17,7 @@ from scgd.errors import CommandError
 from scgd.experiments import summary
 from scgd.experiments.files import write_whole
 from scgd.experiments.pieces import (
+    NO_FINALS,
     accuracies,
     chip,
     coverage,
@@ -74,6 +75,7 @@ def experiment_section(
 ) -> tuple[str, dict[str, Any]]:
     """Return an experiment's part of the page and what its charts are drawn from."""
     table = read(folder / f"{experiment.id}.csv")
+    quick = is_quick(experiment, folder)
     learned = summary.laws(folder / f"{experiment.id}.weights.csv")
     cards, payload = [], {}
     for name, rows in table.groupby("panel", sort=False, observed=True):
@@ -84,16 +86,18 @@ def experiment_section(
             "known": list(experiment.panels),
             "curves": curves,
             "limits": {settings: summary.limits(measures) for settings, measures in curves.items()},
-            "published": summary.overlay(
+            "published": {} if quick else summary.overlay(
                 experiment.id, str(name), float(rows["pass"].max()), published
             ),
+            "quick": quick,
+            "statistic": summary.fitting_statistic(curves),
             "laws": learned.get(name, {}),
             "linear": LINEAR_MEASURES,
             "xlabel": shape.xlabel if shape else "",
             "xscale": shape.xscale if shape else "linear",
             "lawlabel": "coordinates, largest column first",
             "picture": PIXELS if "network" in experiment.kind else 0,
-        }
+        }  # fmt: skip
         if experiment.kind == "path" and shape is not None:
             entry |= shape.problem.scene() | {"paths": summary.paths(rows)}
         payload[f"{experiment.id}/{name}"] = entry
@@ -101,12 +105,13 @@ def experiment_section(
     methods = list(dict.fromkeys(table["method"]))
     chips = "".join(map(chip, methods))
     return (
-        f'<section id="{experiment.id}"><h2>{esc(experiment.title)}</h2>'
+        f'<section id="{esc(experiment.id)}"><h2>{esc(experiment.title)}</h2>'
         f'<p class="note">{esc(experiment.paper)} · <code>scgd run {experiment.id}</code></p>'
         f"{coverage(experiment, table)}{pictures(experiment, folder)}"
         f'<div class="chips" role="group" aria-label="methods">{chips}</div>'
         f'<div class="panels">{"".join(cards)}</div>'
-        f"{accuracies(payload)}{ranking(payload)}{differences(experiment)}</section>"
+        f"{accuracies(payload)}{'' if quick else ranking(payload)}"
+        f"{differences(experiment)}</section>"
     ), payload
 
 
@@ -118,16 +123,21 @@ def overlaid(panels: dict[str, Any]) -> str:
     return ", thin dash-dotted lines whole published curves" if found else ""
 
 
+def is_quick(experiment: Experiment, folder: Path) -> bool:
+    """Tell whether a table holds quick runs, whose figures mean nothing."""
+    return bool(read_note(folder / f"{experiment.id}.json").get("quick"))
+
+
 def quick_warning(rows: Sequence[Experiment], folder: Path) -> str:
     """Say which experiments of the page are quick runs, if any."""
-    quick = [row.id for row in rows if read_note(folder / f"{row.id}.json").get("quick")]
+    quick = [row.id for row in rows if is_quick(row, folder)]
     if not quick:
         return ""
     which = "All runs here" if len(quick) == len(rows) else f"The runs of {', '.join(quick)}"
     return (
         f'<p class="warning">{esc(which)} are quick ones: short, two per method, to see that '
-        "everything works. Their figures are not the paper's; run without <code>--quick</code> "
-        "for those.</p>"
+        "everything works. Their figures mean nothing, so none is ranked or compared; run without "
+        "<code>--quick</code> for the paper's.</p>"
     )
 
 
@@ -157,7 +167,7 @@ def assemble(
                             for curves in c.values() for m in curves)  # fmt: skip
     looks = {name: method_look(name) for name in methods}
     payload = {"panels": panels, "settings": settings, "methods": looks, "measures": MEASURES}
-    data = json.dumps(plain(payload), separators=(",", ":")).replace("</", "<\\/")
+    data = inert(json.dumps(plain(payload), separators=(",", ":")))
     page = files("scgd.experiments").joinpath("page")
     contents = "".join(f'<a href="#{r.id}">{esc(r.title)}</a>' for r in rows)
     return (
@@ -167,7 +177,8 @@ def assemble(
         f"<style>{page.joinpath('page.css').read_text()}</style></head><body>"
         "<header><h1>SGD with coordinate sampling: the paper's experiments</h1>"
         '<p class="lead">Leluc and Portier (JMLR 2022), run again. Curves are the mean with one '
-        "standard deviation, as in the paper, or the median with quartiles; diamonds mark "
+        "standard deviation, as in the paper, or the median with quartiles where single runs decide "
+        "the mean (the panel then says so); diamonds mark "
         f"published final figures{overlaid(panels)}.</p>{quick_warning(rows, folder)}"
         f'<nav class="contents">{contents}</nav></header>'
         f"{toolbar(settings)}<main>{''.join(sections)}</main>"
@@ -177,6 +188,17 @@ def assemble(
         f"<script>{get_plotlyjs()}</script><script>{page.joinpath('page.js').read_text()}</script>"
         "</body></html>"
     )
+
+
+def inert(text: str) -> str:
+    """Return JSON that no HTML parser can leave: < and > only as escapes, also within names.
+
+    Examples
+    --------
+    >>> inert('"</script><!--"')
+    '"\\\\u003c/script\\\\u003e\\\\u003c!--"'
+    """
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def plain(value: Any) -> Any:
@@ -193,27 +215,34 @@ def plain(value: Any) -> Any:
 def terminal_summary(
     experiment: Experiment, folder: Path, settings: str, panels: Sequence[str], limit: int = 8
 ) -> str:
-    """Return the final figures of the panels asked for as plain text, panel by panel."""
-    lines = []
+    """Return the final figures of the panels asked for as plain text, panel by panel.
+
+    Those of quick runs are shown without rank and without published ones: they mean nothing.
+    """
+    lines, quick = [], is_quick(experiment, folder)
     entries = [e for e in summary.summarize(experiment, folder)
-               if e["settings"] == settings and e["measure"] not in ("x", "y")
+               if e["settings"] == settings and e["measure"] not in NO_FINALS
                and e["panel"] in panels]  # fmt: skip
     for entry in entries[:limit]:
+        what = "quick runs, these figures mean nothing" if quick else f"final {entry['measure']}"
+        lines.append(f"\n{experiment.id} · {entry['panel']} · {settings} · {what}")
         lines.append(
-            f"\n{experiment.id} · {entry['panel']} · {settings} · final {entry['measure']}"
+            f"  {'':2} {'method':<30}{'mean':>10}{'std':>10}{'median':>10}"
+            + ("" if quick else f"{'published':>11}")
         )
-        lines.append(
-            f"  {'':2} {'method':<30}{'mean':>10}{'std':>10}{'median':>10}{'published':>11}"
-        )
-        for row in entry["finals"]:
-            published = fmt(row["published"].get("mean"))
-            lines.append(
-                f"  {row['rank'] or '–':>2} {row['method']:<30}{fmt(row['mean']):>10}"
-                f"{fmt(row['std']):>10}{fmt(row['median']):>10}{published:>11}"
-            )
+        lines += [summary_line(row, quick) for row in entry["finals"]]
     if len(entries) > limit:
         lines.append(f"\n... and {len(entries) - limit} more panels in the report")
     return "\n".join(lines)
+
+
+def summary_line(row: dict[str, Any], quick: bool) -> str:
+    """Return one method's figures as a line of text."""
+    figures = "".join(f"{fmt(row[name]):>10}" for name in ("mean", "std", "median"))
+    if quick:
+        return f"  {'':2} {row['method']:<30}{figures}"
+    published = fmt(row["published"].get("mean"))
+    return f"  {row['rank'] or '–':>2} {row['method']:<30}{figures}{published:>11}"
 
 
 def say(text: str) -> None:

@@ -41,6 +41,7 @@ MEASURES = {
     "slope": "slope of log gap over log t",
     "distance": "largest p·d − 1",
     "term": "mean of Σ (∂f)² / d",
+    "step": "p × mean step / (−γ ∂f)",
     "deviation": "root mean square of (θ − θ*) / √γ",
     "x": "x",
     "y": "y",
@@ -72,6 +73,8 @@ class Panel:
         The data set it needs, if any.
     xscale
         The scale of the x axis that shows it best.
+    extras
+        Methods that are run only when they are asked for by name: what came after the paper.
     """
 
     name: str
@@ -85,6 +88,7 @@ class Panel:
     xlabel: str = ""
     needs: str = ""
     xscale: str = "linear"
+    extras: tuple[Any, ...] = ()
 
     def quick(self) -> Panel:
         """Return a version that runs in moments, to see that everything works."""
@@ -158,7 +162,9 @@ REFERENCES = {
     "sgd-equal": "SGD with whole gradients and as much data",
     "theorem-4": "the bound of Theorem 4",
     "recursion": "the recursion behind the bound",
-    "one-over-t": "what the recursion tends to",
+    "order": "what the recursion tends to",
+    "regret-bound": "the regret bound with the gradient's noise",
+    "regret-printed": "the regret bound as printed",
 }
 """Curves that are drawn beside the methods and compete with none of them."""
 LOOKS = {
@@ -176,7 +182,11 @@ LOOKS = {
     "gradient-weights": "#2aa5a0",
     "theorem-4": "#9a6a3c",
     "recursion": "#6f8f2f",
-    "one-over-t": "#8796d8",
+    "order": "#8796d8",
+    "regret-bound": "#5b4bd6",
+    "regret-printed": "#00a3c7",
+    "auto": "#0b8f8a",
+    "musketeer-today": "#b8860b",
     "eta1": "#e6b400",
     "eta2": "#e0701a",
     "eta10": "#d9372c",
@@ -187,6 +197,8 @@ LOOKS = {
     "T=100": "#d05fc4",
 }
 """The colour of each method; no two of one experiment and setting look the same."""
+SUFFIXES = {"-importance": "dash", "-softmax": "dot", "-equal": "dash", "-true": "dash"}
+"""Variants of a method have its colour and a dash of their own."""
 SPARE = ("#e6b400", "#c2448f", "#2aa5a0", "#9a6a3c", "#6f8f2f", "#d05fc4")
 
 
@@ -198,10 +210,12 @@ def method_look(name: str) -> dict[str, str]:
     >>> method_look("musketeer-square-importance")["dash"]
     'dash'
     """
-    base, dash = name, "solid"
-    for suffix, style in (("-importance", "dash"), ("-softmax", "dot"), ("-equal", "dash")):
+    base, dash, label = name, "solid", name.replace("-", " ")
+    for suffix, style in SUFFIXES.items():
         if name.endswith(suffix):
             base, dash = name.removesuffix(suffix), style
+    if name.endswith("-true"):
+        label = f"{base.replace('-', ' ')}, true gradient"
     # A method without a colour of its own gets one from its name, not from where it stands.
     colour = LOOKS.get(base, SPARE[sum(base.encode()) % len(SPARE)])
-    return {"label": name.replace("-", " "), "colour": colour, "dash": dash}
+    return {"label": label, "colour": colour, "dash": dash}

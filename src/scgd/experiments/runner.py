@@ -98,7 +98,7 @@ def shapes(experiment: Experiment, kind: Any, quick: bool) -> dict[tuple[str, ..
         )
         for settings, panels in experiment.panels.items()
         for panel in panels
-        for method in panel.methods
+        for method in panel.methods + panel.extras
     }
 
 

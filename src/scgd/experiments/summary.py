@@ -17,6 +17,7 @@ from scgd.experiments.table import WEIGHT_COLUMNS, read
 __all__ = [
     "curves",
     "finals",
+    "fitting_statistic",
     "laws",
     "limits",
     "overlay",
@@ -34,6 +35,10 @@ WORST_RISE = 1e4
 """How far above the start a chart looks for the tamest method, at most."""
 HUGE = 1e300
 """Stands for infinity where differences are taken."""
+HEAVY = 3.0
+"""How many times its median a mean may be before the median is shown instead."""
+MIN_RUNS = 5
+"""Runs that it takes to call a law heavy-tailed."""
 MAX_POINTS = 240
 """Points per curve in a report, at most."""
 
@@ -80,6 +85,20 @@ def statistics(rows: Any, *, unbounded: bool = False) -> dict[str, Any]:
     }
 
 
+def fitting_statistic(by_settings: dict[str, dict[str, dict[str, Any]]]) -> str:
+    """Return which statistic shows a panel best: the median where single runs decide a mean.
+
+    That is where, for some method's final gap or loss, the mean leaves the quartiles by far.
+    """
+    for measures in by_settings.values():
+        for measure in set(UNBOUNDED) & set(measures):
+            for curve in measures[measure].values():
+                mean, median = float(curve["mean"][-1]), float(curve["median"][-1])
+                if curve["runs"] >= MIN_RUNS and 0 < HEAVY * median < mean < np.inf:
+                    return "median"
+    return "mean"
+
+
 def spread(values: Any) -> Any:
     """Return the standard deviation over the runs; squares of huge values do not overflow."""
     scale = np.abs(values).max(axis=1, keepdims=True)
@@ -122,7 +141,8 @@ def paths(table: Any) -> dict[str, dict[str, Any]]:
     first = table[(table["run"] == 0) & table["measure"].isin(("x", "y"))]
     for (settings, method), rows in first.groupby(keys, sort=False, observed=True):
         wide = rows.pivot_table(index="pass", columns="measure", values="value")
-        out.setdefault(settings, {})[method] = {name: wide[name].to_numpy() for name in ("x", "y")}
+        way = {name: wide[name].to_numpy() for name in ("x", "y")}
+        out.setdefault(settings, {})[method] = {"pass": wide.index.to_numpy(), **way}
     return out
 
 

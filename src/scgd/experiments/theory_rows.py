@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from scgd.experiments.rows import Experiment, Panel
 from scgd.policies import (
     Full,
@@ -14,6 +16,7 @@ from scgd.policies import (
     Uniform,
 )
 from scgd.schedules import InverseTime, Schedule, SqrtOf
+from scgd.typing import Floats
 
 __all__ = ["EXPERIMENTS", "TheoryMethod", "TheoryProblem"]
 
@@ -22,7 +25,8 @@ __all__ = ["EXPERIMENTS", "TheoryMethod", "TheoryProblem"]
 class TheoryProblem:
     """A noisy quadratic and its schedules.
 
-    f(x, xi) = sum_k k^-decay x_k^2 / 2 + noise k^-noise_decay xi_k x_k with Gaussian xi.
+    f(x, xi) = sum_k k^-decay x_k^2 / 2 + noise k^-noise_decay xi_k x_k with Gaussian xi. Where a law
+    is looked at, it is learned over ``learned`` passes first.
     """
 
     n_coords: int
@@ -32,7 +36,13 @@ class TheoryProblem:
     radius: Schedule | None = None
     start: float = 1.0
     noise_decay: float = 0.0
+    learned: int = 0
     quick_passes: int = 40
+
+    @property
+    def curvatures(self) -> Floats:
+        """The second derivatives, k^-decay."""
+        return np.arange(1, self.n_coords + 1) ** -self.decay
 
     @property
     def h(self) -> Schedule:
@@ -42,12 +52,18 @@ class TheoryProblem:
 
 @dataclass(frozen=True)
 class TheoryMethod:
-    """A policy that is run, or a bound that is drawn (``policy=None``, once)."""
+    """A policy that is run, or a bound that is drawn (``policy=None``, once).
+
+    With ``oracle`` the policy sees the true gradient. ``draws`` names what is measured along the run
+    where it is not what the panel measures.
+    """
 
     name: str
     policy: Policy | None
     importance: str | None = None
     n_runs: int = 1_000_000
+    oracle: bool = False
+    draws: str = ""
 
 
 FIXED = Musketeer(mixing=0.3)
@@ -63,6 +79,23 @@ def gains(policy: Musketeer, **other: str) -> tuple[TheoryMethod, ...]:
     )
 
 
+BOUNDS = tuple(TheoryMethod(name, None, n_runs=1) for name in ("theorem-4", "recursion", "order"))
+
+
+def rate_panel(name: str, title: str, scale: float, power: float, n_passes: int) -> Panel:
+    """Return measured gaps under the bound of Theorem 4 for the rate scale / t^power."""
+    return Panel(
+        name,
+        title,
+        TheoryProblem(2, 0.0, 0.5, InverseTime(scale, power=power)),
+        (TheoryMethod("uniform", Uniform()), *BOUNDS),
+        n_passes=n_passes,
+        n_runs=40,
+        measures=("gap", "slope"),
+        xscale="log",
+    )
+
+
 PANELS = (
     Panel(
         "gradient-norm",
@@ -70,29 +103,35 @@ PANELS = (
         TheoryProblem(10, 1.0, 0.2, PER_PASS),
         (
             TheoryMethod("full", Full()),
+            TheoryMethod("gauss-southwell-true", GaussSouthwell(), oracle=True),
             TheoryMethod("gauss-southwell", GaussSouthwell()),
+            TheoryMethod("gradient-weights-true", GradientWeights(), oracle=True),
             TheoryMethod("gradient-weights", GradientWeights()),
             TheoryMethod("uniform", Uniform()),
             TheoryMethod("musketeer-absolute", FIXED),
         ),
         n_passes=300,
-        n_runs=5,
+        n_runs=10,
         measures=("gradient-norm",),
     ),
+    rate_panel("bound", "Theorem 4, α = 1: gaps under the bound, falling like 1/t", 5.0, 1.0, 50_000),
+    rate_panel("bound-0.75", "Theorem 4, α = 3/4: falling like t^−3/4", 1.0, 0.75, 50_000),
+    rate_panel("bound-0.5", "Theorem 4, α = 1/2: falling like t^−1/2", 0.3, 0.5, 50_000),
     Panel(
-        "bound",
-        "Theorem 4: gaps under its bound, falling like 1/t",
-        TheoryProblem(2, 0.0, 0.5, InverseTime(5.0)),
+        "mean-step",
+        "Proposition 2: the mean step against the gradient",
+        TheoryProblem(20, 1.0, 0.5, PER_PASS, learned=40),
         (
+            TheoryMethod("full", Full()),
             TheoryMethod("uniform", Uniform()),
-            TheoryMethod("theorem-4", None, n_runs=1),
-            TheoryMethod("recursion", None, n_runs=1),
-            TheoryMethod("one-over-t", None, n_runs=1),
+            *gains(FIXED),
+            TheoryMethod("musketeer-absolute-importance", FIXED, "relative"),
+            TheoryMethod("gradient-weights-true", GradientWeights(), oracle=True),
         ),
-        n_passes=50_000,
-        n_runs=40,
-        measures=("gap", "slope"),
-        xscale="log",
+        n_passes=20,
+        n_runs=10,
+        measures=("step",),
+        xlabel="coordinate, steepest first",
     ),
     Panel(
         "weights",
@@ -109,6 +148,20 @@ PANELS = (
         (TheoryMethod("uniform", Uniform(), "inverse"), *gains(FIXED, importance="inverse")),
         n_passes=400,
         measures=("term",),
+    ),
+    Panel(
+        "regret-bound",
+        "The regret bound (appendix B.3), as printed and with the gradient's noise",
+        TheoryProblem(5, 1.0, 4.0, InverseTime(0.01, 0.0, 0.0), InverseTime(1e-5, 0.0, 0.0), 0.05),
+        (
+            TheoryMethod("uniform", Uniform(), "inverse"),
+            TheoryMethod("musketeer-absolute", FIXED, "inverse"),
+            TheoryMethod("regret-bound", Uniform(), "inverse", draws="bound"),
+            TheoryMethod("regret-printed", Uniform(), "inverse", draws="printed"),
+        ),
+        n_passes=400,
+        measures=("gap",),
+        xscale="log",
     ),
     Panel(
         "phase-length",
@@ -134,15 +187,21 @@ EXPERIMENTS = (
     Experiment(
         "theory",
         "The theorems at work",
-        "Theorems 1 to 5, appendix B.3 and the remarks of section 4",
+        "Theorems 1 to 5, Proposition 2, appendix B.3 and the remarks of section 4",
         "theory",
         {"paper": PANELS},
         notes=(
             "Quadratics with curvatures k^−decay and Gaussian noise in the gradient; differences "
             "with h = √γ. In the panel on weights the noise falls like 1/k, so that gains differ. "
             "One pass is p coordinate steps. The bound of Theorem 4 uses the constants of the sup "
-            "norm (the remark after it); one over t is the line that the recursion behind it tends "
-            "to. Slopes are taken over the last tenfold of passes, run by run.",
+            "norm (the remark after it); order is the line that the recursion behind it tends to. "
+            "Slopes are taken over the last tenfold of passes, run by run.",
+            "Theorem 2 is about policies that choose by the true gradient; the library's choose by "
+            "an estimate from another sample. Both are drawn: true gradient means the former.",
+            "Proposition 2: a flat line is an unbiased policy. The laws are those learned in 40 "
+            "passes, the steps are taken at the start.",
+            "The regret bound is about the gap of the average iterate, with steps weighted by 1/d. "
+            "As printed it has (∂f)² where its proof has E g²; under noise that is no bound.",
         ),
     ),
 )

@@ -13,6 +13,7 @@ from scgd.compiling import njit
 from scgd.estimators import ForwardDifference
 from scgd.experiments.rows import Job, Panel
 from scgd.experiments.table import Curve, Run, Shape
+from scgd.experiments.theory_oracle import mean_steps, oracle_norms
 from scgd.experiments.theory_rows import TheoryProblem
 from scgd.explore import explorer
 from scgd.optimizer import Optimizer
@@ -51,6 +52,8 @@ def cost(job: Job) -> float:
 
 def shape(panel: Panel, method: Any) -> Shape:
     """Return which rows a run has."""
+    if panel.measures == ("step",):
+        return Shape(panel.measures, np.arange(1, panel.problem.n_coords + 1))
     passes = np.unique(np.geomspace(1, panel.n_passes, N_POINTS).round().astype(np.int64))
     return Shape(panel.measures, np.concatenate([[0], passes]))
 
@@ -62,10 +65,7 @@ def execute(job: Job) -> Iterator[Run]:
     queries = 2.0 * passes * problem.n_coords
     for run in job.runs:
         started = time.perf_counter()
-        if job.method.policy is None:
-            values = bound(job, passes)
-        else:
-            values = measure(job, run, passes)
+        values = values_of(job, run, passes)
         spent = (time.perf_counter() - started) * passes / passes[-1]
         found = {job.panel.measures[0]: values}
         if "slope" in job.panel.measures:
@@ -74,16 +74,27 @@ def execute(job: Job) -> Iterator[Run]:
         yield Run(job.key(run), curves)
 
 
+def values_of(job: Job, run: int, passes: Ints) -> Floats:
+    """Return what a run of a method brings: a bound, a mean step, or what is measured on the way."""
+    method, problem = job.method, job.panel.problem
+    if method.policy is None:
+        return bound(job, passes)
+    if job.panel.measures == ("step",):
+        rng = np.random.default_rng(job.entropy(run))
+        return mean_steps(problem, law_of(job, run), method.importance, rng)
+    if method.oracle:
+        rng = np.random.default_rng(job.entropy(run))
+        return oracle_norms(problem, method.policy, passes, noise_of(problem), rng)
+    if job.panel.name == "regret-bound":
+        return averaged(job, run, passes)
+    return measure(job, run, passes)
+
+
 def slopes(passes: Ints, gaps: Floats) -> Floats:
     """Return the slope of log gap against log t, over the last tenfold of passes or from pass 1."""
     since = np.maximum(np.searchsorted(passes, passes / 10, side="right") - 1, 1)
     here = np.maximum(np.arange(len(passes)), 2)  # there is nothing to compare with before pass 2
     return np.asarray(np.log(gaps[here] / gaps[since]) / np.log(passes[here] / passes[since]))
-
-
-def curvatures_of(problem: TheoryProblem) -> Floats:
-    """Return k^-decay."""
-    return np.arange(1, problem.n_coords + 1) ** -problem.decay
 
 
 def noise_of(problem: TheoryProblem) -> Floats:
@@ -94,8 +105,8 @@ def noise_of(problem: TheoryProblem) -> Floats:
     return np.ascontiguousarray(noise - noise.mean(axis=0))
 
 
-def measure(job: Job, run: int, passes: Ints) -> Floats:
-    """Run a policy and measure at the given passes."""
+def started(job: Job, run: int) -> tuple[Optimizer, Callable[[int], None]]:
+    """Return an optimizer at the start, and a function that takes so many of its steps."""
     problem = job.panel.problem
     recipe = Recipe(
         job.method.name, job.method.policy, ForwardDifference(), SGD(), problem.learning_rate,
@@ -105,14 +116,19 @@ def measure(job: Job, run: int, passes: Ints) -> Floats:
         np.full(problem.n_coords, problem.start), recipe, sample=N_NOISE,
         seed=np.random.SeedSequence(job.entropy(run)),
     )  # fmt: skip
-    curvatures = curvatures_of(problem)
-    advance = mover(opt, (curvatures, noise_of(problem)))
+    return opt, mover(opt, (problem.curvatures, noise_of(problem)))
+
+
+def measure(job: Job, run: int, passes: Ints) -> Floats:
+    """Run a policy and measure at the given passes."""
+    problem = job.panel.problem
+    opt, advance = started(job, run)
     look = METERS[job.panel.measures[0]]
     per_pass = 1 if opt.policy.dense else problem.n_coords
     values, seen = np.empty(len(passes)), 0.0
     for i, n_passes in enumerate(passes.tolist()):
         advance(n_passes * per_pass - opt.t)
-        value = look(opt, curvatures)
+        value = look(opt, problem.curvatures)
         if job.panel.measures[0] == "term":
             # The bound speaks of the mean over steps, here over the times looked at.
             gone = n_passes - (passes[i - 1] if i else 0)
@@ -120,6 +136,40 @@ def measure(job: Job, run: int, passes: Ints) -> Floats:
             value = seen / max(n_passes, 1) if i else value
         values[i] = value
     return values
+
+
+def averaged(job: Job, run: int, passes: Ints) -> Floats:
+    """Return the gap of the average iterate, or the regret bound on it, at the given passes.
+
+    Every step is looked at: the bound is about the average over all of them.
+    """
+    problem, (opt, advance) = job.panel.problem, started(job, run)
+    variance = noise_of(problem).var(axis=0) if job.method.draws == "bound" else 0.0
+    rate, distance = problem.learning_rate.scale, float(np.linalg.norm(opt.theta))
+    sums, terms, values = np.zeros(problem.n_coords), [], []
+    for n_steps in np.maximum(passes * problem.n_coords, 1).tolist():
+        while len(terms) < n_steps:
+            sums += opt.theta
+            gradient = problem.curvatures * opt.theta
+            terms.append(float(theory.regret_terms(gradient, opt.sampler.weights(), variance)))
+            advance(1)
+        if job.method.draws:
+            values.append(theory.regret_bound(np.array(terms), rate, distance))
+        else:
+            values.append(float(problem.curvatures @ (sums / n_steps) ** 2) / 2)
+    return np.array(values)
+
+
+def law_of(job: Job, run: int) -> Floats:
+    """Return the law of a policy's coordinate: learned, or by the gradient at the start."""
+    problem, policy = job.panel.problem, job.method.policy
+    if job.method.oracle:
+        return np.asarray(policy.weights_for(problem.curvatures * problem.start))
+    if policy.dense:
+        return np.ones(problem.n_coords)
+    opt, advance = started(job, run)
+    advance(problem.learned * problem.n_coords)
+    return np.asarray(opt.sampler.weights())
 
 
 def mover(opt: Optimizer, args: tuple[Any, ...]) -> Callable[[int], None]:
@@ -177,7 +227,7 @@ METERS = {
 def bound(job: Job, passes: Ints) -> Floats:
     """Return the bound of Theorem 4, the recursion it solves or what that tends to."""
     problem = job.panel.problem
-    curvatures = curvatures_of(problem)
+    curvatures = problem.curvatures
     # Per coordinate E g^2 <= 2 (a x)^2 + (a h)^2 / 2 + noise^2 with h^2 <= gamma; bias L h / 2.
     constants = theory.Constants(
         smoothness=float(curvatures.max()),
@@ -192,8 +242,9 @@ def bound(job: Job, passes: Ints) -> Floats:
     steps = passes * problem.n_coords
     if job.method.name == "recursion":
         return theory.gap_recursion(int(steps[-1]), constants, **common)[steps]
-    if job.method.name == "one-over-t":
-        return theory.gap_order(constants, rate.scale, beta) / np.maximum(steps, 1)
+    if job.method.name == "order":
+        order = theory.gap_order(constants, rate.scale, beta, rate.power)
+        return np.asarray(order * np.maximum(steps, 1.0) ** -rate.power)
     values = theory.gap_bound(np.maximum(steps, 1), constants, **common)
     values[0] = max(values[0], start)
     return values

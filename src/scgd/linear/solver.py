@@ -6,10 +6,11 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from scgd.estimators import FirstOrder
 from scgd.linear.data import Problem, transposed
@@ -160,9 +161,19 @@ def solve(
     plan.use_gram(record_loss)
     jobs = min(len(seeds), n_jobs or os.cpu_count() or 1)
     # One BLAS thread: runs are what is spread over cores, and their bits must not depend on it.
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(jobs) as pool:
-        outcomes = list(pool.map(lambda s: plan.run(s, record_loss), seeds))
+    with blas().limit(limits=1, user_api="blas"):
+        if jobs == 1:
+            outcomes = [plan.run(s, record_loss) for s in seeds]
+        else:
+            with ThreadPoolExecutor(jobs) as pool:
+                outcomes = list(pool.map(lambda s: plan.run(s, record_loss), seeds))
     return plan.result(outcomes, alone=np.ndim(seed) == 0)
+
+
+@lru_cache(maxsize=1)
+def blas() -> ThreadpoolController:
+    """Return the BLAS libraries of this process, looked for once: that takes milliseconds."""
+    return ThreadpoolController()
 
 
 def wants_columns(

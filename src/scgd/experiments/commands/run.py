@@ -17,8 +17,16 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser("run", help="run experiments of the paper, with a report")
     parser.add_argument("ids", nargs="+", metavar="ID", help="see scgd list; all runs everything")
     parser.add_argument("--panel", action="append", default=[], metavar="P", help="only this panel")
+    parser.add_argument("--method", action="append", default=[], metavar="M", help="only this method")
+    parser.add_argument(
+        "--extra", action="append", default=[], metavar="M",
+        help="a method that came after the paper, beside its own (auto, musketeer-today)",
+    )  # fmt: skip
     parser.add_argument("--runs", type=positive, metavar="N", help="runs per method")
-    parser.add_argument("--settings", default="published", choices=("published", "paper"))
+    parser.add_argument(
+        "--settings", choices=("published", "paper", "both"),
+        help="default: published; both for all, where both exist",
+    )  # fmt: skip
     parser.add_argument("--workers", type=positive, metavar="N", help="processes (default: cores)")
     parser.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler to run it on")
     parser.add_argument("--out", type=Path, default=Path("results"), metavar="DIR")
@@ -39,36 +47,31 @@ def run(args: argparse.Namespace) -> int:
     """Run what is missing, then write the report; 1 if anything had to be left out."""
     from scgd.errors import CommandError
     from scgd.experiments.published import published_folder
-    from scgd.experiments.registry import EXPERIMENTS, find, select
+    from scgd.experiments.registry import EXPERIMENTS, find
     from scgd.experiments.report import build, say, terminal_summary
     from scgd.experiments.runner import Options, run_experiment
 
     rows = find(args.ids)
-    chosen = select(rows, args.panel, args.settings)
+    wanted = settings_of(args.settings, args.ids)
     published = published_folder(args.published)
     out = args.out / "quick" if args.quick and args.out == Path("results") else args.out
-    options = Options(
-        out, args.settings, args.runs, args.workers or cores(), args.quick, args.data,
-        not args.no_progress, args.cluster,
-    )  # fmt: skip
     started = time.monotonic()
     troubles: list[str] = []  # one experiment that fails does not stop the others
     tables = []
-    for id, panels in chosen.items():
-        row = EXPERIMENTS[id]
-        if args.settings not in row.panels:
-            print(
-                f"{id}: no {args.settings} settings are known, the paper's are used",
-                file=sys.stderr,
-            )
-        try:
-            troubles += [f"{id}: {sentence}" for sentence in run_experiment(row, panels, options)]
-            tables.append(row)
-        except CommandError as error:
-            troubles.append(f"{id}: {error}")
-    for row in tables:
-        names = [panel.name for panel in chosen[row.id]]
-        say(terminal_summary(row, out, row.setting(args.settings), names))
+    for settings, chosen in selections(rows, wanted, args).items():
+        options = Options(
+            out, settings, args.runs, args.workers or cores(), args.quick, args.data,
+            not args.no_progress, args.cluster,
+        )  # fmt: skip
+        for id, panels in chosen.items():
+            try:
+                left_out = run_experiment(EXPERIMENTS[id], panels, options)
+                troubles += [f"{id}: {sentence}" for sentence in left_out]
+                tables.append((EXPERIMENTS[id], settings, [panel.name for panel in panels]))
+            except CommandError as error:
+                troubles.append(f"{id}: {error}")
+    for row, settings, names in tables:
+        say(terminal_summary(row, out, settings, names))
     try:
         page = build(out, published)
         say(f"\n{page} written; {time.monotonic() - started:.1f} s in all")
@@ -77,6 +80,39 @@ def run(args: argparse.Namespace) -> int:
     for sentence in troubles:
         print(f"scgd: {sentence}", file=sys.stderr)
     return 1 if troubles else 0
+
+
+def settings_of(given: str | None, ids: list[str]) -> tuple[str, ...]:
+    """Return the settings to run: those asked for, both where all of the paper is redone."""
+    if given is None:
+        given = "both" if "all" in ids else "published"
+    return ("published", "paper") if given == "both" else (given,)
+
+
+def selections(
+    rows: list[Any], wanted: tuple[str, ...], args: argparse.Namespace
+) -> dict[str, dict[str, list[Any]]]:
+    """Return per setting the experiments and panels to run; those with one setting come once."""
+    from scgd.errors import UsageError
+    from scgd.experiments.registry import select
+
+    out: dict[str, dict[str, list[Any]]] = {}
+    problems = []
+    for settings in wanted:
+        try:
+            chosen = select(rows, args.panel, settings, args.method, args.extra)
+        except UsageError as error:  # a name may exist in one of the settings only
+            problems.append(error)
+            continue
+        for row in rows:
+            if row.id in chosen:
+                out.setdefault(row.setting(settings), {}).setdefault(row.id, chosen[row.id])
+                if len(wanted) == 1 and settings not in row.panels:
+                    what = f"{row.id}: no {settings} settings are known, the paper's are used"
+                    print(what, file=sys.stderr)
+    if len(problems) == len(wanted):
+        raise problems[0]
+    return out
 
 
 def cores() -> int:

@@ -1,8 +1,11 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
-const state = { statistic: "mean", x: "pass", y: "log", xscale: "panel", settings: data.settings[0],
+const state = { statistic: "panel", x: "pass", y: "log", xscale: "panel", settings: data.settings[0],
                 published: "on", hidden: new Set() };
 const names = { pass: "passes over the coordinates", queries: "function queries", seconds: "seconds of computing" };
+// Plotly reads tags in its texts: what a table holds is shown letter by letter.
+const safe = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/%(?=\{)/g, "%\u200b");
+for (const look of Object.values(data.methods)) look.plot = safe(look.label);
 const cards = [...document.querySelectorAll(".card[data-panel]")];
 const drawn = new Set();
 
@@ -22,6 +25,9 @@ function faded(colour, alpha) {
   return `rgba(${n >> 16}, ${(n >> 8) & 255}, ${n & 255}, ${alpha})`;
 }
 
+// The statistic that is drawn: the reader's choice or, by panel, the median where single runs decide the mean.
+const statisticOf = (panel) => (state.statistic === "panel" ? panel.statistic : state.statistic);
+
 function panelOf(card) { return data.panels[card.dataset.panel]; }
 
 function settingsOf(panel) {
@@ -33,7 +39,8 @@ function settingsOf(panel) {
 function nameSettings(card, panel) {
   const place = card.querySelector(".which"), here = settingsOf(panel), other = state.settings !== here;
   const why = panel.known.includes(state.settings) ? `no ${state.settings} run here` : `no ${state.settings} ones are known`;
-  place.textContent = `${here} settings${other ? ` (${why})` : ""}`;
+  const tails = state.statistic === "panel" && panel.statistic === "median" && panel.kind !== "path";
+  place.textContent = `${here} settings${other ? ` (${why})` : ""}${tails ? " · median and quartiles: single runs decide a mean here" : ""}`;
   place.classList.toggle("other", other && panel.known.includes(state.settings));
 }
 
@@ -49,7 +56,7 @@ function topOf(panel, settings, measure, kind) {
   return limit ? limit[kind] : Infinity;
 }
 
-const middleOf = (curve) => (state.statistic === "mean" ? curve.mean : curve.median);
+const middleOf = (curve, frame) => (frame.statistic === "mean" ? curve.mean : curve.median);
 const shown = (value) => (value === null ? "∞" : value !== 0 && (value >= 1e4 || value < 1e-3)
   ? value.toExponential(2) : Number(value.toPrecision(3)).toString());
 const above = (value, top) => value === null || value > top;
@@ -68,39 +75,38 @@ function band(x, low, high, middle, frame) {
   return { x: x.concat([...x].reverse()), y: edge(high).concat(edge(low).reverse()) };
 }
 
+// A curve and the band around it, apart: all bands are drawn first, so that none hides a line.
 function curveTraces(method, curve, axis, frame) {
-  const look = data.methods[method], traces = [];
+  const look = data.methods[method], middles = middleOf(curve, frame);
   const onX = (v) => frame.xscale === "linear" || v > 0, onY = (v) => frame.linear || v === null || v > 0;
-  const inside = curve[axis].map((_, i) => i).filter((i) => onX(curve[axis][i]) && onY(middleOf(curve)[i]));
+  const inside = curve[axis].map((_, i) => i).filter((i) => onX(curve[axis][i]) && onY(middles[i]));
   const pick = (values) => inside.map((i) => values[i]);
-  const x = pick(curve[axis]), exact = pick(middleOf(curve)), middle = clipped(exact, frame.top);
-  const [low, high] = state.statistic === "mean" ? [curve.below, curve.above] : [curve.q25, curve.q75];
-  if (curve.runs > 1) {
-    traces.push({ ...band(x, pick(low), pick(high), middle, frame), fill: "toself",
-      fillcolor: faded(look.colour, 0.14), line: { width: 0 }, mode: "lines", hoverinfo: "skip",
-      showlegend: false, name: method });
-  }
-  traces.push({ x, y: middle, mode: x.length < 3 ? "lines+markers" : "lines", name: look.label, showlegend: false,
+  const x = pick(curve[axis]), exact = pick(middles), middle = clipped(exact, frame.top);
+  const [low, high] = frame.statistic === "mean" ? [curve.below, curve.above] : [curve.q25, curve.q75];
+  const bands = curve.runs < 2 ? [] : [{ ...band(x, pick(low), pick(high), middle, frame), fill: "toself",
+    fillcolor: faded(look.colour, 0.14), line: { width: 0 }, mode: "lines", hoverinfo: "skip",
+    showlegend: false, name: look.plot, meta: "band" }];
+  const line = { x, y: middle, mode: x.length < 3 ? "lines+markers" : "lines", name: look.plot, showlegend: false,
     line: { color: look.colour, width: 2.2, dash: look.dash },
-    meta: "method", customdata: exact.map(shown), hovertemplate: `${look.label}: %{customdata}<extra></extra>` });
-  return traces;
+    meta: "method", customdata: exact.map(shown), hovertemplate: `${look.plot}: %{customdata}<extra></extra>` };
+  return { bands, line };
 }
 
-function publishedTraces(method, known, axis, queriesPerPass, colours) {
+function publishedTraces(method, known, axis, queriesPerPass, colours, statistic) {
   const look = data.methods[method], factor = axis === "queries" ? queriesPerPass : 1, traces = [];
-  const pick = (m) => (state.statistic === "mean" || m.median === undefined ? m.mean : m.median);
+  const pick = (m) => (statistic === "mean" || m.median === undefined ? m.mean : m.median);
   if (known.curve && axis !== "seconds") {
     traces.push({ x: known.curve.pass.map((k) => k * factor), y: pick(known.curve), mode: "lines",
-      name: look.label, showlegend: false, opacity: 0.75,
+      name: look.plot, showlegend: false, opacity: 0.75,
       line: { color: look.colour, width: 1.3, dash: "longdashdot" }, meta: "published curve",
-      hovertemplate: `${look.label}, published: %{y:.3~g}<extra></extra>` });
+      hovertemplate: `${look.plot}, published: %{y:.3~g}<extra></extra>` });
   }
   if (known.final && axis !== "seconds") {
     traces.push({ x: [known.final.pass * factor], y: [pick(known.final)], mode: "markers",
-      name: look.label, showlegend: false, cliponaxis: false,
+      name: look.plot, showlegend: false, cliponaxis: false,
       marker: { color: look.colour, size: 9, symbol: "diamond", line: { color: colours.card, width: 1.5 } },
       meta: "published final",
-      hovertemplate: `${look.label}, published final: %{y:.3~g}<extra></extra>` });
+      hovertemplate: `${look.plot}, published final: %{y:.3~g}<extra></extra>` });
   }
   return traces;
 }
@@ -128,7 +134,7 @@ function rangeOf(traces, frame) {
 // The methods that end above the chart, and where.
 function endOutside(curves, frame) {
   return Object.entries(curves).filter(([method]) => !state.hidden.has(method)).flatMap(([method, curve]) => {
-    const look = data.methods[method], last = middleOf(curve).at(-1);
+    const look = data.methods[method], last = middleOf(curve, frame).at(-1);
     const what = above(last, frame.diverged) ? `diverged, at ${shown(last)}` : `at ${shown(last)}`;
     return above(last, frame.top) ? [{ look, text: `${look.label} (${what})` }] : [];
   });
@@ -151,9 +157,9 @@ function layoutFor(panel, measure, axis, traces, frame, colours) {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "x unified",
     font: { color: colours.soft, size: 12, family: colours.font }, margin: { l: 62, r: 12, t: 8, b: 44 },
     hoverlabel: { bgcolor: colours.card, bordercolor: colours.line, font: { color: colours.ink } },
-    xaxis: { ...line, type: frame.xscale, ...(frame.xscale === "log" ? logTicks(Math.min(...x), Math.max(...x)) : {}), title: { text: panel.xlabel && axis === "pass" ? panel.xlabel : names[axis] } },
+    xaxis: { ...line, type: frame.xscale, ...(frame.xscale === "log" ? logTicks(Math.min(...x), Math.max(...x)) : {}), title: { text: safe(panel.xlabel && axis === "pass" ? panel.xlabel : names[axis]) } },
     yaxis: { ...line, type: frame.linear ? "linear" : "log", exponentformat: "power", ...rangeOf(traces, frame),
-             title: { text: data.measures[measure] || measure } },
+             title: { text: safe(data.measures[measure] || measure) } },
   };
 }
 
@@ -166,18 +172,18 @@ function figure(card, colours) {
   let traces = [];
   if (panel.kind === "path") return pathFigure(card, panel, settings, colours);
   const linear = isLinear(panel, measure);
-  const frame = { linear, xscale: state.xscale === "panel" ? panel.xscale : state.xscale,
+  const frame = { linear, statistic: statisticOf(panel), xscale: state.xscale === "panel" ? panel.xscale : state.xscale,
                   top: topOf(panel, settings, measure, linear ? "linear" : "log"),
                   diverged: topOf(panel, settings, measure, "log") };
-  for (const [method, curve] of Object.entries(curves)) {
-    if (!state.hidden.has(method)) traces = traces.concat(curveTraces(method, curve, axis, frame));
-  }
+  const visible = Object.entries(curves).filter(([method]) => !state.hidden.has(method));
+  const pairs = visible.map(([method, curve]) => curveTraces(method, curve, axis, frame));
+  traces = [...pairs.flatMap((pair) => pair.bands), ...pairs.map((pair) => pair.line)];
   const known = (panel.published || {})[measure] || {};
   if (settings === "published" && state.published === "on") {
     for (const [method, figures] of Object.entries(known)) {
       if (!state.hidden.has(method) && curves[method]) {
         const c = curves[method], last = c.pass.length - 1, ratio = c.pass[last] ? c.queries[last] / c.pass[last] : 1;
-        traces = traces.concat(publishedTraces(method, figures, axis, ratio, colours));
+        traces = traces.concat(publishedTraces(method, figures, axis, ratio, colours, frame.statistic));
       }
     }
   }
@@ -195,33 +201,39 @@ function pathFigure(card, panel, settings, colours) {
   const line = { showgrid: false, zeroline: false, automargin: true, constrain: "domain" };
   const traces = [{ ...panel.contour, type: "contour", showscale: false, contours: { coloring: "lines" },
     colorscale: [[0, colours.level], [1, colours.level]], hoverinfo: "skip", ncontours: 18, line: { width: 1 } }];
-  const upto = card.dataset.step ? Number(card.dataset.step) : Infinity;
+  const upto = Number(card.querySelector("[data-upto]").value);
   for (const [method, path] of Object.entries(panel.paths[settings])) {
     if (state.hidden.has(method)) continue;
-    const look = data.methods[method];
-    traces.push({ x: path.x.slice(0, upto), y: path.y.slice(0, upto), mode: "lines+markers", name: look.label,
-      showlegend: false, meta: "method", marker: { size: 4 }, line: { color: look.colour, width: 1.6, dash: look.dash },
-      hovertemplate: `${look.label}: (%{x:.3f}, %{y:.3f})<extra></extra>` });
+    const look = data.methods[method], n = path.pass.filter((k) => k <= upto).length;
+    traces.push({ x: path.x.slice(0, n), y: path.y.slice(0, n), mode: "lines+markers", name: look.plot,
+      showlegend: false, meta: "method", marker: { size: path.pass.slice(0, n).map((_, i) => (i === n - 1 ? 10 : 4)) },
+      line: { color: look.colour, width: 1.6, dash: look.dash },
+      hovertemplate: `${look.plot}: (%{x:.3f}, %{y:.3f})<extra></extra>` });
   }
   return { traces, outside: [], layout: {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colours.soft, family: colours.font },
-    margin: { l: 36, r: 12, t: 8, b: 30 },
-    xaxis: { ...line, range: panel.range[0] }, yaxis: { ...line, range: panel.range[1], scaleanchor: "x" },
+    margin: { l: 48, r: 12, t: 8, b: 40 },
+    xaxis: { ...line, range: panel.range[0], title: { text: "x" } },
+    yaxis: { ...line, range: panel.range[1], scaleanchor: "x", title: { text: "y" } },
   } };
 }
 
+function showPass(card, value) {
+  const slider = card.querySelector("[data-upto]");
+  slider.value = value;
+  card.querySelector("output").textContent = `pass ${slider.value}`;
+  draw(card);
+}
+
 function play(card) {
-  const panel = panelOf(card), paths = Object.values(panel.paths[settingsOf(panel)]);
-  const n = Math.max(...paths.map((path) => path.x.length));
-  const stride = Math.max(1, Math.ceil(n / 150));
-  let step = 1;
+  const last = Number(card.querySelector("[data-upto]").max);
+  let k = 0;
   clearInterval(card.timer);
   card.timer = setInterval(() => {
-    card.dataset.step = step;
-    draw(card);
-    step += stride;
-    if (step > n + stride) { clearInterval(card.timer); delete card.dataset.step; draw(card); }
-  }, 40);
+    showPass(card, k);
+    k += last / 120;
+    if (k > last) { clearInterval(card.timer); showPass(card, last); }
+  }, 50);
 }
 
 // The laws over the pixels: one square per method, on one scale of colours.
@@ -241,11 +253,11 @@ function lawPictures(laws, side, width) {
     layout[`xaxis${id}`] = { domain: [left / width, (left + square) / width], visible: false, anchor: `y${id}` };
     layout[`yaxis${id}`] = { domain: [1 - (top + square) / height, 1 - top / height], visible: false,
                              autorange: "reversed", anchor: `x${id}` };
-    layout.annotations.push({ text: data.methods[method].label.replace("musketeer ", ""), x: (left + square / 2) / width,
+    layout.annotations.push({ text: data.methods[method].plot.replace("musketeer ", ""), x: (left + square / 2) / width,
       y: 1 - top / height, xref: "paper", yref: "paper", xanchor: "center", yanchor: "bottom", showarrow: false, font: { size: 12 } });
     return { type: "heatmap", z: weights.map((row) => row.map((w) => Math.log10(Math.max(w, 0.1)))), customdata: weights,
              xaxis: `x${id}`, yaxis: `y${id}`, coloraxis: "coloraxis",
-             hovertemplate: `row %{y}, column %{x}: %{customdata:.3~g}<extra>${data.methods[method].label}</extra>` };
+             hovertemplate: `row %{y}, column %{x}: %{customdata:.3~g}<extra>${data.methods[method].plot}</extra>` };
   });
   return { traces, layout };
 }
@@ -263,9 +275,9 @@ function drawLaw(card) {
     return;
   }
   const traces = Object.entries(laws).filter(([m]) => !state.hidden.has(m)).map(([method, law]) => ({
-    x: law.weight.map((_, k) => k + 1), y: law.weight, mode: "lines", name: data.methods[method].label,
+    x: law.weight.map((_, k) => k + 1), y: law.weight, mode: "lines", name: data.methods[method].plot,
     showlegend: false, line: { color: data.methods[method].colour, dash: data.methods[method].dash, width: 1.8 },
-    hovertemplate: `${data.methods[method].label}: %{y:.3~g} times as often as uniform<extra></extra>` }));
+    hovertemplate: `${data.methods[method].plot}: %{y:.3~g} times as often as uniform<extra></extra>` }));
   Plotly.react(place, traces, { ...shared, hovermode: "x unified",
     hoverlabel: { bgcolor: colours.card, bordercolor: colours.line, font: { color: colours.ink } },
     xaxis: { ...line, title: { text: panel.lawlabel } },
@@ -316,8 +328,8 @@ function csv(card) {
 function caption(card, outside) {
   const panel = panelOf(card), settings = settingsOf(panel), curves = panel.curves[settings][measureOf(card, panel)];
   const runs = Math.max(...Object.values(curves).map((curve) => curve.runs));
-  const kind = panel.kind === "path" ? "run 0"
-    : `${state.statistic === "mean" ? "mean and standard deviation" : "median and quartiles"} over ${runs} runs`;
+  const kind = panel.kind === "path" ? `run 0, up to ${card.querySelector("output").textContent}`
+    : `${statisticOf(panel) === "mean" ? "mean and standard deviation" : "median and quartiles"} over ${runs} runs`;
   const lines = [`${settings} settings, ${kind}`];
   for (let i = 0; i < outside.length; i += 2) {
     lines.push(`ends above the chart: ${outside.slice(i, i + 2).map(({ text }) => text).join(", ")}`);
@@ -335,8 +347,8 @@ function exportFigure(card) {
   if (marks.has("published final")) {
     traces.push({ ...key, mode: "markers", name: "published final", marker: { color: paper.soft, size: 9, symbol: "diamond" } });
   }
-  const lines = caption(card, outside).map((line) => `<br><span style="font-size: 13px">${line}</span>`);
-  const words = `<b>${card.querySelector("h3").textContent}</b>${lines.join("")}`;
+  const lines = caption(card, outside).map((line) => `<br><span style="font-size: 13px">${safe(line)}</span>`);
+  const words = `<b>${safe(card.querySelector("h3").textContent)}</b>${lines.join("")}`;
   return { data: traces, layout: { ...layout, paper_bgcolor: paper.card, plot_bgcolor: paper.card, showlegend: true,
     title: { text: words, font: { size: 18, color: paper.ink }, x: 0.02, xanchor: "left", y: 1, yanchor: "top",
              pad: { t: 28 } },
@@ -360,9 +372,16 @@ document.addEventListener("click", (event) => {
   else if (button.dataset.method) {
     const method = button.dataset.method, show = state.hidden.has(method);
     if (show) state.hidden.delete(method); else state.hidden.add(method);
-    for (const chip of document.querySelectorAll(`[data-method="${method}"]`)) chip.setAttribute("aria-pressed", String(show));
+    for (const chip of document.querySelectorAll(`[data-method="${CSS.escape(method)}"]`)) chip.setAttribute("aria-pressed", String(show));
     refresh();
   } else if (button.dataset.theme !== undefined) setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+});
+
+document.addEventListener("input", (event) => {
+  const card = event.target.closest(".card[data-panel]");
+  if (event.target.dataset.upto === undefined || !card) return;
+  clearInterval(card.timer);
+  showPass(card, event.target.value);
 });
 
 for (const box of document.querySelectorAll("details.laws")) {
