@@ -14,7 +14,7 @@ from scgd.experiments.files import write_whole
 from scgd.experiments.path_film import film
 from scgd.experiments.rows import Experiment, Job, Panel
 from scgd.experiments.table import Curve, Run, Shape, read
-from scgd.optimizer import Optimizer
+from scgd.experiments.walking import answer, steps_of
 from scgd.recipes import Recipe
 from scgd.schedules import InverseTime
 from scgd.steps import SGD
@@ -66,13 +66,14 @@ def walk(job: Job, run: int) -> tuple[Floats, Floats]:
     recipe = Recipe(job.method.name, policy, FirstOrder(), SGD(), rate, relative_rate=False,
                     relative_radius=False)  # fmt: skip
     seed = np.random.SeedSequence(job.entropy(run))
-    opt = Optimizer(problem.start, recipe, sample=lambda rng: rng.normal(size=2), seed=seed)
-    path = [opt.theta.copy()]
-    for _ in range(job.panel.n_passes * steps_per_pass(job.method)):
-        probes = opt.ask()
-        opt.tell(probes.ids, [problem.gradient(opt.theta, probes.xi)[probes.support]])
-        path.append(opt.theta.copy())
-    return np.array(path), opt.sampler.weights()
+    steps = steps_of(recipe, problem.start, lambda rng: rng.normal(size=2), seed)
+    path = [steps.point.x.copy()]
+    while len(path) <= job.panel.n_passes * steps_per_pass(job.method):
+        before = steps.t
+        answer(steps, lambda x, xi: np.nan, lambda x, k, xi: problem.gradient(x, xi)[k])
+        if steps.t > before:
+            path.append(steps.point.x.copy())
+    return np.array(path), steps.sampler.weights()
 
 
 def illustrate(experiment: Experiment, panels: Sequence[Panel], options: Any) -> None:

@@ -114,7 +114,9 @@ PANELS = (
         n_runs=10,
         measures=("gradient-norm",),
     ),
-    rate_panel("bound", "Theorem 4, α = 1: gaps under the bound, falling like 1/t", 5.0, 1.0, 50_000),
+    rate_panel(
+        "bound", "Theorem 4, α = 1: gaps under the bound, falling like 1/t", 5.0, 1.0, 50_000
+    ),
     rate_panel("bound-0.75", "Theorem 4, α = 3/4: falling like t^−3/4", 1.0, 0.75, 50_000),
     rate_panel("bound-0.5", "Theorem 4, α = 1/2: falling like t^−1/2", 0.3, 0.5, 50_000),
     Panel(

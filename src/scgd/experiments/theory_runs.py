@@ -15,12 +15,11 @@ from scgd.experiments.rows import Job, Panel
 from scgd.experiments.table import Curve, Run, Shape
 from scgd.experiments.theory_oracle import mean_steps, oracle_norms
 from scgd.experiments.theory_rows import TheoryProblem
-from scgd.explore import explorer
-from scgd.optimizer import Optimizer
+from scgd.experiments.walking import mover, steps_of
 from scgd.recipes import Recipe
+from scgd.searches import Stepping
 from scgd.steps import SGD
 from scgd.typing import Floats, Ints
-from scgd.workers import Evaluator
 
 __all__ = ["cost", "execute", "shape"]
 
@@ -105,30 +104,30 @@ def noise_of(problem: TheoryProblem) -> Floats:
     return np.ascontiguousarray(noise - noise.mean(axis=0))
 
 
-def started(job: Job, run: int) -> tuple[Optimizer, Callable[[int], None]]:
+def started(job: Job, run: int) -> tuple[Stepping, Callable[[int], None]]:
     """Return an optimizer at the start, and a function that takes so many of its steps."""
     problem = job.panel.problem
     recipe = Recipe(
         job.method.name, job.method.policy, ForwardDifference(), SGD(), problem.learning_rate,
         problem.h, relative_rate=False, relative_radius=False, importance=job.method.importance,
     )  # fmt: skip
-    opt = Optimizer(
-        np.full(problem.n_coords, problem.start), recipe, sample=N_NOISE,
-        seed=np.random.SeedSequence(job.entropy(run)),
+    steps = steps_of(
+        recipe, np.full(problem.n_coords, problem.start), N_NOISE,
+        np.random.SeedSequence(job.entropy(run)),
     )  # fmt: skip
-    return opt, mover(opt, (problem.curvatures, noise_of(problem)))
+    return steps, mover(steps, noisy_quadratic, (problem.curvatures, noise_of(problem)))
 
 
 def measure(job: Job, run: int, passes: Ints) -> Floats:
     """Run a policy and measure at the given passes."""
     problem = job.panel.problem
-    opt, advance = started(job, run)
+    steps, advance = started(job, run)
     look = METERS[job.panel.measures[0]]
-    per_pass = 1 if opt.policy.dense else problem.n_coords
+    per_pass = 1 if steps.policy.dense else problem.n_coords
     values, seen = np.empty(len(passes)), 0.0
     for i, n_passes in enumerate(passes.tolist()):
-        advance(n_passes * per_pass - opt.t)
-        value = look(opt, problem.curvatures)
+        advance(n_passes * per_pass - steps.t)
+        value = look(steps, problem.curvatures)
         if job.panel.measures[0] == "term":
             # The bound speaks of the mean over steps, here over the times looked at.
             gone = n_passes - (passes[i - 1] if i else 0)
@@ -143,15 +142,15 @@ def averaged(job: Job, run: int, passes: Ints) -> Floats:
 
     Every step is looked at: the bound is about the average over all of them.
     """
-    problem, (opt, advance) = job.panel.problem, started(job, run)
+    problem, (steps, advance) = job.panel.problem, started(job, run)
     variance = noise_of(problem).var(axis=0) if job.method.draws == "bound" else 0.0
-    rate, distance = problem.learning_rate.scale, float(np.linalg.norm(opt.theta))
+    rate, distance = problem.learning_rate.scale, float(np.linalg.norm(steps.point.x))
     sums, terms, values = np.zeros(problem.n_coords), [], []
     for n_steps in np.maximum(passes * problem.n_coords, 1).tolist():
         while len(terms) < n_steps:
-            sums += opt.theta
-            gradient = problem.curvatures * opt.theta
-            terms.append(float(theory.regret_terms(gradient, opt.sampler.weights(), variance)))
+            sums += steps.point.x
+            gradient = problem.curvatures * steps.point.x
+            terms.append(float(theory.regret_terms(gradient, steps.sampler.weights(), variance)))
             advance(1)
         if job.method.draws:
             values.append(theory.regret_bound(np.array(terms), rate, distance))
@@ -167,52 +166,35 @@ def law_of(job: Job, run: int) -> Floats:
         return np.asarray(policy.weights_for(problem.curvatures * problem.start))
     if policy.dense:
         return np.ones(problem.n_coords)
-    opt, advance = started(job, run)
+    steps, advance = started(job, run)
     advance(problem.learned * problem.n_coords)
-    return np.asarray(opt.sampler.weights())
+    return np.asarray(steps.sampler.weights())
 
 
-def mover(opt: Optimizer, args: tuple[Any, ...]) -> Callable[[int], None]:
-    """Return a function that takes so many steps, by the compiled loop where there is one."""
-    loop = explorer(opt, noisy_quadratic, args)
-    evaluate = Evaluator(noisy_quadratic, None, args)
-
-    def advance(n_steps: int) -> None:
-        if loop is not None:
-            loop.run(n_steps, stop_at_phase=False)
-            return
-        target = opt.t + n_steps
-        while opt.t < target:
-            probes = opt.ask()
-            opt.tell(probes.ids, evaluate.evaluate(probes, opt.theta))
-
-    return advance
-
-
-def gap(opt: Optimizer, curvatures: Floats) -> float:
+def gap(steps: Stepping, curvatures: Floats) -> float:
     """Return f - f*."""
-    return float(np.sum(curvatures * opt.theta**2) / 2)
+    return float(np.sum(curvatures * steps.point.x**2) / 2)
 
 
-def gradient_norm(opt: Optimizer, curvatures: Floats) -> float:
+def gradient_norm(steps: Stepping, curvatures: Floats) -> float:
     """Return the Euclidean norm of the gradient."""
-    return float(np.linalg.norm(curvatures * opt.theta))
+    return float(np.linalg.norm(curvatures * steps.point.x))
 
 
-def distance(opt: Optimizer, curvatures: Floats) -> float:
+def distance(steps: Stepping, curvatures: Floats) -> float:
     """Return how far the weights are from uniform."""
-    return float(np.max(opt.n_coords * opt.sampler.weights()) - 1)
+    return float(np.max(steps.problem.n_coords * steps.sampler.weights()) - 1)
 
 
-def term(opt: Optimizer, curvatures: Floats) -> float:
+def term(steps: Stepping, curvatures: Floats) -> float:
     """Return the regret term at this point under the weights in force."""
-    return float(theory.regret_terms(curvatures * opt.theta, opt.sampler.weights()))
+    return float(theory.regret_terms(curvatures * steps.point.x, steps.sampler.weights()))
 
 
-def deviation(opt: Optimizer, curvatures: Floats) -> float:
+def deviation(steps: Stepping, curvatures: Floats) -> float:
     """Return the root mean square of the rescaled iterate."""
-    rate = opt.recipe.learning_rate(np.array([opt.t // opt.n_coords]))[0]
-    return float(np.sqrt(np.mean(opt.theta**2) / rate))
+    rate = steps.recipe.learning_rate(np.array([steps.t // steps.problem.n_coords]))[0]
+    return float(np.sqrt(np.mean(steps.point.x**2) / rate))
 
 
 METERS = {
