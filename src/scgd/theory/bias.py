@@ -58,7 +58,9 @@ def bias_constant(
     if norm not in ("sup", "euclidean"):
         raise ValueError(f"norm must be 'sup' or 'euclidean', got {norm!r}")
     if estimator in ("gaussian", "sphere"):
-        return float(smoothness * (mean_length if sharp else half_sixth_moment)(estimator, n_coords))
+        return float(
+            smoothness * (mean_length if sharp else half_sixth_moment)(estimator, n_coords)
+        )
     return float(smoothness / 2 * (np.sqrt(n_coords) if norm == "euclidean" else 1.0))
 
 

@@ -17,7 +17,9 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser("run", help="run experiments of the paper, with a report")
     parser.add_argument("ids", nargs="+", metavar="ID", help="see scgd list; all runs everything")
     parser.add_argument("--panel", action="append", default=[], metavar="P", help="only this panel")
-    parser.add_argument("--method", action="append", default=[], metavar="M", help="only this method")
+    parser.add_argument(
+        "--method", action="append", default=[], metavar="M", help="only this method"
+    )
     parser.add_argument(
         "--extra", action="append", default=[], metavar="M",
         help="a method that came after the paper, beside its own (auto, musketeer-today)",
