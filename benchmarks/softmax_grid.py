@@ -1,8 +1,8 @@
-"""Which eta and lambda of the softmax made the published Fashion-MNIST curves?
+"""The eta and lambda of the softmax that made the published Fashion-MNIST curves.
 
 A grid of sharpness eta and mixing lambda, three runs per cell in the published settings of
-``zo-networks``, against the whole published curves. Runs are written as they are finished, so that a
-stopped grid goes on where it was::
+``zo-networks``, against the whole published curves. Runs are written as they are finished, so that
+a stopped grid goes on where it was::
 
     python benchmarks/softmax_grid.py run grid.csv --data FOLDER
     python benchmarks/softmax_grid.py show grid.csv --published FOLDER
@@ -80,8 +80,8 @@ def show(args: argparse.Namespace) -> None:
     for gain in dict.fromkeys(cell[0] for cell in known):
         _, published = stored["accuracy", f"musketeer-{gain}-softmax"]
         target = published.mean(axis=0)
-        print(f"\n{gain}: published {target[24]:.3f} {target[49]:.3f} {target[74]:.3f} "
-              f"{target[-1]:.3f} at epochs 25, 50, 75, 100; noise {noise(published):.3f}")  # fmt: skip
+        ends = " ".join(f"{target[i]:.3f}" for i in (24, 49, 74, 99))
+        print(f"\n{gain}: published {ends}; noise {noise(published):.3f}")
         print("  eta lambda  runs   e25   e50   e75  e100   distance")
         for eta, mixing in itertools.product(ETAS, LAMBDAS):
             runs = [v for (g, e, m, _), v in known.items() if (g, e, m) == (gain, eta, mixing)]

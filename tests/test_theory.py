@@ -130,7 +130,13 @@ def test_bound_at_its_edges():
     assert wild[0] == np.inf
     still = theory.Constants(1.0, 1.0, 0.0, 0.0)
     assert theory.gap_bound(np.array([1e6]), still, 1.0, 0.0, 1.0, gap=2.0)[0] == 0
-    for name, value in (("alpha", 2.0), ("alpha", -0.1), ("gamma", 0.0), ("beta", 0.0), ("beta", 1.5)):
+    for name, value in (
+        ("alpha", 2.0),
+        ("alpha", -0.1),
+        ("gamma", 0.0),
+        ("beta", 0.0),
+        ("beta", 1.5),
+    ):
         keywords = {"gamma": 1.0, "alpha": 1.0, "beta": 1.0, name: value}
         with pytest.raises(ValueError, match=rf"{name} must be .* got {value}"):
             theory.gap_bound(np.array([1.0]), calm, gap=1.0, **keywords)
@@ -201,7 +207,9 @@ def test_constants_of_smoothing_are_moments_of_the_directions(estimator, p):
     assert np.mean(x**2) == pytest.approx(1, abs=0.01)
     stated = np.sqrt(np.mean(np.sum(x**2, axis=1) ** 3)) / 2 * radius
     assert theory.bias_constant(3.0, p, estimator) == pytest.approx(3 * stated, rel=0.03)
-    assert theory.bias_constant(3.0, p, estimator, sharp=True) == pytest.approx(3 * length, rel=0.01)
+    assert theory.bias_constant(3.0, p, estimator, sharp=True) == pytest.approx(
+        3 * length, rel=0.01
+    )
 
 
 def test_reasons_name_what_is_wrong():

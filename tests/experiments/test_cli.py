@@ -14,7 +14,8 @@ import pytest
 from PIL import Image
 
 from scgd.cli import COMMANDS, build_parser, main
-from scgd.experiments.registry import EXPERIMENTS
+from scgd.experiments.commands.run import selections, settings_of
+from scgd.experiments.registry import EXPERIMENTS, find
 from scgd.experiments.table import COLUMNS, read
 
 PANELS = {
@@ -31,7 +32,7 @@ FEW = {
     "zo-importance": ["ridge-n1000-p50"],
     "fo-rates": ["p20-gamma0.5"],
     "fo-grid": ["logistic-n1000-p20"],
-    "theory": ["weights", "bound", "regret"],
+    "theory": ["weights", "bound", "regret", "mean-step", "regret-bound", "gradient-norm"],
     "paths-2d": ["f", "h"],
 }
 
@@ -67,6 +68,9 @@ def test_commands_say_what_they_are():
     [
         (["run", "zo-liner"], 2, "did you mean 'zo-linear'"),
         (["run", "zo-linear", "--panel", "ridge-alpha6"], 2, "did you mean 'ridge-alpha5'"),
+        (["run", "zo-linear", "--method", "unifrom"], 2, "did you mean 'uniform'"),
+        (["run", "zo-linear", "--extra", "autto"], 2, "did you mean 'auto'"),
+        (["run", "theory", "--extra", "auto"], 2, "there is no extra method 'auto'"),
         (["run", "zo-linear", "--runs", "0"], 2, "above zero, got '0'"),
         (["run", "zo-linear", "--settings", "papier"], 2, "did you mean 'paper'"),
         (["rum"], 2, "did you mean 'run'"),
@@ -213,6 +217,55 @@ def test_only_the_panels_asked_for_are_summed_up(tmp_path, capsys):
     assert run(*common, "--panel", "logistic-n1000-p20") == 0
     out = capsys.readouterr().out
     assert "logistic-n1000-p20" in out and "ridge" not in out
+
+
+def test_methods_are_chosen_by_name_and_extra_ones_added(tmp_path, capsys):
+    common = ("--quick", "--runs", "1", "--workers", "1", "--no-progress", "--out", tmp_path)
+    panel = ("run", "zo-linear", "--panel", "ridge-alpha5")
+    assert run(*panel, "--method", "uniform", *common) == 0
+    assert set(read(tmp_path / "zo-linear.csv")["method"]) == {"uniform"}
+    assert run(*panel, "--method", "uniform", "--extra", "auto", *common) == 0
+    table = read(tmp_path / "zo-linear.csv")
+    assert set(table["method"]) == {"uniform", "auto"}
+    curves = {m: part.set_index("pass") for m, part in table.groupby("method", observed=True)}
+    assert (curves["auto"]["queries"] == curves["uniform"]["queries"]).all()  # equal queries
+    starts = [curves[m]["value"].iloc[0] for m in ("auto", "uniform")]
+    assert starts[0] == pytest.approx(starts[1], rel=1e-8)
+    assert curves["auto"]["value"].iloc[-1] < starts[0]
+    words = capsys.readouterr().out
+    assert "auto" in words and "mean nothing" in words
+
+
+def chosen(*arguments):
+    args = build_parser().parse_args(["run", *arguments])
+    rows = find(args.ids)
+    return selections(rows, settings_of(args.settings, args.ids), args)
+
+
+def test_all_redoes_the_whole_paper_in_both_settings():
+    every = chosen("all")
+    assert list(every) == ["published", "paper"]
+    done = {
+        (s, id, p.name) for s, rows in every.items() for id, panels in rows.items() for p in panels
+    }
+    assert done == {(s, row.id, p.name) for row in EXPERIMENTS.values()
+                    for s, panels in row.panels.items() for p in panels}  # fmt: skip
+    softmax = {id for id, panels in every["paper"].items()
+               for p in panels for m in p.methods if m.name.endswith("-softmax")}  # fmt: skip
+    assert {"zo-linear", "zo-grid", "zo-networks"} <= softmax  # figures F.2 and F.4 among them
+    assert list(chosen("all", "--settings", "published")) == ["published", "paper"]
+    assert (
+        "zo-grid" not in chosen("all", "--settings", "published")["paper"]
+    )  # only what has no other
+
+
+def test_settings_of_some_experiments():
+    assert list(chosen("zo-linear")) == ["published"]
+    assert list(chosen("zo-linear", "--settings", "both")) == ["published", "paper"]
+    assert list(chosen("theory")) == ["paper"]
+    only = chosen("zo-linear", "--settings", "both", "--method", "gaussian")
+    assert list(only) == ["paper"]  # a method that one of the settings has
+    assert {m.name for p in only["paper"]["zo-linear"] for m in p.methods} == {"gaussian"}
 
 
 def test_full_disk_leaves_no_half_of_a_picture(tmp_path):

@@ -275,6 +275,8 @@ def test_page_works_in_a_browser(page, tmp_path, width, dark):
         assert browser.evaluate("document.documentElement.dataset.theme") == (
             "dark" if dark else "light"
         )
+        # Nothing of the toolbar lies left of where one can scroll to.
+        assert browser.evaluate("document.querySelector('.bar .switch').offsetLeft") >= 0
         if width >= 1280:
             tops = "[...document.querySelectorAll('.bar .switch')].map(s => s.offsetTop)"
             assert len(set(browser.evaluate(tops))) == 1  # the toolbar stands on one line

@@ -85,10 +85,11 @@ def panel_card(
         if entry["laws"]
         else ""
     )
+    praise = "" if experiment.kind == "theory" or entry.get("quick") else findings(entry)
     return (
         f'<article class="card" data-panel="{esc(f"{experiment.id}/{name}")}"><h3>{esc(title)}</h3>'
         '<p class="which"></p>'
-        f'{findings(entry) if experiment.kind != "theory" and not entry.get("quick") else ""}<div class="chart"></div>'
+        f'{praise}<div class="chart"></div>'
         '<p class="outside" hidden></p>'
         f'<div class="tools">{switch}{play}<button data-export="png">PNG</button>'
         '<button data-export="svg">SVG</button><button data-export="csv">CSV</button></div>'
@@ -175,9 +176,10 @@ def figures_box(settings: str, curves: dict[str, Any], entry: dict[str, Any]) ->
             rows = [row | {"rank": None} for row in rows]
         body = "".join(figures_row(row, known, n, top) for row in rows)
         runs = max(c["runs"] for c in curves[measure].values())
+        words = esc(f"Final {measure} over {runs} runs, {settings} settings")
         out += (
-            f'<details data-settings-only="{esc(settings)}"><summary>Final {esc(measure)} over {runs} '
-            f'runs, {esc(settings)} settings</summary><div class="scroll"><table class="figures"><tr>'
+            f'<details data-settings-only="{esc(settings)}"><summary>{words}</summary>'
+            '<div class="scroll"><table class="figures"><tr>'
             + "".join(f"<th>{h}</th>" for h in head)
             + f"</tr>{body}</table></div></details>"
         )
@@ -343,8 +345,8 @@ def toolbar(settings: Sequence[str]) -> str:
 def switch(label: str, name: str, options: dict[str, str]) -> str:
     """Return a row of buttons of which one is pressed."""
     buttons = "".join(
-        f'<button data-set="{name}" value="{esc(value)}" aria-pressed="{"true" if i == 0 else "false"}">'
-        f"{esc(text)}</button>"
+        f'<button data-set="{name}" value="{esc(value)}" '
+        f'aria-pressed="{"true" if i == 0 else "false"}">{esc(text)}</button>'
         for i, (value, text) in enumerate(options.items())
     )
     return (

@@ -177,8 +177,8 @@ def assemble(
         f"<style>{page.joinpath('page.css').read_text()}</style></head><body>"
         "<header><h1>SGD with coordinate sampling: the paper's experiments</h1>"
         '<p class="lead">Leluc and Portier (JMLR 2022), run again. Curves are the mean with one '
-        "standard deviation, as in the paper, or the median with quartiles where single runs decide "
-        "the mean (the panel then says so); diamonds mark "
+        "standard deviation, as in the paper, or the median with quartiles where single runs "
+        "decide the mean (the panel then says so); diamonds mark "
         f"published final figures{overlaid(panels)}.</p>{quick_warning(rows, folder)}"
         f'<nav class="contents">{contents}</nav></header>'
         f"{toolbar(settings)}<main>{''.join(sections)}</main>"
@@ -191,12 +191,12 @@ def assemble(
 
 
 def inert(text: str) -> str:
-    """Return JSON that no HTML parser can leave: < and > only as escapes, also within names.
+    r"""Return JSON that no HTML parser can leave: < and > only as escapes, also within names.
 
     Examples
     --------
     >>> inert('"</script><!--"')
-    '"\\\\u003c/script\\\\u003e\\\\u003c!--"'
+    '"\\u003c/script\\u003e\\u003c!--"'
     """
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

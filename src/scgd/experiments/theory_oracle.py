@@ -1,7 +1,7 @@
 """What needs the true gradient or the law itself: Theorem 2's policies, Proposition 2's mean steps.
 
-The policies of the library see estimates. Theorem 2 is about policies that see the gradient, so these
-are walked here, on the quadratic whose gradient is known.
+The policies of the library see estimates. Theorem 2 is about policies that see the gradient, so
+these are walked here, on the quadratic whose gradient is known.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def mean_steps(
 ) -> Floats:
     """Return p times the mean step over minus the learning rate times the gradient.
 
-    One number per coordinate, at the start, for steps whose coordinate has the given law. A policy is
-    unbiased (Proposition 2) if the number is the same for all coordinates.
+    One number per coordinate, at the start, for steps whose coordinate has the given law. A policy
+    is unbiased (Proposition 2) if the number is the same for all coordinates.
     """
     gradient = problem.curvatures * problem.start
     sizes = problem.noise * np.arange(1, problem.n_coords + 1) ** -problem.noise_decay

@@ -25,8 +25,8 @@ __all__ = ["EXPERIMENTS", "TheoryMethod", "TheoryProblem"]
 class TheoryProblem:
     """A noisy quadratic and its schedules.
 
-    f(x, xi) = sum_k k^-decay x_k^2 / 2 + noise k^-noise_decay xi_k x_k with Gaussian xi. Where a law
-    is looked at, it is learned over ``learned`` passes first.
+    f(x, xi) = sum_k k^-decay x_k^2 / 2 + noise k^-noise_decay xi_k x_k with Gaussian xi. Where a
+    law is looked at, it is learned over ``learned`` passes first.
     """
 
     n_coords: int
@@ -54,8 +54,8 @@ class TheoryProblem:
 class TheoryMethod:
     """A policy that is run, or a bound that is drawn (``policy=None``, once).
 
-    With ``oracle`` the policy sees the true gradient. ``draws`` names what is measured along the run
-    where it is not what the panel measures.
+    With ``oracle`` the policy sees the true gradient. ``draws`` names what is measured along the
+    run where it is not what the panel measures.
     """
 
     name: str

@@ -74,7 +74,7 @@ def execute(job: Job) -> Iterator[Run]:
 
 
 def values_of(job: Job, run: int, passes: Ints) -> Floats:
-    """Return what a run of a method brings: a bound, a mean step, or what is measured on the way."""
+    """Return what a run brings: a bound, mean steps, or what is measured on the way."""
     method, problem = job.method, job.panel.problem
     if method.policy is None:
         return bound(job, passes)

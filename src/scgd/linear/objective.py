@@ -62,8 +62,10 @@ def dense_risks(problem: Problem, thetas: Floats, out: Floats) -> None:
     """Add the weighted mean loss to ``out`` for dense data, by products of matrices."""
     dense, n_features, n_samples = problem.rows.dense, problem.n_features, len(problem.targets)
     coefs = np.ascontiguousarray(thetas[:, :n_features].T)
+    start = not coefs.any()  # most runs start at zero, where the products need not be formed
     for first in range(0, n_samples, BLOCK):
-        margins = dense[first : first + BLOCK] @ coefs
+        rows = dense[first : first + BLOCK]
+        margins = np.zeros((len(rows), coefs.shape[1])) if start else rows @ coefs
         if thetas.shape[1] > n_features:
             margins = margins + thetas[:, n_features]
         if problem.loss == LOGISTIC:

@@ -54,7 +54,7 @@ class Constants:
 
     @property
     def descent(self) -> float:
-        r"""How fast the gap falls: :math:`2\mu`, or :math:`\mu` where half of that pays for bias."""
+        r"""How fast the gap falls: :math:`2\mu`; :math:`\mu` where half of it pays for bias."""
         return (1.0 if self.bias else 2.0) * self.convexity
 
 
@@ -131,11 +131,12 @@ def gap_recursion(
     .. math:: \delta_t \le (1 - b\mu\beta\gamma_t + L \mathcal L \gamma_t^2)\,\delta_{t-1}
               + \gamma_t^2 (\sigma^2 L + c^2)/2
 
-    with b = 2 for unbiased estimates (c = 0) and b = 1 for biased ones. The paper prints 2 for both,
-    which fails without any noise: for :math:`f = \|x\|^2/2` on two coordinates and a constant rate,
-    forward differences stop at a gap of :math:`\gamma/4`, and b = 2 gives :math:`\gamma/8`. Half the
-    decrease pays for the bias, since :math:`2\langle a, b\rangle \ge \|a\|^2 - \|a - b\|^2`. The
-    bound of the theorem has room for that.
+    with b = 2 for unbiased estimates (c = 0) and b = 1 for biased ones. The paper prints 2 for
+    both, which fails without any noise: for :math:`f = \|x\|^2/2` on two coordinates and a constant
+    rate, forward differences stop at a gap of :math:`\gamma/4`, and b = 2 gives :math:`\gamma/8`.
+    Half the decrease pays for the bias, since
+    :math:`2\langle a, b\rangle \ge \|a\|^2 - \|a - b\|^2`. The bound of the theorem has room for
+    that.
 
     Examples
     --------
@@ -160,7 +161,8 @@ def gap_order(constants: Constants, gamma: float, beta: float, alpha: float = 1.
     .. math:: C = \frac{\gamma^2 (\sigma^2 L + c^2) / 2}{b\mu\beta\gamma - [\alpha = 1]}
 
     for :math:`\gamma_t = \gamma t^{-\alpha}` with :math:`0 < \alpha \le 1` and b as there; infinity
-    where the recursion falls more slowly than that (:math:`\alpha = 1`, :math:`b\mu\beta\gamma \le 1`).
+    where the recursion falls more slowly than that (:math:`\alpha = 1` and
+    :math:`b\mu\beta\gamma \le 1`).
 
     Examples
     --------

@@ -14,7 +14,7 @@ def regret_terms(gradients: Array, weights: Array, variance: Array | float = 0.0
 
     With :math:`E|g^{(k)}|^2 = |\partial_k f(\theta_t)|^2 + \mathrm{Var}\,g^{(k)}`. The proposition
     prints :math:`|\partial_k f|^2` alone, which is no bound where the gradient is noisy: its proof
-    takes the expectation of :math:`\|D_t^{-1} D(\zeta_{t+1}) g_t\|^2`, whose value is the term here.
+    takes the expectation of :math:`\|D_t^{-1} D(\zeta_{t+1}) g_t\|^2`, which is the term here.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def regret_bound(terms: Array, gamma: float, distance: float) -> float:
               + \frac{\gamma}{2T} \sum_t \sum_k \frac{E|g_t^{(k)}|^2}{d_t^{(k)}}
 
     It holds for convex f, unbiased estimates and steps
-    :math:`\gamma D_t^{-1} D(\zeta_{t+1}) g_t`; ``terms`` are those of :func:`regret_terms`, with the
-    variance of the estimate in them.
+    :math:`\gamma D_t^{-1} D(\zeta_{t+1}) g_t`; ``terms`` are those of :func:`regret_terms`, with
+    the variance of the estimate in them.
 
     Examples
     --------

@@ -206,7 +206,7 @@ function pathFigure(card, panel, settings, colours) {
     if (state.hidden.has(method)) continue;
     const look = data.methods[method], n = path.pass.filter((k) => k <= upto).length;
     traces.push({ x: path.x.slice(0, n), y: path.y.slice(0, n), mode: "lines+markers", name: look.plot,
-      showlegend: false, meta: "method", marker: { size: path.pass.slice(0, n).map((_, i) => (i === n - 1 ? 10 : 4)) },
+      showlegend: false, meta: "method", marker: { size: path.pass.slice(0, n).map((_, i) => (i === n - 1 ? 10 : 4)), line: { width: 0 }, opacity: 1 },
       line: { color: look.colour, width: 1.6, dash: look.dash },
       hovertemplate: `${look.plot}: (%{x:.3f}, %{y:.3f})<extra></extra>` });
   }
