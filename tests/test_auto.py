@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scgd.auto.judge import Judge
+from scgd.auto.plan import final_samples
+from scgd.auto.rounding import Rounding
 
 from noises import (
     CASES,
@@ -18,9 +21,6 @@ from noises import (
     deterministic,
 )
 from scgd import Optimizer, minimize
-from scgd.auto.judge import Judge
-from scgd.auto.plan import final_samples
-from scgd.auto.rounding import Rounding
 from scgd.compare.problems import (
     Task,
     hyperparameters,

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scgd.result import Status
 
 import scgd
 from registry import (
@@ -14,7 +15,6 @@ from registry import (
     quadratic,
     quadratic_gradient,
 )
-from scgd.result import Status
 
 
 class Counted:

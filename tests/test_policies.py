@@ -89,7 +89,7 @@ def phases_of(sampler, n_phases, seed=0):
         sampler.grads[:] = grads
         sampler.advance(sampler.n_draws)
         saw = coords.tolist(), probs.tolist(), grads.tolist()
-        phases.append((*saw, sampler.mixing(n + 1), progress))
+        phases.append((*saw, sampler.mixings.at(n + 1), progress))
     return phases
 
 
@@ -116,7 +116,7 @@ def test_the_mixing_is_that_of_the_phase(name):
         given = mixing(np.arange(1, 301)) if callable(mixing) else mixing
         for n in (1, 2, 256, 257, 300):
             expected = np.broadcast_to(given, 300)[n - 1]
-            assert sampler.mixing(n) == min(1.0, float(expected))
+            assert sampler.mixings.at(n) == min(1.0, float(expected))
 
 
 @pytest.mark.parametrize("mixing", [lambda n: [0.1, 0.2], lambda n: np.nan, lambda n: n * np.inf])

@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 
 from scgd.policies import Policy
-from scgd.schedules import as_schedule, values_at
+from scgd.timetable import Mixings
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["CoordinateSampler"]
 
-LOOKAHEAD = 256
-"""How many phases' mixing values are computed at a time."""
 LARGEST = 2**62
 
 
@@ -83,10 +81,7 @@ class CoordinateSampler:
         self.position = 0  # in draws
         self.n_phases = 0
         self.ahead = False  # blocks are drawn one by one, before those in the buffer are recorded
-        mixing = policy.mixing
-        self._schedule = None if mixing is None or mixing == 0 else as_schedule(mixing, "mixing")
-        self._mixings: list[float] = []
-        self._mixings_from = 0
+        self.mixings = Mixings(policy.mixing)
         self._draw()
 
     @property
@@ -132,23 +127,12 @@ class CoordinateSampler:
             return False
         self.position = 0
         self.n_phases += 1
-        mixing = self.mixing(self.n_phases)
+        mixing = self.mixings.at(self.n_phases)
         buffers = self.coords, self.probs, self.grads
         self.policy.end_phase_and_draw(
             self.state, self.stream, *buffers, mixing, self.block_size, self.replace
         )
         return True
-
-    def mixing(self, n: int) -> float:
-        """Return the uniform share of the weights made at the end of phase ``n`` (from 1)."""
-        if self._schedule is None:
-            return 0.0
-        i = n - self._mixings_from
-        if not 0 <= i < len(self._mixings):
-            self._mixings_from, i = n, 0
-            values = values_at(self._schedule, np.arange(n, n + LOOKAHEAD), "mixing")
-            self._mixings = np.clip(values, 0.0, 1.0).tolist()
-        return self._mixings[i]
 
     def weights(self) -> Floats:
         """Return the sampling weights in force."""

@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 
 from scgd.samples import CHUNK
-from scgd.schedules import InverseTime, Linear, Schedule, SqrtOf
-from scgd.typing import Floats, Ints
+from scgd.schedules import InverseTime, Linear, Schedule, SqrtOf, as_schedule, values_at
+from scgd.typing import Floats
 
-__all__ = ["Timetable", "resolved"]
+__all__ = ["Mixings", "Timetable", "resolved"]
+
+LOOKAHEAD = 256
+"""How many phases' shares are computed at a time."""
 
 
 def innermost(schedule: Schedule) -> Schedule:
@@ -24,7 +27,7 @@ def innermost(schedule: Schedule) -> Schedule:
     return innermost(schedule.schedule) if isinstance(schedule, SqrtOf) else schedule
 
 
-def resolved(schedule: Schedule, start: int, total: int | None, pass_steps: float) -> Schedule:
+def resolved(schedule: Schedule, start: int, total: int | None, passes_per_step: float) -> Schedule:
     """Fill in the leg of a schedule that falls over the run.
 
     Parameters
@@ -34,8 +37,8 @@ def resolved(schedule: Schedule, start: int, total: int | None, pass_steps: floa
     start, total
         The first and the last step of the leg. Without an end (None) a linear fall becomes an
         inverse square root in passes.
-    pass_steps
-        Steps per pass.
+    passes_per_step
+        The part of a pass that a step is.
 
     Examples
     --------
@@ -43,25 +46,13 @@ def resolved(schedule: Schedule, start: int, total: int | None, pass_steps: floa
     array([1.5])
     """
     if isinstance(schedule, SqrtOf):
-        return SqrtOf(resolved(schedule.schedule, start, total, pass_steps))
+        return SqrtOf(resolved(schedule.schedule, start, total, passes_per_step))
     if not isinstance(schedule, Linear) or schedule.total is not None:
         return schedule
     if total is None:
         passes = InverseTime(schedule.scale * np.sqrt(10.0), 10.0, 0.5)
-        return lambda t: passes((np.asarray(t) - start) / pass_steps)
+        return lambda t: passes((np.asarray(t) - start) * passes_per_step)
     return replace(schedule, start=start, total=max(start + 1, total))
-
-
-def evaluated(schedule: Schedule, steps: Ints, pass_steps: float, name: str) -> Floats:
-    """Return the values of a schedule at some steps, checked."""
-    by_pass = getattr(innermost(schedule), "per", "step") == "pass"
-    indices = (steps // pass_steps).astype(np.int64) if by_pass else steps
-    values = np.asarray(schedule(indices), np.float64)
-    values = np.broadcast_to(values, steps.shape)
-    if not np.all(np.isfinite(values)) or np.any(values < 0):
-        bad = values[~(np.isfinite(values) & (values >= 0))][0]
-        raise ValueError(f"{name} must be finite and not negative, got {bad} from {schedule!r}")
-    return np.ascontiguousarray(values)
 
 
 class Timetable:
@@ -71,8 +62,8 @@ class Timetable:
     ----------
     learning_rate, radius
         The schedules.
-    pass_steps
-        Steps per pass.
+    n_coords, n_draws
+        The dimension, and the draws of a step: a pass is as many draws as there are coordinates.
     start, total
         The leg: first and last step; ``total=None`` has no end.
 
@@ -84,7 +75,7 @@ class Timetable:
 
     Examples
     --------
-    >>> table = Timetable(Linear(1.0), Linear(0.5), pass_steps=2.0, total=4)
+    >>> table = Timetable(Linear(1.0), Linear(0.5), n_coords=2, total=4)
     >>> place = table.cover(1)
     >>> float(table.rates[place]), float(table.radii[place]), float(table.progress[place])
     (0.5, 0.25, 0.25)
@@ -95,11 +86,13 @@ class Timetable:
         learning_rate: Schedule,
         radius: Schedule,
         *,
-        pass_steps: float,
+        n_coords: int,
+        n_draws: int = 1,
         start: int = 0,
         total: int | None = None,
     ) -> None:
-        self.learning_rate, self.radius, self.pass_steps = learning_rate, radius, pass_steps
+        self.learning_rate, self.radius = learning_rate, radius
+        self.n_coords, self.n_draws = n_coords, n_draws
         self.first = -1  # the first step of the chunk, counted from 0
         self.rates: Floats = np.empty(0)
         self.radii: Floats = np.empty(0)
@@ -116,18 +109,30 @@ class Timetable:
         place = step % CHUNK
         if step - place != self.first:
             self.first = step - place
-            self._evaluate()
+            self.rates, self.radii = self.span(self.first, CHUNK)
+            self.progress = 1.0 - self._values(Linear(), self.first, CHUNK, "progress")
         return place
 
-    def _evaluate(self) -> None:
-        steps = np.arange(self.first + 1, self.first + 1 + CHUNK)
-        self.rates = self._values(self.learning_rate, steps, "learning_rate")
-        self.radii = self._values(self.radius, steps, "radius")
-        self.progress = 1.0 - self._values(Linear(), steps - 1, "progress")
+    def span(self, first: int, n: int) -> tuple[Floats, Floats]:
+        """Return the rates and radii of the ``n`` steps after ``first``."""
+        return (
+            self._values(self.learning_rate, first + 1, n, "learning_rate"),
+            self._values(self.radius, first + 1, n, "radius"),
+        )
 
-    def _values(self, schedule: Schedule, steps: Ints, name: str) -> Floats:
-        leg = resolved(schedule, self.start, self.total, self.pass_steps)
-        return evaluated(leg, steps, self.pass_steps, name)
+    def _values(self, schedule: Schedule, first: int, n: int, name: str) -> Floats:
+        """Return a schedule at n consecutive steps, each pass evaluated once where it counts them."""
+        leg = resolved(schedule, self.start, self.total, self.n_draws / self.n_coords)
+        steps = np.arange(first, first + n)
+        if getattr(innermost(leg), "per", "step") == "pass":
+            passes = steps * self.n_draws // self.n_coords
+            values = values_at(leg, np.arange(passes[0], passes[-1] + 1), name)[passes - passes[0]]
+        else:
+            values = values_at(leg, steps, name)
+        if np.any(values < 0):
+            bad = values[values < 0][0]
+            raise ValueError(f"{name} must not be negative, got {bad} from {schedule!r}")
+        return np.ascontiguousarray(values)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the leg; everything else follows from it."""
@@ -139,3 +144,40 @@ class Timetable:
         if start < 0 or (total is not None and total < 0):
             raise ValueError(f"a leg from {start} to {total}")
         self.begin(int(start), None if total is None else int(total))
+
+
+class Mixings:
+    """The uniform share of the weights made at the end of phase n = 1, 2, ..., looked up ahead.
+
+    Parameters
+    ----------
+    mixing
+        A number, a schedule of n, or None for nothing.
+
+    Examples
+    --------
+    >>> Mixings(InverseTime(0.5)).at(2)
+    0.25
+    """
+
+    def __init__(self, mixing: float | Schedule | None) -> None:
+        nothing = mixing is None or mixing == 0
+        self._schedule = None if nothing else as_schedule(mixing, "mixing")  # type: ignore[arg-type]
+        self._values: list[float] = []
+        self._first = 0
+
+    def at(self, n: int) -> float:
+        """Return the share after phase n."""
+        i = n - self._first
+        if not 0 <= i < len(self._values):
+            self._first, i = n, 0
+            self._values = self.span(n - 1, LOOKAHEAD).tolist()
+        return self._values[i]
+
+    def span(self, first: int, n: int) -> Floats:
+        """Return the shares after the ``n`` phases that follow phase ``first``."""
+        if self._schedule is None:
+            return np.zeros(n)
+        return np.clip(
+            values_at(self._schedule, np.arange(first + 1, first + 1 + n), "mixing"), 0, 1
+        )

@@ -233,7 +233,7 @@ def test_a_nan_gradient_earns_nothing_in_the_fused_pass_as_in_the_core(gain):
         optimizer.laws[0].pending = None  # the fused pass draws again, the same
         seen.append(bad in coords)
         optimizer.step()
-        mixing = float(optimizer.laws[0].mixing(step + 1))
+        mixing = float(optimizer.laws[0].mixings.at(step + 1))
         core.update(law, coords, probs, grads[coords], mixing)
         # Probabilities are multiples of 2^-30 in the fused pass.
         np.testing.assert_allclose(optimizer.weights(), core_weights(law), rtol=1e-6)

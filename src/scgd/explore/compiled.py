@@ -88,7 +88,7 @@ class CompiledBody(Loop):
     def _run_part(self, place: int, n: int, stop: Stop) -> int:
         search, sampler, best = self.search, self.search.sampler, self.ledger.best
         n_phases = n // sampler.n_draws + 2
-        mixings = np.array([sampler.mixing(sampler.n_phases + 1 + i) for i in range(n_phases)])
+        mixings = sampler.mixings.span(sampler.n_phases, n_phases)
         rows = np.empty((n, 0), np.int64)
         if self.sampled:
             rows = search.samples.rows_of(search.n_posed, n, search.lane)

@@ -7,11 +7,11 @@ phase through the same kernel and the policy's own functions.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from scgd import timetable
 from scgd.estimators import (
     SPSA,
     CentralDifference,
@@ -29,7 +29,6 @@ from scgd.linear.smoothness import visit_costs
 from scgd.policies import LawPolicy
 from scgd.random import stream
 from scgd.recipes import Recipe
-from scgd.schedules import Linear, Schedule, SqrtOf, as_schedule
 from scgd.steps import make_slots
 from scgd.typing import Floats, Ints
 
@@ -47,61 +46,23 @@ DIRECTIONS = (GAUSSIAN, SPHERE, SIGNS)
 NOTHING = np.empty(0)
 
 
-class Timetable:
-    """Step sizes, radii and mixtures of a recipe as arrays, shared by all runs of it.
-
-    Schedules ``per="pass"`` count completed passes, ``step * block_size // n_coords``; a step along
-    a direction counts as one coordinate.
-    """
+class Timetable(timetable.Timetable):
+    """The timetable of a recipe whose schedules fall over a number of steps, for compiled loops."""
 
     def __init__(self, recipe: Recipe, n_coords: int, n_steps: int, block: int) -> None:
-        self.n_coords, self.n_steps, self.block = n_coords, n_steps, block
-        self.learning_rate = resolved(recipe.learning_rate, n_steps)
-        self.radius = resolved(recipe.radius, n_steps)
-        mixing = recipe.policy.mixing
-        self.mixing = None if mixing is None or mixing == 0 else as_schedule(mixing, "mixing")
-
-    def values(self, schedule: Schedule, first: int, n: int, name: str) -> Floats:
-        """Return a schedule at the ``n`` steps after ``first``."""
-        indices = np.arange(first + 1, first + n + 1)
-        if getattr(innermost(schedule), "per", "step") == "pass":
-            passes = indices * self.block // self.n_coords
-            table = np.asarray(schedule(np.arange(passes[0], passes[-1] + 1)), np.float64)
-            values = np.broadcast_to(table, passes[-1] + 1 - passes[0])[passes - passes[0]]
-        else:
-            values = np.broadcast_to(np.asarray(schedule(indices), np.float64), n)
-        if not np.all(np.isfinite(values)) or np.any(values < 0):
-            bad = values[~(np.isfinite(values) & (values >= 0))][0]
-            raise ValueError(f"{name} must be finite and not negative, got {bad} from {schedule!r}")
-        return frozen(np.ascontiguousarray(values))
+        super().__init__(
+            recipe.learning_rate, recipe.radius, n_coords=n_coords, n_draws=block, total=n_steps
+        )
+        self.shares = timetable.Mixings(recipe.policy.mixing)
 
     def chunk(self, first: int, n: int) -> tuple[Floats, Floats]:
         """Return the step sizes and radii of the ``n`` steps after ``first``."""
-        return (
-            self.values(self.learning_rate, first, n, "learning_rate"),
-            self.values(self.radius, first, n, "radius"),
-        )
+        rates, radii = self.span(first, n)
+        return frozen(rates), frozen(radii)
 
     def mixings(self, first: int, n: int) -> Floats:
         """Return the mixtures of the ``n`` phases after ``first``."""
-        if self.mixing is None:
-            return frozen(np.zeros(n))
-        values = np.broadcast_to(self.mixing(np.arange(first + 1, first + n + 1)), n)
-        return frozen(np.ascontiguousarray(values, np.float64))
-
-
-def resolved(schedule: Schedule, n_steps: int) -> Schedule:
-    """Fill in the length of the run where a schedule decays over it."""
-    if isinstance(schedule, Linear) and schedule.total is None:
-        return replace(schedule, total=n_steps)
-    if isinstance(schedule, SqrtOf):
-        return replace(schedule, schedule=resolved(schedule.schedule, n_steps))
-    return schedule
-
-
-def innermost(schedule: Schedule) -> Schedule:
-    """Return the schedule that knows what it counts."""
-    return innermost(schedule.schedule) if isinstance(schedule, SqrtOf) else schedule
+        return frozen(self.shares.span(first, n))
 
 
 class Run:

@@ -117,7 +117,7 @@ class Stepping(Search):
         self.until = -1  # evaluations after which the leg is over; -1 for none
         self.watched = -1  # the step at which f was last looked at
         draws = recipe.estimator.n_draws(self.sampler.block_size)
-        self.timetable = Timetable(recipe.learning_rate, recipe.radius, pass_steps=n / draws)
+        self.timetable = Timetable(recipe.learning_rate, recipe.radius, n_coords=n, n_draws=draws)
         self.plan_for(budget)
         self.set_scale(scale)
 

@@ -183,7 +183,10 @@ def smallest_weight(mixing: Any, importance: Any) -> Tail | None:
 
 
 def warn_if_violated(learning_rate: Any, mixing: Any, radius: Any) -> None:
-    """Warn once of all that is wrong with schedules the user passed; None stands for not passed."""
+    """Warn once of all that is wrong with schedules the user passed; None stands for not passed.
+
+    The warning points at the caller of the front door, four calls up.
+    """
     if learning_rate is None and mixing is None and radius is None:
         return
     found = check(
@@ -195,7 +198,7 @@ def warn_if_violated(learning_rate: Any, mixing: Any, radius: Any) -> None:
         warnings.warn(
             f"convergence is not covered by the paper's theorems: {'; '.join(sentences)}",
             TheoryWarning,
-            stacklevel=3,
+            stacklevel=5,
         )
 
 

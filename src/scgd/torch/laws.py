@@ -19,7 +19,7 @@ from scgd.policies import law as core
 from scgd.policies.sumtree import empty_tree
 from scgd.random import stream
 from scgd.sampler import CoordinateSampler
-from scgd.schedules import as_schedule, values_at
+from scgd.timetable import Mixings
 from scgd.torch import kernels
 from scgd.torch.draws import draw_distinct, draw_poisson, draw_replacement
 from scgd.torch.layout import Layout
@@ -28,7 +28,6 @@ from scgd.typing import Floats, Ints
 __all__ = ["SAMPLINGS", "Draw", "EntryLaw", "FullLaw", "ProbeLaw", "UnitLaw", "make_law"]
 
 SAMPLINGS = ("poisson", "distinct", "sequential", "replacement")
-LOOKAHEAD = 256
 LEAST = 1e-30
 """What a weight of zero counts as: it is divided by, and never drawn."""
 LARGEST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e280}
@@ -70,9 +69,7 @@ class EntryLaw:
         self.light = isinstance(policy, Uniform) or self.pure
         self.fusible = self.light and sampling == "poisson"
         self.law = self._fresh()
-        self._schedule = as_schedule(policy.mixing, "mixing") if policy.mixing else None
-        self._mixings: list[float] = []
-        self._mixings_from = 0
+        self.mixings = Mixings(policy.mixing)
         self.totals = [0.0] * len(layout.params)
         self._offsets = layout.offsets
         self._limit = 0.0
@@ -114,17 +111,6 @@ class EntryLaw:
         """Return the random words of the next step."""
         return kernels.make_words(self.seed, self.n_steps)
 
-    def mixing(self, n: int) -> float:
-        """Return the uniform share of the weights made at the end of step ``n`` (from 1)."""
-        if self._schedule is None:
-            return 0.0
-        i = n - self._mixings_from
-        if not 0 <= i < len(self._mixings):
-            self._mixings_from, i = n, 0
-            values = values_at(self._schedule, np.arange(n, n + LOOKAHEAD), "mixing")
-            self._mixings = np.clip(values, 0.0, 1.0).tolist()
-        return self._mixings[i]
-
     def line(self) -> tuple[float, float]:
         """Return (a, b) such that a leaf v has weight a v + b, Eq. (7)."""
         if not self.light:
@@ -132,7 +118,7 @@ class EntryLaw:
         total = sum(self.totals) if self.learns else 0.0
         if not total > 0.0:
             return 0.0, 1.0 / self.n_coords
-        mixing = self.mixing(self.n_steps)
+        mixing = self.mixings.at(self.n_steps)
         return (1.0 - mixing) / total, mixing / self.n_coords
 
     def numbers(self) -> Any:
@@ -186,7 +172,7 @@ class EntryLaw:
             draw, grads = Draw(draw.coords[present], draw.probs[present]), grads[present]
         law = self.law
         if not self.light:
-            mixing = self.mixing(self.n_steps)
+            mixing = self.mixings.at(self.n_steps)
             core.update(law, draw.coords, draw.probs, grads, mixing)
             if not np.isfinite(law.tree[law.levels[-2]]):
                 kernels.mend(law.sums, LARGEST[self.dtype])
@@ -237,7 +223,7 @@ class EntryLaw:
         self.totals = [float(total) for total in state["totals"]]
         self.pending = None
         if self.learns and not self.light and self.n_steps > 0:
-            self.law.mixing[0] = self.mixing(self.n_steps)
+            self.law.mixing[0] = self.mixings.at(self.n_steps)
             core.refill(self.law)
 
 
