@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from scgd.plans.auto import auto
 from scgd.plans.base import Ground, Plan, Story
-from scgd.plans.descent import descent, random_search
+from scgd.plans.descent import descent, race, random_search
 from scgd.plans.steps import steps
 from scgd.recipes import RECIPES, Recipe
 
@@ -45,6 +45,7 @@ METHODS: dict[str, Method] = {
             Planned("descent", descent()),
             Planned("parabola", descent("parabolas")),
             Planned("bfgs", descent("bfgs")),
+            Planned("race", race),
             Planned("random", random_search),
         )
     },

@@ -218,6 +218,7 @@ class Plan(Search):
 
     def ask(self) -> Question | None:
         """Let the current search ask."""
+        self.current.room = self.room
         return self.current.pose()
 
     def tell(self, question: Question, values: Floats) -> None:

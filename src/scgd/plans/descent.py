@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from scgd.plans.base import Ground, Story, Telling
-from scgd.searches import Descent, Length, RandomSearch, Rounding, ScaleSearch
+from scgd.searches import Descent, Length, Race, RandomSearch, Rounding, ScaleSearch
 
-__all__ = ["TINY", "descend", "descent", "measure", "random_search", "scale_rounds"]
+__all__ = ["TINY", "descend", "descent", "measure", "race", "random_search", "scale_rounds"]
 
 TINY = 100
 """Evaluations below which hardly any are spent on measuring."""
@@ -43,6 +43,12 @@ def descend(ground: Ground, length: Length, error: float, only: str = "") -> Tel
              "parabolas": "parabolas along coordinates", "bfgs": "a sweep, then BFGS"}  # fmt: skip
     ground.sentence = f"Deterministic: {names[only]}."
     yield Descent(ground.problem, ground.point, ground.rng(), unit, error, ground.room, only)
+
+
+def race(ground: Ground) -> Telling:
+    """Race BFGS, a population and line searches."""
+    ground.sentence = "Deterministic: a race of BFGS, a population and line searches."
+    yield Race(ground.problem, ground.point, ground.stream(), ground.room)
 
 
 def random_search(ground: Ground) -> Telling:

@@ -117,6 +117,7 @@ class Run:
         """Open the search's next question; None where it waits or the budget does not pay."""
         if self.plan.cost > self.room:
             return None
+        self.plan.room = self.room
         question = self.plan.pose()
         if question is None:
             return None

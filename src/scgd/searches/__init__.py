@@ -9,6 +9,7 @@ from scgd.searches.classify import Classify, Noise
 from scgd.searches.descent import Descent
 from scgd.searches.judge import Judge, Verdict
 from scgd.searches.parabolas import Parabolas
+from scgd.searches.race import Race
 from scgd.searches.radii import OwnRadii, Radii
 from scgd.searches.random import RandomSearch
 from scgd.searches.reach import Reach, Signal
@@ -31,6 +32,7 @@ __all__ = [
     "Noise",
     "OwnRadii",
     "Parabolas",
+    "Race",
     "Radii",
     "RandomSearch",
     "Reach",
@@ -50,7 +52,8 @@ __all__ = [
 SEARCHES: dict[str, type[Search]] = {
     search.name: search
     for search in (
-        ActiveBFGS, Classify, Descent, Judge, Parabolas, Radii, RandomSearch, Reach, Rest, Rounding,
-        ScaleSearch, Stepping, Watch,
+        ActiveBFGS, Classify, Descent, Judge, Parabolas, Race, Radii, RandomSearch, Reach, Rest,
+        Rounding,
+ScaleSearch, Stepping, Watch,
     )
 }  # fmt: skip

@@ -103,6 +103,8 @@ class Search:
     """The kind of its finding."""
     point: Point
     sequential: ClassVar[bool] = True
+    room: float = float("inf")
+    """Evaluations that a question may cost; set by whoever poses it."""
     finished: bool = False
     lane: int = 0
     n_posed: int = 0
@@ -115,7 +117,7 @@ class Search:
 
     @property
     def cost(self) -> int:
-        """Evaluations of the next question."""
+        """Evaluations that the next question needs, at least."""
         return 1
 
     def ask(self) -> Question | None:

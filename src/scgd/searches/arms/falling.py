@@ -1,0 +1,95 @@
+"""How far does f fall? The length that everything else is measured in."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from scgd.typing import Floats
+
+__all__ = ["falling_length"]
+
+FEW = 400
+"""Evaluations below which fewer directions are looked at."""
+FACTOR, TRIES = 2.2, 5
+KEPT = 0.35
+NEAR, FAR = 9.0, 11.0
+"""Units beyond which only a fall leads on, and at which the search from other directions ends."""
+
+
+class Fall:
+    """Looks along directions from one point, and remembers the best."""
+
+    def __init__(self, x: Floats, f: float, rng: np.random.Generator) -> None:
+        self.x, self.f, self.rng = x, f, rng
+        self.best, self.value = x, f
+
+    def direction(self) -> Floats:
+        """Draw a unit vector."""
+        d = self.rng.standard_normal(self.x.size)
+        return np.asarray(d / np.linalg.norm(d))
+
+    def falls(self, h: float, d: Floats, *, both: bool = False) -> Generator[Any, Any, bool]:
+        """Tell whether f falls at distance h along d, one way or the other."""
+        fallen = False
+        for sign in (1.0, -1.0):
+            point = self.x + sign * h * d
+            value = yield point
+            if value < self.value:
+                self.best, self.value = point, value
+            fallen = fallen or bool(value < self.f - 1e-12 * abs(self.f))
+            if fallen and not both:
+                break
+        return fallen
+
+    def farthest(self, h: float) -> Generator[Any, Any, float]:
+        """Return the largest distance near h at which f falls along a random direction, or 0."""
+        d, found = self.direction(), 0.0
+        if (yield from self.falls(h, d)):
+            found = h
+            for _ in range(TRIES):
+                h *= FACTOR
+                if not (yield from self.falls(h, d)):
+                    break
+                found = h
+            return found
+        for _ in range(TRIES):
+            h /= FACTOR
+            if (yield from self.falls(h, d)):
+                return h
+        return found
+
+
+def falling_length(
+    x: Floats, f: float, budget: int, rng: np.random.Generator
+) -> Generator[Any, Any, tuple[float, Floats, float]]:
+    """Return a length scale, and the best point seen with its value.
+
+    Decades are tried along one direction both ways, farther out along others; around the largest
+    one at which f falls, some directions tell how far it does. The length is about a third of their
+    root mean square.
+    """
+    fall, few = Fall(x, f, rng), budget < FEW
+    decades = 10.0 ** (np.arange(-3, 3) if few else np.arange(-6, 5))
+    d, good = fall.direction(), []
+    for h in decades.tolist():
+        if (yield from fall.falls(h, d, both=True)):
+            good.append(h)
+        elif h >= NEAR:
+            break
+    start = max(good, default=float(decades[0]))
+    for _ in range(1 if few else 3):
+        d = fall.direction()
+        for h in decades[(decades > 1.5 * start) & (decades <= min(1.1e4 * start, FAR))].tolist():
+            if (yield from fall.falls(h, d)):
+                good.append(h)
+        start = max(good, default=start)
+    start = start if good else 0.1
+    lengths = []
+    for _ in range(1 if few else 4):
+        lengths.append((yield from fall.farthest(start)))
+    seen = np.array([length for length in lengths if length > 0])
+    length = float(np.sqrt(np.mean(seen**2))) if seen.size else start
+    return KEPT * length, fall.best, fall.value

@@ -1,0 +1,177 @@
+"""Global searches along single coordinates, for functions that are sums over them."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from scgd.typing import Floats
+
+__all__ = ["sweep_lines"]
+
+EPS = 2.0**-52
+POLISHES = 14
+POOR = 12
+"""Evaluations per line below which lines are searched by shrinking parabolas alone."""
+WIDE = 4.0
+"""First half-width of a line, in units of the length scale."""
+
+
+class Line:
+    """Points on a line, sorted, and their values."""
+
+    def __init__(self, t: float, f: float) -> None:
+        self.t, self.f = [t], [f]
+
+    def add(self, t: float) -> Generator[Any, Any, None]:
+        """Evaluate a point."""
+        value = yield t
+        place = bisect(self.t, t)
+        self.t.insert(place, t)
+        self.f.insert(place, value)
+
+    @property
+    def best(self) -> int:
+        """The place of the lowest value."""
+        return int(np.argmin(self.f))
+
+
+def search_line(
+    t: float, f: float, width: float, n: int
+) -> Generator[Any, Any, tuple[float, float]]:
+    """Return the best point on a line and f there, from about n evaluations.
+
+    STEP: halve the interval in which the parabola that touches just below the best value needs the
+    least curvature; then polish by parabolas.
+    """
+    line = Line(t, f)
+    for edge in (t - width, t + width):
+        yield from line.add(edge)
+    yield from widen(line, n)
+    while len(line.t) <= n and (middle := easiest(line, width)) is not None:
+        yield from line.add(middle)
+    yield from polish(line, width)
+    return line.t[line.best], line.f[line.best]
+
+
+def widen(line: Line, n: int) -> Generator[Any, Any, None]:
+    """Go on outwards while the best value lies at an edge."""
+    for _ in range(8):
+        span, best = line.t[-1] - line.t[0], line.best
+        if len(line.t) > n:
+            return
+        if best == 0 and line.f[0] < line.f[1]:
+            yield from line.add(line.t[0] - span)
+        elif best == len(line.t) - 1 and line.f[-1] < line.f[-2]:
+            yield from line.add(line.t[-1] + span)
+        else:
+            return
+
+
+def easiest(line: Line, width: float) -> float | None:
+    """Return the middle of the interval that may hide a better value most easily."""
+    f, t = np.array(line.f), np.array(line.t)
+    finite = np.isfinite(f)
+    lowest, highest = f[finite].min(), f[finite].max()
+    if highest == lowest:
+        return None
+    roots = np.sqrt(np.where(finite, f, highest) - lowest + 1e-9 * (highest - lowest))
+    gaps = np.diff(t)
+    steepness = (roots[1:] + roots[:-1]) / gaps
+    steepness[gaps < 1e-9 * width] = np.inf
+    k = int(np.argmin(steepness))
+    return float((t[k] + t[k + 1]) / 2) if np.isfinite(steepness[k]) else None
+
+
+def polish(line: Line, width: float) -> Generator[Any, Any, None]:
+    """Put parabolas through the best point and its neighbours."""
+    for _ in range(POLISHES):
+        k = line.best
+        if k in (0, len(line.t) - 1):
+            return
+        (left, t, right), (f_left, f, f_right) = line.t[k - 1 : k + 2], line.f[k - 1 : k + 2]
+        span = right - left
+        if span < 1e-10 * width or f_left - f + f_right - f <= 4 * EPS * abs(f):
+            return
+        new = vertex(left, t, right, f_left, f, f_right)
+        new = new if left < new < right else t
+        least = max(1e-3 * span, 1e-11 * width)
+        if abs(new - t) < least:
+            new = t + least * (1 if right - t > t - left else -1)
+        if new in line.t:
+            return
+        yield from line.add(new)
+
+
+def vertex(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
+    """Return the minimum of the parabola through three points; a middle where one is infinite."""
+    if not (np.isfinite(fa) and np.isfinite(fc)):
+        return 0.5 * (b + (a if np.isfinite(fa) else c))
+    left, right = (b - a) * (fb - fc), (b - c) * (fb - fa)
+    return b - 0.5 * ((b - a) * left - (b - c) * right) / (left - right) if left != right else b
+
+
+def try_parabola(
+    t: float, f: float, width: float
+) -> Generator[Any, Any, tuple[float, float, bool]]:
+    """Return the best of two sides and the vertex, and whether the parabola told its value."""
+    high, low = (yield t + width), (yield t - width)
+    if high == f == low:
+        return t, f, True
+    seen, told = [(f, t), (high, t + width), (low, t - width)], False
+    bend, slope = high - 2 * f + low, (high - low) / 2
+    if 0 < bend < np.inf and abs(slope / bend) < 1e3:
+        step = -slope / bend
+        value = yield t + step * width
+        seen.append((value, t + step * width))
+        error = abs(value - (f + slope * step + 0.5 * bend * step**2))
+        told = error <= 1e-6 * (max(high, low) - min(f, value)) + 64 * EPS * abs(f)
+    f, t = min(seen)
+    return t, f, bool(told)
+
+
+def sweep_lines(
+    x: Floats, f: float, s: float, rng: np.random.Generator, n: int
+) -> Generator[Any, Any, None]:
+    """Sweep the coordinates: parabolas first, then lines where a parabola did not tell the value.
+
+    Later sweeps are narrower and shorter; it ends when a sweep brought nothing.
+    """
+    p, poor = x.size, n < POOR
+    x, width, radius = x.copy(), WIDE * s, np.full(x.size, WIDE * s)
+    told, sweep = np.zeros(p, np.bool_), 0
+    while True:
+        before = f
+        for i in rng.permutation(p).tolist():
+            if sweep == 1 and told[i]:
+                continue
+            here = float(x[i])
+            if sweep == 0 or poor:
+                t, value, told[i] = yield from along(x, i, try_parabola(here, f, float(radius[i])))
+                move = abs(t - here) * (0.7 if sweep else 0.3)
+                radius[i] = min(max(move, 0.1 * radius[i]), 4 * radius[i])
+            else:
+                t, value = yield from along(x, i, search_line(here, f, width, n))
+            if value < f:
+                x[i], f = t, value
+        sweep += 1
+        still = before - f <= 1e-14 * abs(f) and (sweep != 2 or not told.any())
+        if still and (not poor or radius.max() < 1e-7 * s):
+            return
+        if sweep > 1 and not poor:
+            width, n = 0.5 * width, max(8, n // 2)
+
+
+def along(x: Floats, i: int, line: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """Ask at points that differ from x in coordinate i what a search on a line asks."""
+    try:
+        t = next(line)
+        while True:
+            point = x.copy()
+            point[i] = t
+            t = line.send((yield point))
+    except StopIteration as end:
+        return end.value

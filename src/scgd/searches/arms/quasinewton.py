@@ -1,0 +1,297 @@
+"""BFGS from differences, with a long memory and steps that need only values."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from scgd.typing import Array, Floats
+
+__all__ = ["QuasiNewton"]
+
+MEMORY = 200
+FORWARD, CENTRAL = 1e-8, 1e-7
+"""Radii of differences, in units of the length scale."""
+COVERED = 1e-4
+"""Share of the squared gradient that inactive coordinates may hold."""
+LEAST = 16
+"""Coordinates below which all are differentiated every time."""
+ARMIJO = 1e-4
+CLOSE = 0.85
+"""How near a step must come to the minimum that a parabola predicts."""
+MOST_TRIES = 25
+FARTHEST = 100.0
+LONGER, SHORTER = 0.2, 0.3
+
+
+class QuasiNewton:
+    r"""Limited-memory BFGS on forward, then central differences.
+
+    The first metric is :math:`\gamma = (s'y / y'y)^{1-t} (s's / s'y)^t`: long steps along weak
+    directions as long as full steps are accepted (t grows), short ones when they are not. Where few
+    coordinates hold nearly all of the gradient, only those are differentiated, and a tenth as many
+    others in turn.
+
+    Parameters
+    ----------
+    x, f
+        Where it starts, and f there.
+    s
+        The length scale.
+
+    Attributes
+    ----------
+    steps, changes, gamma
+        The pairs and the first metric of the longest memory so far.
+    n_active
+        Coordinates that hold nearly all of the gradient; 0 before the first one.
+    agreement
+        Actual over predicted decrease of the steps so far.
+    gains
+        The last ten decreases.
+    """
+
+    def __init__(self, x: Floats, f: float, s: float) -> None:
+        self.x, self.f, self.s, self.p = x.copy(), f, s, x.size
+        self.steps: list[Floats] = []
+        self.changes: list[Floats] = []
+        self.gamma, self.trust = 1.0, 1.0
+        self.central = False
+        self.first = True  # the next gradient has none to be compared with
+        self.gradient: Floats | None = None
+        self.active: Array | None = None  # a mask, or None for all
+        self.was_active: Array | None = None
+        self.renew = False
+        self.turn = 0
+        self.step_length = s
+        self.moved: Floats = np.zeros(self.p)
+        self.n_active = 0
+        self.n_small = self.n_failed = 0
+        self.agreement: list[float] = []
+        self.gains: list[float] = []
+        self.longest: tuple[list[Floats], list[Floats], float] = ([], [], 1.0)
+
+    def run(self) -> Generator[Any, Any, None]:
+        """Descend until nothing is left to gain."""
+        while True:
+            gradient = yield from self._differentiate()
+            self._learn(gradient)
+            size = float(np.linalg.norm(gradient))
+            if size == 0:
+                if self.central:
+                    return
+                self.central = True
+                continue
+            direction, slope = self._direction(gradient, size)
+            rate, value = yield from self._search_line(direction, slope)
+            self._judge_metric(rate)
+            predicted = -slope * max(rate, 1e-300)
+            fell = rate > 0 and value < self.f
+            self.agreement.append((self.f - value) / max(predicted, 1e-300) if fell else 0.0)
+            if fell:
+                over = self._accept(rate, direction, value)
+            else:
+                over = self._refuse()
+            if over:
+                return
+
+    # ---- gradients -------------------------------------------------------------------------------
+
+    def _differentiate(self) -> Generator[Any, Any, Floats]:
+        """Return differences at the active coordinates and at some others."""
+        relative, floor = (CENTRAL, 9e-11) if self.central else (FORWARD, 3e-12)
+        h = relative * self.s + floor * np.abs(self.x)
+        gradient, extra = np.zeros(self.p), np.empty(0, np.int64)
+        todo = np.arange(self.p)
+        if self.active is not None:
+            rest = np.flatnonzero(~self.active)
+            n = min(len(rest), max(1, int(0.1 * self.active.sum())))
+            extra = rest[(self.turn + np.arange(n)) % len(rest)]
+            self.turn += n
+            todo = np.concatenate([np.flatnonzero(self.active), extra])
+        points = np.repeat(self.x[None], len(todo) * (2 if self.central else 1), axis=0)
+        rows = np.arange(len(todo))
+        points[rows, todo] += h[todo]
+        widths = points[rows, todo] - self.x[todo]
+        if self.central:
+            points[rows + len(todo), todo] -= h[todo]
+            widths = points[rows, todo] - points[rows + len(todo), todo]
+        values = yield points
+        base = values[len(todo) :] if self.central else self.f
+        gradient[todo] = (values[: len(todo)] - base) / widths
+        gradient[~np.isfinite(gradient)] = 0.0
+        if self.p >= LEAST:
+            self._choose_active(gradient, extra)
+        return gradient
+
+    def _choose_active(self, gradient: Floats, extra: Array) -> None:
+        """Keep to few coordinates where they hold nearly all of the gradient."""
+        squares = gradient**2
+        total = float(squares.sum())
+        if self.active is None:
+            if total > 0 and (self.first or self.renew):
+                self._find_active(gradient, squares, total)
+            return
+        new = extra[squares[extra] > COVERED * total]
+        gradient[extra[squares[extra] <= COVERED * total]] = 0.0
+        if len(new):
+            self.active[new] = True
+            if self.gradient is not None:
+                self.gradient[new] = gradient[new]
+        if self.active.all():
+            self.active = None
+
+    def _find_active(self, gradient: Floats, squares: Floats, total: float) -> None:
+        self.renew = False
+        order = np.argsort(-squares)
+        covered = np.cumsum(squares[order])
+        self.n_active = int(np.searchsorted(covered, (1 - COVERED) * total)) + 1
+        if self.n_active > self.p // 2:
+            return
+        known = self.was_active
+        active = np.zeros(self.p, np.bool_) if known is None else known.copy()
+        active[order[: self.n_active]] = True
+        if active.sum() <= self.p // 2:
+            self.active, self.turn = active, 0
+            gradient[~active] = 0.0
+
+    def _learn(self, gradient: Floats) -> None:
+        """Add the last step and the change of the gradient to the memory."""
+        if self.gradient is not None and not self.first:
+            step, change = self.moved, gradient - self.gradient
+            along = float(step @ change)
+            if along > 1e-10 * np.linalg.norm(step) * np.linalg.norm(change) and along > 0:
+                self.steps.append(step)
+                self.changes.append(change)
+                if len(self.steps) > MEMORY:
+                    del self.steps[0], self.changes[0]
+                short, long = along / float(change @ change), float(step @ step) / along
+                self.gamma = short ** (1 - self.trust) * long**self.trust
+        self.gradient = gradient
+        if len(self.steps) >= len(self.longest[0]):
+            self.longest = (list(self.steps), list(self.changes), self.gamma)
+
+    # ---- steps -----------------------------------------------------------------------------------
+
+    def _direction(self, gradient: Floats, size: float) -> tuple[Floats, float]:
+        """Return where to go and the slope there."""
+        direction = -gradient * (self.step_length / size)
+        if self.steps:
+            newton = -two_loop(gradient, self.steps, self.changes, self.gamma)
+            if gradient @ newton < 0 and np.all(np.isfinite(newton)):
+                direction = newton
+            else:
+                self._forget()
+        length, most = float(np.linalg.norm(direction)), FARTHEST * self.s * np.sqrt(self.p)
+        if length > most:
+            direction *= most / length
+        return direction, float(gradient @ direction)
+
+    def _search_line(
+        self, direction: Floats, slope: float
+    ) -> Generator[Any, Any, tuple[float, float]]:
+        """Return the best rate along the line and f there; rate 0 where nothing fell."""
+        f, rate, best, lowest = self.f, 1.0, 0.0, self.f
+        length, bracketed = float(np.linalg.norm(direction)), False
+        least = 1e-14 * (self.s + float(np.linalg.norm(self.x)))
+        growth = 10.0 if self.first or not self.steps else 4.0
+        for n in range(1, MOST_TRIES + 1):
+            value = yield self.x + rate * direction
+            if value < lowest:
+                best, lowest = rate, value
+            excess = 2 * (value - f - rate * slope)
+            vertex = -slope * rate**2 / excess if 0 < excess < np.inf else np.inf
+            if value < f + ARMIJO * rate * slope:
+                near = CLOSE * rate <= vertex <= rate / CLOSE
+                if bracketed or near or best != rate:
+                    break
+                if vertex > rate:
+                    if n > 12:
+                        break
+                    rate = min(vertex, growth * rate)
+                else:
+                    rate, bracketed = vertex, True
+            else:
+                if best > 0:
+                    break
+                bracketed = True
+                shorter = vertex if np.isfinite(vertex) else 0.1 * rate
+                rate = min(max(shorter, 0.05 * rate), 0.5 * rate)
+                if rate * length < least:
+                    break
+        return best, lowest
+
+    def _judge_metric(self, rate: float) -> None:
+        if self.steps and rate >= 1:
+            self.trust = min(1.0, self.trust + LONGER)
+        elif self.steps and rate < 0.5:
+            self.trust = max(0.0, self.trust - SHORTER)
+
+    def _accept(self, rate: float, direction: Floats, value: float) -> bool:
+        """Go to the point; tell whether that was the end."""
+        gain = self.f - value
+        self.moved = rate * direction
+        self.x, self.f, self.first, self.n_failed = self.x + self.moved, value, False, 0
+        self.step_length = max(rate * float(np.linalg.norm(direction)), 1e-9 * self.s)
+        self.gains = [*self.gains, gain][-10:]
+        self.n_small = self.n_small + 1 if gain <= 1e-13 * abs(value) else 0
+        if self.n_small < 3:
+            return False
+        self.n_small = 0
+        if self.active is not None:
+            self._look_everywhere()
+            return False
+        over, self.central = self.central, True
+        return over
+
+    def _refuse(self) -> bool:
+        """Try something else after a line that did not fall; tell whether that was the end."""
+        self.n_failed += 1
+        if self.active is not None:
+            self._look_everywhere()
+            self.n_failed = 0
+            self._shorten()
+        elif not self.central:
+            self.central = self.first = True
+        elif self.steps and self.n_failed < 3:
+            self._forget()
+            self.first = True
+            self._shorten()
+        else:
+            return True
+        return False
+
+    def _shorten(self) -> None:
+        self.step_length = max(1e-3 * self.step_length, 1e-9 * self.s)
+
+    def _look_everywhere(self) -> None:
+        """Differentiate all coordinates again, with an empty memory."""
+        self.was_active, self.active = self.active, None
+        self.renew = self.first = True
+        self._forget()
+
+    def _forget(self) -> None:
+        self.steps, self.changes = [], []
+
+    def metric(self) -> Floats:
+        """Return the inverse Hessian that the longest memory stands for."""
+        steps, changes, gamma = self.longest
+        rows = [two_loop(unit, steps, changes, gamma) for unit in np.eye(self.p)]
+        inverse = np.array(rows)
+        return (inverse + inverse.T) / 2
+
+
+def two_loop(g: Floats, steps: list[Floats], changes: list[Floats], gamma: float) -> Floats:
+    """Return the inverse Hessian of the pairs times a vector (Nocedal, 1980)."""
+    q, factors = g.copy(), []
+    for step, change in zip(reversed(steps), reversed(changes), strict=True):
+        rho = 1 / float(step @ change)
+        alpha = rho * float(step @ q)
+        q -= alpha * change
+        factors.append((alpha, rho))
+    q *= gamma
+    for step, change, (alpha, rho) in zip(steps, changes, reversed(factors), strict=True):
+        q += step * (alpha - rho * float(change @ q))
+    return q

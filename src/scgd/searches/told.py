@@ -1,0 +1,154 @@
+"""Searches written as generators, whose memory is the values they were told.
+
+A generator that yields points and is sent values reads from top to bottom and keeps its state in
+local variables, which cannot be saved. But it is a function of its seed and of the values: those
+are kept, 8 bytes each, and a search that is taken up tells them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from scgd.problem import Problem
+from scgd.questions import EVERYWHERE, Point, Question, joint
+from scgd.searches.base import Search, Standing
+from scgd.typing import Floats
+
+__all__ = ["Told"]
+
+
+class Told(Search):
+    """A search of a deterministic function whose arms are generators.
+
+    A subclass implements :meth:`tell_story`. Points are in units of the problem's scale; they are
+    brought inside the bounds, and values that were lost are infinite.
+
+    Parameters
+    ----------
+    problem, point
+        What is known, and where to start; the point is moved to the best one seen.
+    seed
+        Where randomness comes from.
+    budget
+        Evaluations to plan for.
+    """
+
+    sequential: ClassVar[bool] = False
+
+    def __init__(
+        self, problem: Problem, point: Point, seed: np.random.SeedSequence, budget: int
+    ) -> None:
+        super().__init__(point)
+        self.problem, self.seed, self.start = problem, seed, point.x.copy()
+        self.budgets = [(0, budget)]  # and after how many values each was given
+        self._begin()
+
+    def _begin(self) -> None:
+        self.told: list[float] = []
+        self.best = float("inf")
+        self.finished = False
+        self.rng = np.random.Generator(np.random.PCG64(self.seed))
+        self.telling = self.tell_story(self.start / self.problem.unit)
+        self._take_batch(next(self.telling))
+
+    @property
+    def budget(self) -> int:
+        """Evaluations to plan for."""
+        return [budget for after, budget in self.budgets if after <= len(self.told)][-1]
+
+    @property
+    def left(self) -> int:
+        """Evaluations of them that are left."""
+        return self.budget - len(self.told)
+
+    def extend(self, budget: int | None) -> None:
+        """Plan for more; the story finds it when it looks next."""
+        if budget is not None:
+            self.budgets.append((len(self.told) + 1, budget))
+
+    def tell_story(self, x: Floats) -> Generator[Any, Any, None]:
+        """Yield points (or matrices of them) and be sent their values."""
+        raise NotImplementedError
+
+    def _take_batch(self, points: Floats) -> None:
+        self.single = points.ndim == 1
+        batch = np.atleast_2d(points) * self.problem.unit
+        self.batch = self.problem.clipped(batch)
+        self.values = np.full(len(batch), np.nan)
+        self.n_asked = self.n_answered = 0
+
+    @property
+    def cost(self) -> int:
+        """A question takes as many points of a batch as there is room for."""
+        return 1
+
+    def ask(self) -> Question | None:
+        """Return the points of the batch that have not been asked."""
+        first = self.n_asked
+        if first == len(self.batch):
+            return None
+        n = int(min(len(self.batch) - first, max(1.0, self.room)))
+        self.n_asked += n
+        return joint(self.point, EVERYWHERE, self.batch[first : first + n], far=True, role=first)
+
+    def tell(self, question: Question, values: Floats) -> None:
+        """Keep the values; when the batch is complete, tell them."""
+        values = np.where(np.isnan(values), np.inf, values)
+        self.values[question.role : question.role + len(values)] = values
+        self.n_answered += len(values)
+        if self.n_answered == len(self.batch):
+            self._tell_batch()
+        self.report(self.best)
+
+    def _tell_batch(self) -> None:
+        self.told.extend(self.values.tolist())
+        k = int(np.argmin(self.values))
+        if self.values[k] < self.best:
+            self.best = float(self.values[k])
+            self.point.put(self.batch[k])
+        try:
+            values: Any = float(self.values[0]) if self.single else self.values
+            self._take_batch(self.telling.send(values))
+        except StopIteration:
+            self.finished = True
+
+    @property
+    def standing(self) -> Standing:
+        """The best point seen."""
+        return Standing(self.point.x, np.array([self.best]), exact=True)
+
+    @property
+    def level(self) -> float:
+        """The best value seen."""
+        return self.best
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what was told, and what has arrived of the batch in hand."""
+        return {
+            **super().state_dict(),
+            "told": np.array(self.told, np.float64),
+            "values": self.values.copy(),
+            "n_asked": self.n_asked,
+            "n_answered": self.n_answered,
+            "budgets": np.array(self.budgets, np.int64),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Tell again what was told."""
+        self.budgets = [tuple(pair) for pair in state["budgets"].tolist()]
+        if not self.budgets or self.budgets[0][0] != 0:
+            raise ValueError("a search without a budget")
+        self._begin()
+        told = state["told"]
+        while len(self.told) < len(told) and not self.finished:
+            n = len(self.batch)
+            self.values[:] = told[len(self.told) : len(self.told) + n]
+            self._tell_batch()
+        super().load_state_dict(state)
+        if self.values.shape != state["values"].shape:
+            raise ValueError("a batch has another size")
+        self.values[:] = state["values"]
+        self.n_asked, self.n_answered = int(state["n_asked"]), int(state["n_answered"])
