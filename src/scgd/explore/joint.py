@@ -13,6 +13,7 @@ from scgd.estimators import halfway, quotient, random_bits, spread
 from scgd.explore.loop import Loop, as_float
 from scgd.run.ledger import Ledger
 from scgd.searches import Stepping
+from scgd.searches.base import Late
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["JointBody"]
@@ -64,6 +65,8 @@ class JointBody(Loop):
         try:
             put(point.buffer, coords, self.ups)
             first = call(point.view)
+            if self.over:
+                raise Late
             put(point.buffer, coords, self.downs)
             second = call(point.view)
         finally:

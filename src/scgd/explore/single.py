@@ -45,7 +45,7 @@ class SingleBody(Loop):
         call, view, x, raised = self.call, search.point.view, search.point.buffer.data, stop.raised
         kernel, hyper, slots = search.recipe.step.kernel, search.recipe.step.hyper, self.slots
         central, share, bounded, sampled = self.central, self.share, self.bounded, self.sampled
-        special = bounded or sampled
+        special, over = bounded or sampled, stop.over
         coords = sampler.coords[first : first + n].tolist()
         rates, radii = search.step_sizes(
             place, sampler.coords[first : first + n], sampler.probs[first : first + n]
@@ -74,6 +74,8 @@ class SingleBody(Loop):
                 low = call(view)
                 if low.__class__ is not float:
                     low = float(low) if low.__class__ is float64 else as_scalar(low)
+                if over:
+                    break
                 x[k] = up
                 high = call(view)
                 if high.__class__ is not float:
