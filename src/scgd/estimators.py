@@ -302,6 +302,11 @@ def spread(x, coords, bits, radii, lower, upper, ups, downs, widths):  # type: i
         widths[i] = ups[i] - downs[i]
 
 
+def random_signs(n: int, rng: np.random.Generator) -> Floats:
+    """Return n random signs."""
+    return np.asarray(np.unpackbits(random_bits(n, rng), count=n) * 2.0 - 1.0)
+
+
 def random_bits(n: int, rng: np.random.Generator) -> Array:
     """Return at least n random bits, eight to a byte, the high one first."""
     return rng.bit_generator.random_raw((n + 63) // 64).view(np.uint8)
@@ -319,7 +324,7 @@ class SPSA(DirectionEstimator):
 
     def direction(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw random signs."""
-        return np.asarray(np.unpackbits(random_bits(n, rng), count=n) * 2.0 - 1.0)
+        return random_signs(n, rng)
 
     def probe(
         self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any

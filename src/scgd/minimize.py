@@ -7,6 +7,7 @@ and looks after time, target, callback, progress and checkpoint.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -181,7 +182,7 @@ def minimize(
     )  # fmt: skip
     args = args if isinstance(args, tuple) else (args,)
     flights = Events.check(asynchronous, built.run, vectorized=vectorized)
-    identity = built.identity(args, 0 if flights is None else flights.limit)
+    identity = partial(built.identity, args, 0 if flights is None else flights.limit)
     saved = Saved(checkpoint, built.run, built.seed, identity)
     saved.resume()
     job = Job(fun, jac, args, built.samples)

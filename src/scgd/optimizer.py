@@ -208,4 +208,4 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
         return found
 
     def _saved(self, path: Any) -> Saved:
-        return Saved(path, self.run, self.built.seed, self.built.identity())
+        return Saved(path, self.run, self.built.seed, self.built.identity)

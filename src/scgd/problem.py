@@ -7,6 +7,7 @@ argument, the value and the remedy.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,7 @@ class Problem:
         """The dimension."""
         return self.x0.size
 
-    @property
+    @cached_property
     def unit(self) -> Floats:
         """What a length of 1 means for each coordinate: its scale where that is known."""
         return np.ones(self.n_coords) if self.scale is None else self.scale
@@ -134,6 +135,10 @@ class Problem:
         if self.lower.size:
             return min(max(value, float(self.lower[k])), float(self.upper[k]))
         return value
+
+    def clipped(self, x: Floats) -> Floats:
+        """Return points inside the bounds."""
+        return np.clip(x, self.lower, self.upper) if self.lower.size else x
 
     def centred(self, x: Floats, reach: Floats) -> tuple[Floats, Floats]:
         """Return the point nearest to x with room to both sides, and how far one may go there."""
@@ -155,7 +160,8 @@ class Problem:
 
 def derived_scale(x0: Floats, lower: Floats, upper: Floats) -> Floats | None:
     """Return a quarter of each bounded range, else the size of x0, else None."""
-    size = float(np.sqrt(np.mean(x0**2)))
+    largest = float(np.max(np.abs(x0)))
+    size = largest * float(np.linalg.norm(x0 / largest) / np.sqrt(x0.size)) if largest > 0 else 0.0
     if lower.size:
         width = upper - lower
         known = np.isfinite(width) & (width > 0)

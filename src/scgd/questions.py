@@ -14,8 +14,10 @@ import numpy as np
 
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["BASE", "Point", "Question", "here", "joint", "moved", "single"]
+__all__ = ["BASE", "EVERYWHERE", "Point", "Question", "Trail", "here", "joint", "moved", "single"]
 
+EVERYWHERE: Ints = np.empty(0, np.int64)
+"""The support of joint moves of all coordinates, in order."""
 BASE = -1
 """Stands for "no coordinate" in ``Question.coords``: the base point itself, or a joint move."""
 NOWHERE: Ints = np.empty(0, np.int64)
@@ -98,7 +100,8 @@ class Question:
     """Evaluations that belong together: points near one base, with one sample.
 
     Point *j* is the base with coordinate ``coords[j]`` set to ``entries[j]`` (nothing set where
-    ``coords[j]`` is -1) or, where ``entries`` is a matrix, with ``support`` set to row *j* of it.
+    ``coords[j]`` is -1) or, where ``entries`` is a matrix, with ``support`` (all coordinates where
+    that is empty) set to row *j* of it.
 
     Attributes
     ----------
@@ -150,6 +153,12 @@ class Question:
         """Whether each point sets the whole support at once."""
         return self.entries.ndim == 2
 
+    def place(self, j: int) -> Any:
+        """Return which coordinates the j-th point sets; None where it sets none."""
+        if self.joint:
+            return self.support if self.support.size else slice(None)
+        return None if self.coords[j] == BASE else self.coords[j]
+
     def detach(self) -> None:
         """Keep the base, because the point is about to move."""
         if self.base is None:
@@ -158,10 +167,9 @@ class Question:
     def at(self, j: int) -> Floats:
         """Return a copy of the j-th point."""
         x = (self.point.x if self.base is None else self.base).copy()
-        if self.joint:
-            x[self.support] = self.entries[j]
-        elif self.coords[j] != BASE:
-            x[self.coords[j]] = self.entries[j]
+        place = self.place(j)
+        if place is not None:
+            x[place] = self.entries[j]
         return x
 
     def points(self, places: list[int] | None = None) -> Floats:
@@ -186,7 +194,7 @@ class Question:
             places: Array = getattr(question, name)
             if places.dtype != np.int64 or np.any((places < BASE) | (places >= n)):
                 raise ValueError(f"{name} of a question lie outside the coordinates")
-        width = (len(question.coords), len(question.support))
+        width = (len(question.coords), len(question.support) or n)
         if question.entries.shape not in (width, width[:1]) or question.kind not in (
             "values", "partials",
         ):  # fmt: skip
@@ -217,4 +225,4 @@ def moved(point: Point, moves: Floats, lower: Floats, upper: Floats, **more: Any
     entries = point.x + moves
     if lower.size:
         entries = np.clip(entries, lower, upper)
-    return joint(point, np.arange(point.x.size), entries, **more)
+    return joint(point, EVERYWHERE, entries, **more)

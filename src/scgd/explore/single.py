@@ -10,7 +10,8 @@ import numpy as np
 
 from scgd.calling import calls_user
 from scgd.estimators import CentralDifference, sides
-from scgd.explore.loop import Loop, as_float
+from scgd.explore.loop import Loop
+from scgd.problem import as_scalar
 from scgd.run.ledger import Ledger
 from scgd.searches import Stepping, Stop
 from scgd.typing import Floats
@@ -18,6 +19,7 @@ from scgd.typing import Floats
 __all__ = ["SingleBody", "at"]
 
 NAN, INFINITY = float("nan"), float("inf")
+float64 = np.float64
 
 
 class SingleBody(Loop):
@@ -71,11 +73,11 @@ class SingleBody(Loop):
                 x[k] = down
                 low = call(view)
                 if low.__class__ is not float:
-                    low = as_float(low)
+                    low = float(low) if low.__class__ is float64 else as_scalar(low)
                 x[k] = up
                 high = call(view)
                 if high.__class__ is not float:
-                    high = as_float(high)
+                    high = float(high) if high.__class__ is float64 else as_scalar(high)
                 change, width = high - low, up - down
                 grad = change / width if width else change * 0.0
                 if grad - grad == 0.0:

@@ -46,10 +46,8 @@ class Best:
         """Take the j-th value of a question, which is the lowest so far."""
         if question.base is not None:  # its point has moved on
             self.value, self.point, self.x[...] = value, None, question.at(j)
-        elif question.joint:
-            self.at(value, question.point, question.support, question.entries[j])
-        elif question.coords[j] >= 0:
-            self.at(value, question.point, question.coords[j], question.entries[j])
+        elif (place := question.place(j)) is not None:
+            self.at(value, question.point, place, question.entries[j])
         else:
             self.at(value, question.point, slice(0), 0.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,11 +64,14 @@ class Saved:
     run, seed
         The run, and where its streams come from.
     identity
-        What must match.
+        Returns what must match.
     """
 
-    def __init__(self, checkpoint: Any, run: Run, seed: Seed, identity: dict[str, Any]) -> None:
-        self.run, self.seed, self.identity = run, seed, identity
+    def __init__(
+        self, checkpoint: Any, run: Run, seed: Seed, identity: Callable[[], dict[str, Any]]
+    ) -> None:
+        self.run, self.seed = run, seed
+        self.identity = {} if checkpoint is None else identity()
         if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
             checkpoint = Checkpoint(checkpoint)
         self.file: Checkpoint | None = checkpoint

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from scgd.estimators import random_signs
 from scgd.problem import Problem
 from scgd.questions import Point, Question, moved
 from scgd.searches.base import Finding, Search
@@ -71,8 +72,7 @@ class Classify(Search):
     def ask(self) -> Question:
         """Return a random point twice, then the same point with another sample."""
         if self.n_posed % 2 == 0:
-            signs = self.rng.integers(0, 2, self.problem.n_coords) * 2.0 - 1.0
-            self.signs = np.asarray(signs, np.float64)
+            self.signs = random_signs(self.problem.n_coords, self.rng)
         moves = REACHES[self.n_posed // 2] * self.problem.unit * self.signs
         return moved(
             self.point, np.tile(moves, (self.cost, 1)), self.problem.lower, self.problem.upper,

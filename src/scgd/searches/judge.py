@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from scgd.questions import Point, Question, joint
+from scgd.questions import EVERYWHERE, Point, Question, joint
 from scgd.searches.base import Finding, Search, Standing
 from scgd.typing import Floats
 
@@ -57,8 +57,7 @@ class Judge(Search):
         if self.n_posed == self.n_samples:
             return None
         both = np.stack([self.point.x, self.reference])
-        everywhere = np.arange(self.point.x.size)
-        return joint(self.point, everywhere, both, far=True)
+        return joint(self.point, EVERYWHERE, both, far=True)
 
     def tell(self, question: Question, values: Floats) -> None:
         """Take a pair of values."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from scgd.estimators import random_signs
 from scgd.problem import Problem
 from scgd.questions import Point, Question, here, moved, single
 from scgd.searches.base import Finding, Search
@@ -116,7 +117,7 @@ class Radii(Search):
         if not self.rises:
             self.key = int(self.rng.integers(2**62))
         again = np.random.default_rng([self.key, len(self.rises) % self.n_pairs])
-        signs = again.integers(0, 2, x.size) * 2.0 - 1.0  # the same at every radius
+        signs = random_signs(x.size, again)  # the same at every radius
         moves = self.joint * np.where(self.resolved, self.radii, 0.0) * signs
         return moved(self.point, np.stack([moves, -moves]), problem.lower, problem.upper, far=True)
 

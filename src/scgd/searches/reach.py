@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from scgd.estimators import random_signs
 from scgd.problem import Problem
 from scgd.questions import Point, Question, here, moved
 from scgd.searches.base import Finding, Search
@@ -101,7 +102,7 @@ class Reach(Search):
             return here(self.point, self.n_repeats)
         x, problem = self.point.x, self.problem
         h = self.radius if self.turn == "refine" else float(self.ladder[self.rung])
-        signs = self.rng.integers(0, 2, x.size) * 2.0 - 1.0
+        signs = random_signs(x.size, self.rng)
         centre, reach = problem.centred(x, h * problem.unit)
         moves = centre - x + np.stack([reach * signs, -reach * signs])
         return moved(self.point, moves, problem.lower, problem.upper, far=True)

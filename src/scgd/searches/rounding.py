@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from scgd.estimators import random_signs
 from scgd.problem import Problem
 from scgd.questions import Point, Question, moved
 from scgd.searches.base import Finding, Search
@@ -49,7 +50,7 @@ class Rounding(Search):
 
     def ask(self) -> Question:
         """Return equally spaced points on a short line near the point."""
-        direction = self.length * (self.rng.integers(0, 2, self.length.size) * 2.0 - 1.0)
+        direction = self.length * random_signs(self.length.size, self.rng)
         places = 0.1 + SPACING * np.arange(N_POINTS, dtype=np.float64)
         moves = places[:, None] * direction
         return moved(self.point, moves, self.problem.lower, self.problem.upper, far=True)

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from scgd.estimators import random_signs
 from scgd.problem import Problem
-from scgd.questions import Point, Question, moved
+from scgd.questions import EVERYWHERE, Point, Question, joint
 from scgd.searches.base import Finding, Search
 from scgd.typing import Floats
 
@@ -100,11 +101,13 @@ class ScaleSearch(Search):
     def ask(self) -> Question:
         """Return f(x), once or twice, and a pair of points along random signs."""
         x, problem = self.point.x, self.problem
-        signs = self.rng.integers(0, 2, x.size) * 2.0 - 1.0
         centre, reach = problem.centred(x, self.h * problem.unit)
-        still = np.zeros((self.n_points - 2, x.size))
-        moves = centre - x + np.vstack([still, reach * signs, -reach * signs])
-        return moved(self.point, moves, problem.lower, problem.upper, far=True)
+        moves = reach * random_signs(x.size, self.rng)
+        entries = np.empty((self.n_points, x.size))
+        entries[:-2] = centre
+        np.add(centre, moves, out=entries[-2])
+        np.subtract(centre, moves, out=entries[-1])
+        return joint(self.point, EVERYWHERE, problem.clipped(entries), far=True)
 
     def tell(self, question: Question, values: Floats) -> None:
         """Take the values of one direction; a lost one tells that h was too large."""

@@ -138,14 +138,14 @@ class Stepping(Search):
 
     def set_scale(self, scale: Floats | None) -> None:
         """Fix the units of relative learning rates and radii."""
-        ones = np.ones(self.problem.n_coords)
-        self.scale: Floats = ones if scale is None else scale.copy()
+        n = self.problem.n_coords
+        self.scale: Floats = np.ones(n) if scale is None else scale.copy()
         self._set_units()
 
     def _set_units(self) -> None:
-        ones = np.ones(self.problem.n_coords)
-        self.rate_scale = self.scale if self.recipe.relative_rate else ones
-        self.radius_scale = self.scale if self.recipe.relative_radius else ones
+        relative = self.recipe.relative_rate, self.recipe.relative_radius
+        ones = self.scale if all(relative) else np.ones(self.problem.n_coords)
+        self.rate_scale, self.radius_scale = (self.scale if own else ones for own in relative)
         self.uniform_scale = bool(np.all(self.scale == self.scale[0]))
         self._listed = -1
 

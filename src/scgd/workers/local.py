@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from scgd.calling import calls_user
-from scgd.questions import BASE, Question
+from scgd.questions import Question
 from scgd.run.run import Open
 from scgd.workers.tasks import Job
 
@@ -92,8 +92,8 @@ class Evaluator:
             return self._at(x, question, extra)
         if question.kind == "partials":
             return self._at(point.view, question, extra)
-        place: Any = question.support if question.joint else question.coords[j]
-        if not question.joint and place == BASE:
+        place = question.place(j)
+        if place is None:
             return fun(point.view, *extra)
         try:
             point.buffer[place] = question.entries[j]

@@ -70,7 +70,7 @@ def perform(job: Job, common: Common, coord: int, entry: Any) -> Any:
     extra = job.samples.arguments(*common.sample)
     x = common.base.copy()
     if common.joint:
-        x[common.support] = entry
+        x[common.support if common.support.size else slice(None)] = entry
     elif coord != BASE:
         x[coord] = entry
     x.flags.writeable = False
