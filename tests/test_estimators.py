@@ -130,6 +130,9 @@ def test_the_value_seen_by_central_differences_is_that_of_whole_pairs():
     assert ESTIMATORS["central"].gradient(question, np.array([1.0, 3.0, 5.0, 9.0]))[1] == 4.5
     assert ESTIMATORS["central"].gradient(question, np.array([1.0, 3.0, 5.0, np.nan]))[1] == 2.0
     assert np.isnan(ESTIMATORS["central"].gradient(question, np.full(4, np.nan))[1])
+    far = np.array([1.0, 3.0, -1.7e308, 1.7e308])  # whole, but their difference overflows
+    with np.errstate(over="ignore"):
+        assert ESTIMATORS["central"].gradient(question, far)[1] == 2.0
 
 
 @pytest.mark.parametrize("name", ["gaussian", "sphere", "spsa"])

@@ -65,13 +65,18 @@ def walk(job: Job, run: int) -> tuple[Floats, Floats]:
     recipe = Recipe(job.method.name, policy, FirstOrder(), SGD(), rate, relative_rate=False,
                     relative_radius=False)  # fmt: skip
     seed = np.random.SeedSequence(job.entropy(run))
-    opt = Optimizer(problem.start, recipe, sample=lambda rng: rng.normal(size=2), seed=seed)
-    path = [opt.theta.copy()]
-    for _ in range(job.panel.n_passes * steps_per_pass(job.method)):
-        probes = opt.ask()
-        opt.tell(probes.ids, [problem.gradient(opt.theta, probes.xi)[probes.support]])
-        path.append(opt.theta.copy())
-    return np.array(path), opt.sampler.weights()
+    opt = Optimizer(
+        problem.start, recipe, first_order=True, sample=lambda rng: rng.normal(size=2), seed=seed
+    )
+    path, n_steps = [opt.x], job.panel.n_passes * steps_per_pass(job.method)
+    while len(path) <= n_steps:
+        (trial,) = opt.ask()
+        if trial.coords is None:  # now and then a run by derivatives looks at f
+            opt.tell(trial.id, float(problem.value(*trial.x)))
+        else:
+            opt.tell(trial.id, problem.gradient(trial.x, *trial.arguments)[trial.coords])
+            path.append(opt.x)
+    return np.array(path), opt.result().weights
 
 
 def illustrate(experiment: Experiment, panels: Sequence[Panel], options: Any) -> None:

@@ -14,12 +14,12 @@ from scgd.estimators import ForwardDifference
 from scgd.experiments.rows import Job, Panel
 from scgd.experiments.table import Curve, Run, Shape
 from scgd.experiments.theory_rows import TheoryProblem
-from scgd.explore import explorer
+from scgd.explore import choose
 from scgd.optimizer import Optimizer
 from scgd.recipes import Recipe
+from scgd.searches import Stepping, Stop
 from scgd.steps import SGD
 from scgd.typing import Floats, Ints
-from scgd.workers import Evaluator
 
 __all__ = ["cost", "execute", "shape"]
 
@@ -105,14 +105,15 @@ def measure(job: Job, run: int, passes: Ints) -> Floats:
         np.full(problem.n_coords, problem.start), recipe, sample=N_NOISE,
         seed=np.random.SeedSequence(job.entropy(run)),
     )  # fmt: skip
-    curvatures = curvatures_of(problem)
-    advance = mover(opt, (curvatures, noise_of(problem)))
+    curvatures, walk = curvatures_of(problem), opt.run.plan.active
+    assert isinstance(walk, Stepping)
+    advance = mover(opt, walk, (curvatures, noise_of(problem)))
     look = METERS[job.panel.measures[0]]
-    per_pass = 1 if opt.policy.dense else problem.n_coords
+    per_pass = 1 if walk.policy.dense else problem.n_coords
     values, seen = np.empty(len(passes)), 0.0
     for i, n_passes in enumerate(passes.tolist()):
-        advance(n_passes * per_pass - opt.t)
-        value = look(opt, curvatures)
+        advance(n_passes * per_pass - walk.t)
+        value = look(walk, curvatures)
         if job.panel.measures[0] == "term":
             # The bound speaks of the mean over steps, here over the times looked at.
             gone = n_passes - (passes[i - 1] if i else 0)
@@ -122,47 +123,47 @@ def measure(job: Job, run: int, passes: Ints) -> Floats:
     return values
 
 
-def mover(opt: Optimizer, args: tuple[Any, ...]) -> Callable[[int], None]:
+def mover(opt: Optimizer, walk: Stepping, args: tuple[Any, ...]) -> Callable[[int], None]:
     """Return a function that takes so many steps, by the compiled loop where there is one."""
-    loop = explorer(opt, noisy_quadratic, args)
-    evaluate = Evaluator(noisy_quadratic, None, args)
+    body = choose(walk, noisy_quadratic, args, opt.run.ledger)
 
     def advance(n_steps: int) -> None:
-        if loop is not None:
-            loop.run(n_steps, stop_at_phase=False)
+        if body is not None:
+            room = n_steps * walk.step_cost
+            opt.run.run_body(lambda _: body.run(room, Stop(), by_phase=False))
             return
-        target = opt.t + n_steps
-        while opt.t < target:
-            probes = opt.ask()
-            opt.tell(probes.ids, evaluate.evaluate(probes, opt.theta))
+        target = walk.t + n_steps
+        while walk.t < target:
+            for trial in opt.ask():
+                opt.tell(trial.id, noisy_quadratic(trial.x, *trial.arguments, *args))
 
     return advance
 
 
-def gap(opt: Optimizer, curvatures: Floats) -> float:
+def gap(walk: Stepping, curvatures: Floats) -> float:
     """Return f - f*."""
-    return float(np.sum(curvatures * opt.theta**2) / 2)
+    return float(np.sum(curvatures * walk.point.x**2) / 2)
 
 
-def gradient_norm(opt: Optimizer, curvatures: Floats) -> float:
+def gradient_norm(walk: Stepping, curvatures: Floats) -> float:
     """Return the Euclidean norm of the gradient."""
-    return float(np.linalg.norm(curvatures * opt.theta))
+    return float(np.linalg.norm(curvatures * walk.point.x))
 
 
-def distance(opt: Optimizer, curvatures: Floats) -> float:
+def distance(walk: Stepping, curvatures: Floats) -> float:
     """Return how far the weights are from uniform."""
-    return float(np.max(opt.n_coords * opt.sampler.weights()) - 1)
+    return float(np.max(len(curvatures) * walk.weights) - 1)
 
 
-def term(opt: Optimizer, curvatures: Floats) -> float:
+def term(walk: Stepping, curvatures: Floats) -> float:
     """Return the regret term at this point under the weights in force."""
-    return float(theory.regret_terms(curvatures * opt.theta, opt.sampler.weights()))
+    return float(theory.regret_terms(curvatures * walk.point.x, walk.weights))
 
 
-def deviation(opt: Optimizer, curvatures: Floats) -> float:
+def deviation(walk: Stepping, curvatures: Floats) -> float:
     """Return the root mean square of the rescaled iterate."""
-    rate = opt.recipe.learning_rate(np.array([opt.t // opt.n_coords]))[0]
-    return float(np.sqrt(np.mean(opt.theta**2) / rate))
+    rate = np.asarray(walk.recipe.learning_rate(np.array([walk.t // len(curvatures)])))[0]
+    return float(np.sqrt(np.mean(walk.point.x**2) / rate))
 
 
 METERS = {
