@@ -132,6 +132,18 @@ def test_more_budget_is_a_second_leg():
     assert opt.run.nfev == 600 and opt.done
 
 
+def test_a_budget_may_be_lifted_in_the_middle_of_a_chunk():
+    opt = scgd.Optimizer(np.zeros(4), "uniform", scale=1.0, max_evals=1200, seed=0)
+    told(opt, lambda x: float(np.sum((x - 1) ** 2)))
+    opt.extend(None)
+    told(opt, lambda x: float(np.sum((x - 1) ** 2)), until=1300)
+    search = steps_of(opt)
+    steps = np.arange(1, 51) / 4
+    np.testing.assert_allclose(
+        search.timetable.rates[600 - CHUNK : 650 - CHUNK], 0.3 * np.sqrt(10 / (steps + 10))
+    )
+
+
 # ---- weights by phase ----------------------------------------------------------------------------
 
 

@@ -48,7 +48,8 @@ def resolved(schedule: Schedule, start: int, total: int | None, pass_steps: floa
         return schedule
     if total is None:
         passes = InverseTime(schedule.scale * np.sqrt(10.0), 10.0, 0.5)
-        return lambda t: passes((np.asarray(t) - start) / pass_steps)
+        # A chunk of steps may begin before the leg does.
+        return lambda t: passes(np.maximum(np.asarray(t) - start, 0) / pass_steps)
     return replace(schedule, start=start, total=max(start + 1, total))
 
 
