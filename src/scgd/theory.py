@@ -161,7 +161,7 @@ def warn_if_violated(learning_rate: Any, mixing: Any, radius: Any) -> None:
         warnings.warn(
             f"convergence is not covered by the paper's theorems: {'; '.join(sentences)}",
             TheoryWarning,
-            stacklevel=3,
+            stacklevel=5,  # whoever called minimize or made an Optimizer
         )
 
 
