@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from scgd.questions import Point
 from registry import CURVATURES, ESTIMATORS, MINIMUM, P, quadratic, quadratic_gradient
+from scgd.questions import Point
 
 NONE = np.empty(0)
 COORDS = np.array([0, 3, 3, 7])

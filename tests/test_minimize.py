@@ -401,7 +401,7 @@ def test_stop_iteration_of_fun_is_an_error(method):
         return quadratic(x)
 
     fun.n = 0
-    with pytest.raises((StopIteration, RuntimeError), match="ran out|StopIteration"):
+    with pytest.raises((StopIteration, RuntimeError), match=r"ran out|StopIteration"):
         scgd.minimize(fun, np.zeros(P), method=method, max_evals=500, seed=0)
 
 
@@ -432,7 +432,9 @@ def test_minus_infinity_is_refused_by_every_method(method, first):
 
 @pytest.mark.parametrize("method", scgd.METHODS)
 def test_nan_at_the_start_is_refused_by_every_method(method):
-    with pytest.raises(FloatingPointError, match=r"fun returned nan at evaluation \d+, x = \[0. 0. "):
+    with pytest.raises(
+        FloatingPointError, match=r"fun returned nan at evaluation \d+, x = \[0. 0. "
+    ):
         scgd.minimize(lambda x: np.nan, np.zeros(P), method=method, max_evals=500, seed=0)
 
 
@@ -519,9 +521,7 @@ def test_a_start_on_a_bound_is_a_start(method, bound):
     centre, curvatures = np.full(p, 0.5), np.linspace(1, 10, p)
     x0 = np.zeros(p) if bound == "low" else np.ones(p)
     fun = Recorded(lambda x: float(curvatures @ (x - centre) ** 2))
-    result = scgd.minimize(
-        fun, x0, method=method, bounds=[(0.0, 1.0)] * p, max_evals=1000, seed=0
-    )
+    result = scgd.minimize(fun, x0, method=method, bounds=[(0.0, 1.0)] * p, max_evals=1000, seed=0)
     assert float(curvatures @ (result.x - centre) ** 2) < 1e-12
     points = np.array(fun.points)
     assert points.min() >= 0.0 and points.max() <= 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -129,8 +130,8 @@ def mover(opt: Optimizer, walk: Stepping, args: tuple[Any, ...]) -> Callable[[in
 
     def advance(n_steps: int) -> None:
         if body is not None:
-            room = n_steps * walk.step_cost
-            opt.run.run_body(lambda _: body.run(room, Stop(), by_phase=False))
+            go = partial(body.run, n_steps * walk.step_cost, Stop(), by_phase=False)
+            opt.run.run_body(lambda _: go())
             return
         target = walk.t + n_steps
         while walk.t < target:
