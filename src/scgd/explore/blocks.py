@@ -89,7 +89,7 @@ class BlockBody(Loop):
     def _keep(self, coords: Ints, values: list[float]) -> None:
         """Keep the lowest value if it is the best so far."""
         best = self.ledger.best
-        if best is None or not (lowest := np.nanmin(values, initial=np.inf)) < best.value:
+        if best is None or not (lowest := np.fmin.reduce(values, initial=np.inf)) < best.value:
             return
         j = values.index(lowest)
         if self.central:

@@ -96,6 +96,9 @@ class SingleBody(Loop):
                     self._lost((low, high), probes, 2 * len(grads))
                     grad = 0.0
                     seen.append(low if not central and low - low == 0.0 else NAN)
+                    for value, where in ((low, down), (high, up)):  # one of them may be whole
+                        if value - value == 0.0 and value < lowest:
+                            lowest, found = value, (len(grads), where, value)
                 x[k] = entry
                 grads.append(grad)
         finally:
