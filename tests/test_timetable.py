@@ -22,7 +22,7 @@ def values(table, n, first=0):
 
 
 def test_a_leg_falls_from_its_first_step_to_its_last():
-    table = Timetable(scgd.Linear(2.0), scgd.Linear(0.5, end=0.1), pass_steps=3.0, total=10)
+    table = Timetable(scgd.Linear(2.0), scgd.Linear(0.5, end=0.1), n_coords=3, total=10)
     rates, radii, progress = values(table, 12)
     steps = np.minimum(np.arange(1, 13), 10)
     np.testing.assert_allclose(rates, 2.0 * (1 - steps / 10), atol=1e-15)
@@ -31,7 +31,7 @@ def test_a_leg_falls_from_its_first_step_to_its_last():
 
 
 def test_a_second_leg_begins_where_it_is_told_to():
-    table = Timetable(scgd.Linear(2.0), scgd.Constant(0.5), pass_steps=3.0, total=10)
+    table = Timetable(scgd.Linear(2.0), scgd.Constant(0.5), n_coords=3, total=10)
     values(table, 10)
     table.begin(10, 30)
     rates, _, progress = values(table, 20, first=10)
@@ -47,11 +47,11 @@ def test_a_schedule_with_an_end_of_its_own_keeps_it():
 
 def test_without_an_end_a_fall_is_an_inverse_root_of_passes():
     """2 sqrt(10 / (passes + 10)), passes counted as parts from the beginning of the leg."""
-    table = Timetable(scgd.Linear(2.0), scgd.Constant(0.5), pass_steps=4.0, start=0, total=None)
+    table = Timetable(scgd.Linear(2.0), scgd.Constant(0.5), n_coords=4, start=0, total=None)
     rates, _, progress = values(table, 50)
     expected = 2.0 * np.sqrt(10 / (np.arange(1, 51) / 4.0 + 10))
     np.testing.assert_allclose(rates, expected, rtol=1e-12)
-    later = Timetable(scgd.Linear(2.0), scgd.Constant(0.5), pass_steps=4.0, start=600, total=None)
+    later = Timetable(scgd.Linear(2.0), scgd.Constant(0.5), n_coords=4, start=600, total=None)
     np.testing.assert_allclose(values(later, 50, first=600)[0], rates, rtol=1e-12)
     assert np.all((progress >= 0) & (progress < 1))
 
@@ -61,7 +61,7 @@ def test_without_an_end_a_fall_is_an_inverse_root_of_passes():
     scgd.Constant(4.0), scgd.SqrtOf(scgd.Linear(16.0)),
 ])  # fmt: skip
 def test_a_square_root_has_the_index_and_the_leg_of_what_is_under_it(inner):
-    table = Timetable(scgd.SqrtOf(inner), inner, pass_steps=5.0, start=20, total=80)
+    table = Timetable(scgd.SqrtOf(inner), inner, n_coords=5, start=20, total=80)
     roots, whole, _ = values(table, 60, first=20)
     np.testing.assert_allclose(roots, np.sqrt(whole), rtol=1e-12)
     assert isinstance(inner, scgd.Constant) or whole[0] > whole[-1]
@@ -69,7 +69,7 @@ def test_a_square_root_has_the_index_and_the_leg_of_what_is_under_it(inner):
 
 def test_passes_are_whole():
     rate = scgd.InverseTime(1.0, 10.0, per="pass")
-    table = Timetable(rate, scgd.SqrtOf(rate), pass_steps=2.5)
+    table = Timetable(rate, scgd.SqrtOf(rate), n_coords=5, n_draws=2)
     rates, radii, _ = values(table, 40)
     passes = np.floor(np.arange(1, 41) / 2.5)
     np.testing.assert_allclose(rates, 1 / (passes + 10), rtol=1e-14)
@@ -85,16 +85,16 @@ def test_chunks_do_not_show(steps, start, total):
     """Whatever was covered before, a step has one value."""
     total = None if total is None else start + total
     make = (scgd.Linear(2.0, power=1.5), scgd.SqrtOf(scgd.InverseTime(1.0, 3.0, per="pass")))
-    table = Timetable(*make, pass_steps=7.0, start=start, total=total)
+    table = Timetable(*make, n_coords=7, start=start, total=total)
     for step in steps:
-        fresh = Timetable(*make, pass_steps=7.0, start=start, total=total)
+        fresh = Timetable(*make, n_coords=7, start=start, total=total)
         step += start
         assert np.array_equal(values(table, 1, step), values(fresh, 1, step))
 
 
 def test_a_leg_is_saved():
-    table = Timetable(scgd.Linear(2.0), scgd.Constant(1.0), pass_steps=3.0, start=5, total=50)
-    other = Timetable(scgd.Linear(2.0), scgd.Constant(1.0), pass_steps=3.0)
+    table = Timetable(scgd.Linear(2.0), scgd.Constant(1.0), n_coords=3, start=5, total=50)
+    other = Timetable(scgd.Linear(2.0), scgd.Constant(1.0), n_coords=3)
     other.cover(5)
     other.load_state_dict(table.state_dict())
     assert np.array_equal(values(other, 40, 5), values(table, 40, 5))
