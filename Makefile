@@ -14,7 +14,8 @@ test: $(VENV)/.dev
 
 test-faults: $(VENV)/.dev
 	@$(PY) -m pytest -q tests/test_faults.py tests/test_kills.py tests/test_workers.py tests/test_scheduler.py \
-		tests/test_asynchronous.py tests/test_command.py tests/test_checkpoint.py
+		tests/test_asynchronous.py tests/test_command.py tests/test_checkpoint.py \
+		tests/test_signals.py tests/test_resuming.py tests/test_limits.py tests/test_files.py tests/test_identity.py
 
 test-slow: $(VENV)/.dev
 	@$(PY) -m pytest -q -m slow

@@ -50,11 +50,10 @@ CASES = {
 
 
 def run(opt, fun, n=None):
-    """Answer the optimizer's questions, at most ``n`` of them."""
+    """Answer the optimizer's questions value by value, at most ``n`` of them."""
     asked = 0
     while not opt.done and (n is None or asked < n):
-        probes = opt.ask()
-        extra = () if probes.rows is None else (probes.rows,)
-        opt.tell(probes.ids, [fun(x, *extra) for x in probes.points()])
+        for trial in opt.ask():
+            opt.tell(trial.id, fun(trial.x, *trial.arguments))
         asked += 1
     return opt

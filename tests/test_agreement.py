@@ -1,24 +1,21 @@
 """Independent paths to the same numbers."""
 
 import concurrent.futures
+from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 
 import scgd
+from asking import body_of, in_pieces, run_body, same_run, same_state, steps_of, told
 from reference import musketeer
 from registry import CURVATURES, MINIMUM, POLICIES, STEPS, P, quadratic
-from scgd.explore import CompiledExplorer, explorer
+from scgd.explore import BODIES, BlockBody, CompiledBody, JointBody, SingleBody
 from scgd.sampler import CoordinateSampler
+from skeletons import run_page
 
-
-def told(opt, fun):
-    """Run an optimizer by ask and tell to the end of its budget."""
-    while not opt.done:
-        probes = opt.ask()
-        opt.tell(probes.ids, [fun(x) for x in probes.points()])
-    return opt.result()
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 @pytest.mark.parametrize("normalization", ["l1", "softmax"])
@@ -31,15 +28,17 @@ def test_reference_of_the_paper(gain, normalization):
         policy=policy, estimator="forward", learning_rate=rate, radius=radius
     )
     opt = scgd.Optimizer(np.zeros(P), recipe, max_evals=2400, seed=7)
-    draws, iterates, laws = [], [], [opt.sampler.weights()]
+    sampler = steps_of(opt).sampler
+    draws, iterates, laws = [], [], [sampler.weights()]
     while not opt.done:
-        before = opt.sampler.n_phases
-        probes = opt.ask()
-        draws.append(int(probes.support[0]))
-        opt.tell(probes.ids, [quadratic(x) for x in probes.points()])
-        iterates.append(opt.theta.copy())
-        if opt.sampler.n_phases > before:
-            laws.append(opt.sampler.weights())
+        before = sampler.n_phases
+        base, moved = opt.ask()
+        (k,) = np.flatnonzero(base.x != moved.x)
+        draws.append(k)
+        opt.tell([base.id, moved.id], [quadratic(base.x), quadratic(moved.x)])
+        iterates.append(opt.x)
+        if sampler.n_phases > before:
+            laws.append(sampler.weights())
     steps = np.arange(1, 1201)
     length = policy.phase_length(P)
     theirs, weights = musketeer(
@@ -70,105 +69,226 @@ def python_quadratic(x):
     return compiled_quadratic(x)
 
 
-def same_run(a, b):
-    assert np.array_equal(a.x, b.x)
-    assert a.fun == b.fun or (np.isnan(a.fun) and np.isnan(b.fun))
-    assert np.array_equal(a.weights, b.weights)
-    assert np.array_equal(a.history["fun"], b.history["fun"])
-    assert a.nfev == b.nfev and a.nit == b.nit
+@numba.njit
+def compiled_pitted(x):
+    """The quadratic, with holes of all kinds: about one value in eight is lost."""
+    place = np.sin(1e4 * np.sum(x))
+    if place > 0.98:
+        return np.nan
+    if place > 0.94:
+        return np.inf
+    if place < -0.97:
+        return -np.inf
+    if -0.02 < place < 0.02:
+        return -1.7e308 * np.sign(place)  # finite, but the quotient overflows
+    return compiled_quadratic(x)
+
+
+def python_pitted(x):
+    return compiled_pitted(x)
 
 
 BOUNDS = [(-0.5, 0.7)] * P
-VARIANTS = [
-    {},
-    {"estimator": "forward"},
-    {"estimator": "forward", "bounds": BOUNDS},
-    {"estimator": "central", "bounds": BOUNDS},
-    {"importance": "inverse", "learning_rate": 0.01, "radius": 0.1},
-    {"importance": np.linspace(0.5, 2, P)},
-    {"scale": np.linspace(0.5, 2, P)},
-    {"policy": scgd.Musketeer(normalization="softmax", gain="average")},
-]
+
+
+def falling(phase):
+    """Weights W_t of a phase."""
+    return np.linspace(1.0, 2.0, P) / (1 + 0.1 * phase)
+
+
+IMPORTANCES = {
+    "inverse": "inverse",
+    "relative": "relative",
+    "fixed": np.linspace(0.5, 2, P),
+    "callable": falling,
+}
+VARIANTS = {
+    "plain": {},
+    "forward": {"estimator": "forward"},
+    "forward-bounded": {"estimator": "forward", "bounds": BOUNDS},
+    "central-bounded": {"estimator": "central", "bounds": BOUNDS},
+    **{
+        f"importance-{name}": {"importance": kind, "learning_rate": 0.01, "radius": 0.1}
+        for name, kind in IMPORTANCES.items()
+    },
+    "importance-relative-rate": {"importance": np.linspace(0.5, 2, P)},
+    "scale": {"scale": np.linspace(0.5, 2, P)},
+    "scale-inverse": {"scale": np.linspace(0.5, 2, P), "importance": "relative"},
+    "softmax": {"policy": scgd.Musketeer(normalization="softmax", gain="average")},
+    "passes": {"learning_rate": scgd.InverseTime(0.5, 10.0, per="pass"), "radius": 0.1},
+}
+
+
+def split(keywords):
+    """Return the recipe, and what is an argument of the optimizer."""
+    own = {name: keywords[name] for name in ("bounds", "scale", "sample") if name in keywords}
+    parts = {name: value for name, value in keywords.items() if name not in own}
+    return scgd.RECIPES["musketeer"].override(**parts), own
+
+
+def optimizer(keywords, **options):
+    recipe, own = split(keywords)
+    options = {"max_evals": 900, "seed": 3, **own, **options}
+    return scgd.Optimizer(options.pop("x0", np.full(P, 0.25)), recipe, **options)
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("variant", range(len(VARIANTS)))
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_three_loops_are_one(step, variant):
-    """Ask and tell, the Python loop and the compiled loop give the same bits."""
+    """Ask and tell, the Python loop and the compiled loop give the same bits, in any pieces."""
     keywords = {**VARIANTS[variant], "step": step}
-    x0 = np.full(P, 0.25)
-    inline = scgd.minimize(
-        python_quadratic, x0, method="musketeer", max_evals=900, seed=3, **keywords
-    )
-    compiled = scgd.minimize(
-        compiled_quadratic, x0, method="musketeer", max_evals=900, seed=3, **keywords
-    )
-    same_run(inline, compiled)
-    bounds, scale = keywords.pop("bounds", None), keywords.pop("scale", None)
-    recipe = scgd.RECIPES["musketeer"].override(**keywords)
-    opt = scgd.Optimizer(x0, recipe, bounds=bounds, scale=scale, max_evals=900, seed=3)
-    same_run(inline, told(opt, python_quadratic))
+    one, two, three = (optimizer(keywords) for _ in range(3))
+    by_asking = told(one, python_quadratic)
+    same_run(in_pieces(two, python_quadratic), by_asking)
+    same_run(in_pieces(three, compiled_quadratic), by_asking)
+    same_state(two, one)
+    same_state(three, one)
 
 
-BLOCKS = [
-    {"block_size": 4},
-    {"block_size": 4, "replace": False, "estimator": "forward"},
-    {"block_size": 3, "estimator": "forward", "policy": "recent-gains", "replace": False},
-    {"block_size": 4, "estimator": "spsa", "importance": "inverse"},
-    {"block_size": 5, "estimator": "spsa", "replace": False, "policy": "uniform"},
-    {"estimator": "spsa", "policy": "full"},
-    {"estimator": "central", "policy": "full"},
-]
+@pytest.mark.parametrize("fun", [python_quadratic, compiled_quadratic])
+def test_minimize_is_ask_and_tell(fun):
+    recipe, _ = split({"estimator": "forward"})
+    options = {"max_evals": 901, "seed": 3, "scale": np.linspace(0.5, 2, P)}
+    opt = scgd.Optimizer(np.full(P, 0.25), recipe, **options)
+    ours = scgd.minimize(fun, np.full(P, 0.25), method=recipe, **options)
+    same_run(ours, told(opt, python_quadratic))
+
+
+SINGLE = {name: VARIANTS[name] for name in ("plain", "forward-bounded", "importance-callable")}
+
+
+@pytest.mark.parametrize("variant", SINGLE)
+def test_single_loops_meet_values_that_are_lost(variant):
+    """One lost value costs one value, the same in every loop, and quotients may overflow."""
+    keywords = {**SINGLE[variant], "step": "rms"}
+    one, two, three = (optimizer(keywords, on_nonfinite="skip") for _ in range(3))
+    by_asking = told(one, python_pitted)
+    assert 30 < by_asking.n_failed < 300 and np.all(np.isfinite(by_asking.x))
+    same_run(in_pieces(two, python_pitted), by_asking)
+    same_run(in_pieces(three, compiled_pitted), by_asking)
+    same_state(two, one)
+    same_state(three, one)
+
+
+BLOCKS = {
+    "central": {"block_size": 4},
+    "forward-distinct": {"block_size": 4, "replace": False, "estimator": "forward"},
+    "recent-gains": {
+        "block_size": 3, "estimator": "forward", "policy": "recent-gains", "replace": False,
+    },
+    "spsa-inverse": {"block_size": 4, "estimator": "spsa", "importance": "inverse"},
+    "spsa-uniform": {"block_size": 5, "estimator": "spsa", "replace": False, "policy": "uniform"},
+    "spsa-single": {"estimator": "spsa", "policy": "uniform"},
+    "spsa-full": {"estimator": "spsa", "policy": "full"},
+    "central-full": {"estimator": "central", "policy": "full"},
+    "forward-full": {"estimator": "forward", "policy": "full"},
+    "forward-relative": {"block_size": 4, "estimator": "forward", "importance": "relative"},
+    "central-fixed": {"block_size": 4, "importance": np.linspace(0.5, 2, P)},
+    "forward-callable": {"block_size": 3, "estimator": "forward", "importance": falling},
+    "spsa-callable": {"block_size": 3, "estimator": "spsa", "importance": falling},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("bounds", [None, BOUNDS], ids=["free", "bounded"])
-@pytest.mark.parametrize("parts", range(len(BLOCKS)))
+@pytest.mark.parametrize("parts", BLOCKS)
 def test_block_and_joint_loops_are_ask_and_tell(step, bounds, parts):
-    recipe = scgd.RECIPES["musketeer"].override(**BLOCKS[parts], step=step)
-    x0, options = np.full(P, 0.25), {"bounds": bounds, "max_evals": 700, "seed": 3}
-    opt = scgd.Optimizer(x0, recipe, scale=np.linspace(0.5, 2, P), **options)
-    assert explorer(opt, python_quadratic, ()) is not None
-    inline = scgd.minimize(
-        python_quadratic, x0, method=recipe, scale=np.linspace(0.5, 2, P), **options
-    )
-    same_run(inline, told(opt, python_quadratic))
+    keywords = {**BLOCKS[parts], "step": step, "bounds": bounds, "scale": np.linspace(0.5, 2, P)}
+    one, two = (optimizer(keywords, max_evals=700) for _ in range(2))
+    by_asking = told(one, python_quadratic)
+    same_run(in_pieces(two, python_quadratic), by_asking)
+    same_state(two, one)
 
 
-@pytest.mark.parametrize("parts", range(len(BLOCKS)))
+@pytest.mark.parametrize("parts", BLOCKS)
 @pytest.mark.parametrize("on_nonfinite", ["raise", "skip"])
 def test_block_and_joint_loops_meet_values_that_are_not_finite(parts, on_nonfinite):
-    """The same error, or the same steps skipped, as by ask and tell; x is put back."""
-    recipe = scgd.RECIPES["musketeer"].override(**BLOCKS[parts], step="rms")
-    calls = 0
-
-    def fun(x):
-        nonlocal calls
-        calls += 1
-        return np.nan if calls % 11 == 0 else python_quadratic(x)
-
-    options = {"max_evals": 300, "seed": 3, "scale": 1.0, "on_nonfinite": on_nonfinite}
-    opt = scgd.Optimizer(np.zeros(P), recipe, **options)
+    """The same error, or the same values lost, as by ask and tell; x is put back."""
+    keywords = {**BLOCKS[parts], "step": "rms", "scale": 1.0}
+    options = {"max_evals": 600, "on_nonfinite": on_nonfinite}
+    opt, other = (optimizer(keywords, **options) for _ in range(2))
     if on_nonfinite == "skip":
-        whole = told(opt, fun)
-        calls = 0
-        same_run(scgd.minimize(fun, np.zeros(P), method=recipe, **options), whole)
-        assert whole.n_skipped > 0
+        by_asking = told(opt, python_pitted)
+        same_run(in_pieces(other, python_pitted), by_asking)
+        same_state(other, opt)
+        assert by_asking.n_failed > 20
         return
     with pytest.raises(FloatingPointError) as theirs:
-        told(opt, fun)
-    calls = 0
-    other = scgd.Optimizer(np.zeros(P), recipe, **options)
+        told(opt, python_pitted)
     with pytest.raises(FloatingPointError) as ours:
-        explorer(other, fun, ()).run(300, stop_at_phase=False)
+        run_body(other, python_pitted)
     assert str(ours.value) == str(theirs.value)
-    np.testing.assert_array_equal(other.theta, opt.theta)
+    np.testing.assert_array_equal(other.x, opt.x)
+    np.testing.assert_array_equal(other.run.plan.point.buffer, other.x)
+
+
+@pytest.mark.parametrize("estimator", ["forward", "central"])
+def test_single_loops_refuse_values_in_the_same_words(estimator):
+    keywords, said = {"estimator": estimator, "scale": 1.0}, []
+    for fun, go in ((python_pitted, told), (python_pitted, run_body), (compiled_pitted, run_body)):
+        opt = optimizer(keywords)
+        with pytest.raises(FloatingPointError) as caught:
+            go(opt, fun)
+        said.append((str(caught.value), opt.x.tolist()))
+        np.testing.assert_array_equal(opt.run.plan.point.buffer, opt.x)
+    assert said[0] == said[1] == said[2]
+
+
+def test_every_row_of_the_table_is_a_case_here():
+    """Each (estimator, block, compiled) body is one of those that the cases above run."""
+    seen = set()
+    for parts in (*VARIANTS.values(), *BLOCKS.values()):
+        opt = optimizer(parts)
+        search = steps_of(opt)
+        for fun in (python_quadratic, compiled_quadratic):
+            body = body_of(opt, fun)
+            compiled = type(body) is CompiledBody
+            seen.add((type(search.recipe.estimator), search.sampler.block_size > 1, compiled))
+    assert seen == set(BODIES)
 
 
 def test_compiled_function_takes_the_compiled_loop():
-    opt = scgd.Optimizer(np.zeros(P), "musketeer", max_evals=100, seed=0)
-    assert type(explorer(opt, compiled_quadratic, ())) is CompiledExplorer
-    assert type(explorer(opt, python_quadratic, ())) is not CompiledExplorer
+    opt = optimizer({})
+    assert type(body_of(opt, compiled_quadratic)) is CompiledBody
+    assert type(body_of(opt, python_quadratic)) is SingleBody
+    assert type(body_of(optimizer({"block_size": 2}), compiled_quadratic)) is BlockBody
+    assert type(body_of(optimizer({"estimator": "spsa"}), compiled_quadratic)) is JointBody
+    # What compiled code cannot ask in the middle keeps it in Python.
+    assert type(body_of(optimizer({"importance": falling}), compiled_quadratic)) is SingleBody
+    sampled = optimizer({}, sample=lambda rng: rng.random())
+    assert type(body_of(sampled, compiled_quadratic)) is SingleBody
+
+
+def test_no_body_where_only_ask_and_tell_will_do():
+    assert body_of(optimizer({"estimator": "gaussian"}), python_quadratic) is None
+    assert body_of(optimizer({"policy": "gauss-southwell"}), python_quadratic) is None
+    assert body_of(optimizer({"average": True}), python_quadratic) is None
+    out = optimizer({})
+    out.ask()
+    assert body_of(out, python_quadratic) is None
+
+
+OWN_POLICY = run_page(DOCS / "adding-a-policy.md")["Cyclic"]
+OWN_STEP = run_page(DOCS / "adding-a-step-rule.md")["Clipped"]
+
+
+@pytest.mark.parametrize(
+    "parts", [{}, {"estimator": "forward"}, {"block_size": 4}, {"estimator": "spsa"}],
+    ids=["central", "forward", "block", "joint"],
+)  # fmt: skip
+@pytest.mark.parametrize("own", ["policy", "step", "both"])
+def test_parts_of_the_user_run_in_every_loop(parts, own):
+    """A kernel or a policy written by a user is not looked past by any body."""
+    mine = {"policy": OWN_POLICY(stride=5), "step": OWN_STEP(limit=0.05)}
+    keywords = {**parts, **(mine if own == "both" else {own: mine[own]})}
+    one, two, three = (optimizer(keywords) for _ in range(3))
+    by_asking = told(one, python_quadratic)
+    same_run(in_pieces(two, python_quadratic), by_asking)
+    same_run(in_pieces(three, compiled_quadratic), by_asking)
+    same_state(two, one)
+    same_state(three, one)
+    plain = told(optimizer(parts), python_quadratic)
+    assert not np.array_equal(plain.x, by_asking.x)
 
 
 DATA = np.random.default_rng(0).standard_normal((50, P))
@@ -185,11 +305,20 @@ def compiled_rows(x, rows, scale):
     return scale * total / rows.size
 
 
-def test_rows_and_args_reach_all_loops_alike():
-    keywords = {"sample": 50, "batch_size": 3, "max_evals": 3000, "seed": 5, "method": "uniform"}
-    compiled = scgd.minimize(compiled_rows, np.zeros(P), (2.0,), **keywords)
-    inline = scgd.minimize(lambda *a: compiled_rows(*a), np.zeros(P), (2.0,), **keywords)
-    same_run(compiled, inline)
+def python_rows(x, rows, scale):
+    return compiled_rows(x, rows, scale)
+
+
+@pytest.mark.parametrize("parts", ["central", "forward-distinct", "spsa-uniform", "single"])
+def test_rows_and_args_reach_all_loops_alike(parts):
+    keywords = {} if parts == "single" else BLOCKS[parts]
+    options = {"max_evals": 2500, "sample": 50, "batch_size": 3}  # more than a chunk of steps
+    one, two, three = (optimizer(keywords, **options) for _ in range(3))
+    by_asking = told(one, python_rows, (2.0,))
+    same_run(in_pieces(two, python_rows, (2.0,)), by_asking)
+    same_run(in_pieces(three, compiled_rows, (2.0,)), by_asking)
+    same_state(two, one)
+    same_state(three, one)
 
 
 def sampled(x, xi):
@@ -198,6 +327,14 @@ def sampled(x, xi):
 
 def normal(rng):
     return rng.standard_normal(P)
+
+
+@pytest.mark.parametrize("parts", ["single", *BLOCKS])
+def test_samples_of_the_user_reach_all_loops_alike(parts):
+    keywords = {} if parts == "single" else BLOCKS[parts]
+    one, two = (optimizer(keywords, sample=normal, max_evals=400) for _ in range(2))
+    same_run(told(one, sampled), in_pieces(two, sampled))
+    same_state(two, one)
 
 
 @pytest.mark.parametrize("method", ["musketeer", "full", "spsa"])
@@ -217,6 +354,19 @@ def test_local_processes():
     keywords = {"method": "musketeer", "block_size": 4, "max_evals": 80, "seed": 2, "scale": 0.5}
     alone = scgd.minimize(quadratic, np.zeros(P), **keywords)
     same_run(alone, scgd.minimize(quadratic, np.zeros(P), workers=2, **keywords))
+
+
+@pytest.mark.parametrize("estimator", ["gaussian", "sphere", "spsa", "forward", "central"])
+@pytest.mark.parametrize("block_size", [3, P])
+def test_this_process_evaluates_the_points_that_are_asked(estimator, block_size):
+    """A support of all coordinates is not all coordinates in order."""
+    keywords = {"policy": "uniform", "estimator": estimator, "block_size": block_size}
+    opt = optimizer(keywords, scale=1.0, max_evals=400)
+    recipe, _ = split(keywords)
+    ours = scgd.minimize(
+        quadratic, np.full(P, 0.25), method=recipe, scale=1.0, max_evals=400, seed=3
+    )
+    same_run(ours, told(opt, quadratic))
 
 
 def test_vectorized_function():

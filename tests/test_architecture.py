@@ -12,15 +12,17 @@ import scgd
 SOURCE = Path(scgd.__file__).parent
 # Each row may import from the rows above it (and rows of one line from each other).
 ORDER = [
-    {"typing", "compiling", "errors"},
+    {"typing", "compiling", "errors", "calling", "files"},
     {"random", "schedules", "normal"},
     {"policies"},
-    {"problem", "sampler", "estimators", "steps"},
-    {"recipes", "result", "scale", "auto", "theory"},
-    {"course"},
-    {"optimizer"},
-    {"explore", "workers", "checkpoint", "progress", "states"},
-    {"asynchronous"},
+    {"problem", "questions", "samples"},
+    {"estimators", "steps", "sampler", "timetable"},
+    {"recipes", "history", "theory"},
+    {"searches"},
+    {"plans"},
+    {"checkpoint", "run"},
+    {"explore", "workers", "progress"},
+    {"driving", "optimizer"},
     {"minimize"},
     {"status", "command"},
     {"linear", "torch"},
@@ -78,7 +80,7 @@ def test_registered_names_are_documented():
     if not docs.exists():
         pytest.skip("installed without the repository's docs")
     text = (docs / "choosing.md").read_text()
-    for registry in (scgd.POLICIES, scgd.ESTIMATORS, scgd.STEPS, scgd.RECIPES):
+    for registry in (scgd.POLICIES, scgd.ESTIMATORS, scgd.STEPS, scgd.METHODS):
         for name in registry:
             assert f"`{name}`" in text, f"docs/choosing.md does not mention {name!r}"
 
@@ -89,3 +91,52 @@ def test_import_is_light():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert loaded.stdout.strip() == "[]"
+
+
+def test_every_room_has_a_place():
+    rooms = {room_of(path) for path in SOURCE.rglob("*.py")} - {"__init__"}
+    assert rooms == LEVEL.keys()
+
+
+def test_no_file_is_long():
+    """About 200 lines; past 460 a file does two things."""
+    for path in SOURCE.rglob("*.py"):
+        assert len(path.read_text().splitlines()) <= 460, path
+
+
+def assigned(path):
+    """Yield the attributes that a file writes, as (owner, name), loops and deletions included."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+            yield ast.unparse(node.value), node.attr
+
+
+@pytest.mark.parametrize("room", ["searches", "plans"])
+def test_no_search_writes_the_run(room):
+    """A run has one writer: itself."""
+    for path in (SOURCE / room).glob("*.py"):
+        for owner, name in assigned(path):
+            assert "run" not in owner.split("."), f"{path.name} writes {owner}.{name}"
+
+
+@pytest.mark.parametrize("room", ["questions.py", "samples.py", "searches", "plans", "run"])
+def test_no_module_sees_the_one_above_it_as_any(room):
+    here = SOURCE / room
+    for path in [here] if here.suffix else here.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                assert ast.unparse(node.value) != "Any", f"{path.name}:{node.lineno}"
+
+
+def test_every_search_is_exported_and_described():
+    import scgd.searches as searches
+    from scgd.searches.base import Search
+
+    for path in (SOURCE / "searches").glob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and any(
+                ast.unparse(base) == "Search" for base in node.bases
+            ):
+                cls = getattr(searches, node.name)
+                assert issubclass(cls, Search) and cls.__doc__
+                assert cls.name != Search.name, f"{node.name} has no name for people"

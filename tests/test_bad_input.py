@@ -6,11 +6,12 @@ import re
 import numba
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
 import scgd
-from scgd.explore import explorer
+from asking import run_body, same_state
 
 
 def fun(x, *rest):
@@ -36,6 +37,13 @@ BAD = [
     (lambda: minimize(bounds=[(0, 2)] * 2), ValueError, "bounds must be scipy.optimize.Bounds or 3 pairs"),
     (lambda: minimize(bounds=[(2, 0)] * 3), ValueError, "bounds cross at coordinate 0: low 2.0 > high 0.0"),
     (lambda: minimize(bounds=[(0, 1), (2, 3), (0, 1)]), ValueError, "x0[1] = 1.0 lies outside its bounds [2.0, 3.0]"),
+    (lambda: minimize(bounds=(0, 1)), ValueError, "bounds must be scipy.optimize.Bounds or 3 pairs (low, high), got (0, 1)"),
+    (lambda: minimize(bounds=5), ValueError, "bounds must be scipy.optimize.Bounds or 3 pairs (low, high), got 5"),
+    (lambda: minimize(bounds=[(0, 2), (0, 2), (0,)]), ValueError, "bounds must be scipy.optimize.Bounds or 3 pairs (low, high)"),
+    (lambda: minimize(bounds=[("a", 2)] * 3), ValueError, "bounds must be scipy.optimize.Bounds or 3 pairs (low, high)"),
+    (lambda: minimize(bounds=[(0, 2), (0, np.nan), (0, 2)]), ValueError, "the bounds of coordinate 1 are not numbers; None means no bound"),
+    (lambda: minimize(bounds=[(np.nan, 2)] * 3), ValueError, "the bounds of coordinate 0 are not numbers"),
+    (lambda: minimize(bounds=scipy.optimize.Bounds([0, 0], [2, 2])), ValueError, "bounds do not fit the 3 coordinates of x0"),
     # names
     (lambda: minimize(method="nonsense"), ValueError, "method must be a Recipe or one of ['auto', 'bfgs'"),
     (lambda: minimize(method=3), ValueError, "method must be a Recipe or one of"),
@@ -45,8 +53,8 @@ BAD = [
     (lambda: minimize(estimator="nonsense"), ValueError, "estimator must be an object or one of ['central'"),
     (lambda: minimize(step="nonsense"), ValueError, "step must be an object or one of ['adam'"),
     (lambda: minimize(importance="nonsense"), ValueError, "importance must be None, 'inverse', 'relative' or weights"),
-    (lambda: minimize(on_nonfinite="ignore"), ValueError, "on_nonfinite must be 'raise' or 'skip', got 'ignore'"),
-    (lambda: scgd.RECIPES["auto"].override(polcy=1), TypeError, "a recipe has no part 'polcy'"),
+    (lambda: minimize(on_nonfinite="ignore"), ValueError, "on_nonfinite must be one of ('raise', 'skip'), got 'ignore'"),
+    (lambda: scgd.RECIPES["musketeer"].override(polcy=1), TypeError, "a recipe has no part 'polcy'"),
     # numbers
     (lambda: minimize(max_evals=0), ValueError, "max_evals must be a whole number >= 1, got 0"),
     (lambda: minimize(max_evals=-5), ValueError, "max_evals must be a whole number >= 1, got -5"),
@@ -57,8 +65,8 @@ BAD = [
     (lambda: minimize(target=float("nan")), ValueError, "target must be a number, got nan"),
     (lambda: minimize(sample=0), ValueError, "sample must be a whole number >= 1, got 0"),
     (lambda: minimize(sample=9, batch_size=0), ValueError, "batch_size must be a whole number >= 1, got 0"),
-    (lambda: minimize(seed=-1), ValueError, "seed must be None or a whole number >= 0, got -1"),
-    (lambda: minimize(seed="x"), ValueError, "seed must be None or a whole number >= 0, got 'x'"),
+    (lambda: minimize(seed=-1), ValueError, "seed must be None, a whole number >= 0 or a SeedSequence, got -1"),
+    (lambda: minimize(seed="x"), ValueError, "seed must be None, a whole number >= 0 or a SeedSequence, got 'x'"),
     (lambda: minimize(block_size=0), ValueError, "block_size must be a whole number >= 1, got 0"),
     (lambda: minimize(block_size=1.5), ValueError, "block_size must be a whole number >= 1, got 1.5"),
     (lambda: minimize(learning_rate=0.0), ValueError, "learning_rate must be positive and finite, got 0.0"),
@@ -95,10 +103,24 @@ BAD = [
     (lambda: scgd.GradientWeights(0.0), ValueError, "power must be positive and finite, got 0.0"),
     (lambda: scgd.Adam(beta1=1.0), ValueError, "beta1 must lie in [0, 1), got 1.0"),
     # ask and tell
-    (lambda: scgd.Optimizer(np.ones(3)).tell([0], [1.0]), RuntimeError, "nothing was asked; call ask() before tell()"),
-    (lambda: wrong_id(), ValueError, "id 77 was not asked or is already used"),
-    (lambda: wrong_count(), ValueError, "tell got 2 ids and 1 values; give one each"),
-    (lambda: ask_too_often(), RuntimeError, "the budget of 2 evaluations is used up; call extend() to go on"),
+    (lambda: scgd.Optimizer(np.ones(3)).tell(0, 1.0), ValueError, "evaluation 0 was not asked, or has been answered"),
+    (lambda: scgd.Optimizer(np.ones(3)).fail(0), ValueError, "evaluation 0 was not asked, or has been answered"),
+    (lambda: asked().tell([77], [1.0]), ValueError, "evaluation 77 was not asked, or has been answered"),
+    (lambda: asked().tell([0, 0], [1.0, 1.0]), ValueError, "evaluation 0 was not asked, or has been answered"),
+    (lambda: asked().tell([0, 1], [1.0]), ValueError, "tell got 2 ids and 1 values; give one each"),
+    (lambda: ask_too_often(), RuntimeError, "the budget of 2 evaluations is used up; extend() it to go on"),
+    (lambda: asked().ask(0), ValueError, "n must be a whole number >= 1, got 0"),
+    (lambda: asked().ask(1.5), ValueError, "n must be a whole number >= 1, got 1.5"),
+    (lambda: asked().tell(0, None), TypeError, "fun must return one real number, got NoneType"),
+    (lambda: asked().tell(0, "1"), TypeError, "fun must return one real number, got str"),
+    (lambda: asked().tell(0, [1.0]), TypeError, "fun must return one real number, got list of shape (1,)"),
+    (lambda: asked().tell(0, np.nan), FloatingPointError, "fun returned nan at evaluation 0, x = [1."),
+    # what excludes each other
+    (lambda: minimize(vectorized=True, asynchronous=4), ValueError, "a vectorized fun takes whole questions; drop asynchronous="),
+    (lambda: minimize(asynchronous=1), ValueError, "asynchronous must be at least the 2 evaluations of a step, got 1"),
+    (lambda: minimize(jac=lambda x, k: 2 * x[k], estimator="central"), ValueError, "jac and an estimator of differences exclude each other"),
+    (lambda: minimize(jac=lambda x, k: 2 * x[k], estimator=scgd.SPSA(), method="uniform"), ValueError, "jac and an estimator of differences exclude each other"),
+    (lambda: minimize(jac=lambda x, k: 2 * x[k], method="bfgs"), ValueError, "method 'bfgs' does not use jac"),
     # workers
     (lambda: minimize(workers=0), ValueError, "workers must be a number >= 1 or -1 for all cores, got 0"),
     (lambda: minimize(workers="two"), TypeError, "workers must be a number, an Executor, a distributed.Client or a map-like callable, got str"),
@@ -109,20 +131,15 @@ BAD = [
 ]  # fmt: skip
 
 
-def wrong_id():
+def asked():
     opt = scgd.Optimizer(np.ones(3), "uniform", scale=1.0)
     opt.ask()
-    opt.tell([77], [1.0])
-
-
-def wrong_count():
-    opt = scgd.Optimizer(np.ones(3), "uniform", scale=1.0)
-    opt.tell(opt.ask().ids, [1.0])
+    return opt
 
 
 def ask_too_often():
     opt = scgd.Optimizer(np.ones(3), "uniform", max_evals=2, scale=1.0)
-    opt.tell(opt.ask().ids, [1.0, 2.0])
+    opt.tell([trial.id for trial in opt.ask()], [1.0, 2.0])
     opt.ask()
 
 
@@ -172,21 +189,75 @@ def raises_later(x, calls):
 
 
 def test_a_compiled_function_that_raises_leaves_a_consistent_state():
-    opt = scgd.Optimizer(np.ones(5), "musketeer", scale=1.0, max_evals=1000, seed=0)
-    other = scgd.Optimizer(np.ones(5), "musketeer", scale=1.0, max_evals=1000, seed=0)
+    opt, other = (
+        scgd.Optimizer(np.ones(5), "musketeer", scale=1.0, max_evals=1000, seed=0) for _ in range(2)
+    )
     with pytest.raises(ValueError, match="too far"):
-        explorer(opt, raises_later, (np.zeros(1),)).run(400, stop_at_phase=False)
-    explorer(other, lambda x: float(np.sum(x * x)), ()).run(49, stop_at_phase=False)
-    assert opt.nfev == other.nfev == 98 and np.array_equal(opt.theta, other.theta)
-    assert np.array_equal(opt.sampler.weights(), other.sampler.weights())
+        run_body(opt, raises_later, (np.zeros(1),), 800)
+    run_body(other, lambda x: float(np.sum(x * x)), (), 98)
+    assert opt.run.nfev == other.run.nfev == 98
+    same_state(opt, other)
 
 
-def test_a_raising_function_leaves_x_restored():
-    opt = scgd.Optimizer(np.ones(5), "uniform", scale=1.0, max_evals=100, seed=0)
+@pytest.mark.parametrize(
+    "parts", [{}, {"estimator": "forward"}, {"block_size": 3}, {"estimator": "spsa"}],
+    ids=["central", "forward", "block", "joint"],
+)  # fmt: skip
+@pytest.mark.parametrize("when", [1, 2, 7, 50])
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, StopIteration])
+def test_a_raising_function_leaves_the_steps_before_it(parts, when, error):
+    """The step in hand has not happened: point, buffer and random streams are as before it."""
+    recipe = scgd.RECIPES["uniform"].override(**parts)
+    opt, other = (
+        scgd.Optimizer(np.ones(5), recipe, scale=1.0, max_evals=1000, seed=0) for _ in range(2)
+    )
+    calls = 0
 
     def crash(x):
-        raise RuntimeError("no")
+        nonlocal calls
+        calls += 1
+        if calls == when:
+            raise error("no")
+        return fun(x)
 
-    with pytest.raises(RuntimeError):
-        explorer(opt, crash, ()).run(10, stop_at_phase=False)
-    assert np.array_equal(opt.theta, np.ones(5)) and opt.nfev == 0
+    with pytest.raises(error):
+        run_body(opt, crash)
+    cost = opt.run.plan.cost
+    assert opt.run.nfev == (when - 1) // cost * cost
+    assert np.array_equal(opt.run.plan.point.buffer, opt.x)
+    if opt.run.nfev:
+        run_body(other, fun, (), opt.run.nfev)
+    same_state(opt, other)
+    run_body(opt, fun)
+    run_body(other, fun)
+    same_state(opt, other)
+
+
+@pytest.mark.parametrize("value", [None, "1", [1.0], 1j, np.ones(2)])
+def test_tell_refuses_at_once_and_the_question_stays_open(value):
+    opt = scgd.Optimizer(np.ones(3), "uniform", scale=1.0, seed=0)
+    low, high = opt.ask()
+    before = opt.state_dict()
+    with pytest.raises(TypeError, match="fun must return one real number"):
+        opt.tell(low.id, value)
+    np.testing.assert_equal(opt.state_dict(), before)
+    assert [trial.id for trial in opt.out()] == [low.id, high.id]
+    opt.tell([high.id, low.id], [1.0, 2.0])
+    assert opt.run.nfev == 2 and not opt.out()
+
+
+def test_a_value_that_is_refused_can_be_told_again():
+    opt = scgd.Optimizer(np.ones(3), "uniform", scale=1.0, seed=0)
+    low, high = opt.ask()
+    with pytest.raises(FloatingPointError, match="on_nonfinite='skip'"):
+        opt.tell(low.id, np.inf)
+    opt.tell([low.id, high.id], [1.0, 2.0])
+    assert opt.run.nfev == 2 and opt.run.ledger.n_failed == 0
+
+
+@pytest.mark.parametrize(
+    "bounds", [[(None, 2.0)] * 3, [(-np.inf, 2.0)] * 3, [(0.0, None)] * 3, [(0.0, 2.0)]]
+)
+def test_bounds_that_are_open_or_shared(bounds):
+    result = minimize(fun, np.ones(3), bounds=bounds, max_evals=2000, seed=0)
+    assert np.all(np.abs(result.x) < 0.05)

@@ -4,16 +4,19 @@ import numpy as np
 import pytest
 
 from registry import CURVATURES, ESTIMATORS, MINIMUM, P, quadratic, quadratic_gradient
+from scgd.questions import Point
 
 NONE = np.empty(0)
 COORDS = np.array([0, 3, 3, 7])
 
 
 def estimate(estimator, fun, theta, coords, radius, rng=None, lower=NONE, upper=NONE):
-    radii = np.full(len(coords), radius)
-    probes = estimator.probe(theta, coords, radii, lower, upper, rng)
-    assert len(probes) == estimator.n_evals(len(coords))
-    return estimator.gradient(probes, np.array([fun(x) for x in probes.points()])), probes
+    radii, point = np.full(len(coords), radius), Point(theta)
+    question = estimator.probe(point, coords, radii, lower, upper, rng)
+    assert len(question) == estimator.n_evals(len(coords))
+    values = np.array([fun(x) for x in question.points()])
+    assert np.array_equal(point.x, theta) and np.array_equal(point.buffer, theta)
+    return estimator.gradient(question, values), question
 
 
 def test_central_differences_are_exact_on_quadratics():
@@ -39,7 +42,7 @@ def test_directions_average_to_the_gradient(name):
     radii = np.geomspace(1e-5, 1e-4, P)
     grads = []
     for _ in range(20_000):
-        probes = ESTIMATORS[name].probe(theta, coords, radii, NONE, NONE, rng)
+        probes = ESTIMATORS[name].probe(Point(theta), coords, radii, NONE, NONE, rng)
         values = np.array([quadratic(x) for x in probes.points()])
         grads.append(ESTIMATORS[name].gradient(probes, values)[0])
     mean, error = np.mean(grads, axis=0), np.std(grads, axis=0) / np.sqrt(len(grads))
@@ -95,3 +98,55 @@ def test_subset_directions_move_the_subset_only():
     )
     moved = np.flatnonzero(np.any(probes.points() != theta, axis=0))
     assert moved.tolist() == [1, 5]
+
+
+DIFFERENCES = {"forward": 1, "central": 2}
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+@pytest.mark.parametrize("lost", range(8))
+def test_a_lost_value_is_lost_at_its_own_coordinate_only(name, lost):
+    """NaN stands where the value would have told something; the rest holds."""
+    theta, coords = np.linspace(-2, 3, P), np.array([0, 3, 7, 9])
+    radii, point = np.full(4, 0.1), Point(theta)
+    question = ESTIMATORS[name].probe(point, coords, radii, NONE, NONE, None)
+    values = np.array([quadratic(x) for x in question.points()])
+    whole, _ = ESTIMATORS[name].gradient(question, values)
+    if lost >= len(values):
+        assert np.all(np.isfinite(whole))
+        return
+    values[lost] = np.nan
+    grads, seen = ESTIMATORS[name].gradient(question, values)
+    gone = [lost // 2] if name == "central" else [lost - 1] if lost else [0, 1, 2, 3]
+    expected = whole.copy()
+    expected[gone] = np.nan
+    np.testing.assert_array_equal(grads, expected)
+    assert np.isnan(seen) == (name == "forward" and lost == 0)
+
+
+def test_the_value_seen_by_central_differences_is_that_of_whole_pairs():
+    coords, point = np.array([0, 3]), Point(np.zeros(P))
+    question = ESTIMATORS["central"].probe(point, coords, np.full(2, 0.1), NONE, NONE, None)
+    assert ESTIMATORS["central"].gradient(question, np.array([1.0, 3.0, 5.0, 9.0]))[1] == 4.5
+    assert ESTIMATORS["central"].gradient(question, np.array([1.0, 3.0, 5.0, np.nan]))[1] == 2.0
+    assert np.isnan(ESTIMATORS["central"].gradient(question, np.full(4, np.nan))[1])
+    far = np.array([1.0, 3.0, -1.7e308, 1.7e308])  # whole, but their difference overflows
+    with np.errstate(over="ignore"):
+        assert ESTIMATORS["central"].gradient(question, far)[1] == 2.0
+
+
+@pytest.mark.parametrize("name", ["gaussian", "sphere", "spsa"])
+def test_a_lost_value_of_a_direction_tells_nothing(name):
+    question = ESTIMATORS[name].probe(
+        Point(np.zeros(P)), np.arange(P), np.full(P, 0.1), NONE, NONE, np.random.default_rng(0)
+    )
+    grads, _ = ESTIMATORS[name].gradient(question, np.array([1.0, np.nan]))
+    assert np.all(np.isnan(grads))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_what_a_step_counts_for_in_a_pass(name):
+    """Coordinates where each has a difference of its own, one where all share a direction."""
+    joint = name in ("gaussian", "sphere", "spsa")
+    assert ESTIMATORS[name].n_draws(5) == (1 if joint else 5)
+    assert ESTIMATORS[name].distinct == joint

@@ -1,10 +1,12 @@
 """What a user of ``minimize`` relies on."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
-from scgd.result import Status
 
 import scgd
+from asking import Recorded, answer
 from registry import (
     CURVATURES,
     ESTIMATORS,
@@ -15,6 +17,7 @@ from registry import (
     quadratic,
     quadratic_gradient,
 )
+from scgd.history import Status
 
 
 class Counted:
@@ -28,12 +31,16 @@ class Counted:
         return self.fun(x, *rest)
 
 
-@pytest.mark.parametrize("method", scgd.RECIPES)
-def test_every_recipe_descends_without_tuning(method):
+SHARES = {"random": 0.8}
+"""What may be left of f(x0), where that is more than a twentieth: by a baseline."""
+
+
+@pytest.mark.parametrize("method", scgd.METHODS)
+def test_every_method_descends_without_tuning(method):
     start = quadratic(np.zeros(P))
     result = scgd.minimize(quadratic, np.zeros(P), method=method, max_evals=8000, seed=0)
-    assert quadratic(result.x) < 0.05 * start
-    assert result.success and result.status == Status.BUDGET
+    assert quadratic(result.x) < SHARES.get(method, 0.05) * start
+    assert result.success and result.status in (Status.BUDGET, Status.FINISHED)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +104,7 @@ def test_first_order_uses_jac_and_reports_fun():
     assert fun.n + jac.n == result.nfev <= 4000
 
 
-@pytest.mark.parametrize("method", scgd.RECIPES)
+@pytest.mark.parametrize("method", scgd.METHODS)
 @pytest.mark.parametrize("max_evals", [1, 7, 100, 777])
 def test_the_budget_is_hard(method, max_evals):
     fun = Counted(quadratic)
@@ -150,9 +157,8 @@ def test_averaged_iterate_is_the_mean_of_all():
     opt = scgd.Optimizer(np.zeros(P), recipe, max_evals=400, seed=0)
     iterates = []
     while not opt.done:
-        probes = opt.ask()
-        opt.tell(probes.ids, [quadratic(x) for x in probes.points()])
-        iterates.append(opt.theta.copy())
+        answer(opt, quadratic)
+        iterates.append(opt.run.plan.point.x.copy())
     np.testing.assert_allclose(opt.result().x, np.mean(iterates, axis=0), rtol=1e-12, atol=1e-14)
 
 
@@ -270,7 +276,7 @@ def test_nonfinite_values(method, bad):
     result = scgd.minimize(
         fun, np.zeros(P), method=method, scale=1.0, max_evals=8000, on_nonfinite="skip", seed=0
     )
-    assert result.n_skipped == result.nfev // 40
+    assert result.n_failed == result.nfev // 40
     assert quadratic(result.x) < 0.2 * quadratic(np.zeros(P))
     assert np.all(np.isfinite(result.history["fun"]))
 
@@ -342,8 +348,243 @@ def test_the_recipe_prints_what_ran():
     )
 
 
-def test_memory_is_linear_in_p():
-    result = scgd.minimize(
-        lambda x: float(x[0] ** 2), np.ones(200_000), method="musketeer", max_evals=2000, seed=0
+def largest_request(call):
+    """Return the bytes that a call had in hand at most, beyond what was there before."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        call()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("method", ["musketeer", "uniform", "spsa"])
+def test_memory_is_linear_in_p(method):
+    """Forty vectors of length p at most: no matrix anywhere."""
+    p = 100_000
+    n_bytes = largest_request(
+        lambda: scgd.minimize(
+            lambda x: float(x[0] ** 2), np.ones(p), method=method, max_evals=200, seed=0
+        )
     )
-    assert result.x.shape == (200_000,)
+    assert n_bytes < 40 * 8 * p
+
+
+def test_a_vectorized_function_is_given_no_matrix_of_all_points():
+    """A scan of p coordinates asks for p points; they come as matrices of bounded size."""
+    p, widest = 3000, 0
+
+    def fun(points):
+        nonlocal widest
+        widest = max(widest, points.size)
+        return np.sum(points**2, axis=1)
+
+    n_bytes = largest_request(
+        lambda: scgd.minimize(fun, np.ones(p), vectorized=True, max_evals=3 * p, seed=0)
+    )
+    assert 10 * p < widest <= 2**22 < p * p
+    assert n_bytes < 4 * 8 * 2**22
+
+
+# ---- faults of the user's function ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", scgd.METHODS)
+def test_stop_iteration_of_fun_is_an_error(method):
+    """Only the callback may ask to stop."""
+
+    def fun(x):
+        fun.n += 1
+        if fun.n == 30:
+            raise StopIteration("the iterator of the data ran out")
+        return quadratic(x)
+
+    fun.n = 0
+    with pytest.raises((StopIteration, RuntimeError), match=r"ran out|StopIteration"):
+        scgd.minimize(fun, np.zeros(P), method=method, max_evals=500, seed=0)
+
+
+@pytest.mark.parametrize("method", scgd.METHODS)
+@pytest.mark.parametrize("workers", [1, map], ids=["inline", "map"])
+def test_nothing_but_nan_is_no_success(method, workers):
+    result = scgd.minimize(
+        lambda x: np.nan, np.zeros(P), method=method, max_evals=200, on_nonfinite="skip", seed=0,
+        workers=workers,
+    )  # fmt: skip
+    assert not result.success and result.status == Status.LOST
+    assert result.n_failed == result.nfev and np.isnan(result.fun)
+    assert "finite" in result.message
+    assert np.array_equal(result.x, np.zeros(P))
+
+
+@pytest.mark.parametrize("method", scgd.METHODS)
+@pytest.mark.parametrize("first", [1, 30, 150])
+def test_minus_infinity_is_refused_by_every_method(method, first):
+    def fun(x):
+        fun.n += 1
+        return -np.inf if fun.n >= first else quadratic(x)
+
+    fun.n = 0
+    with pytest.raises(FloatingPointError, match=f"fun returned -inf at evaluation {first - 1}, x"):
+        scgd.minimize(fun, np.zeros(P), method=method, max_evals=500, seed=0)
+
+
+@pytest.mark.parametrize("method", scgd.METHODS)
+def test_nan_at_the_start_is_refused_by_every_method(method):
+    with pytest.raises(
+        FloatingPointError, match=r"fun returned nan at evaluation \d+, x = \[0. 0. "
+    ):
+        scgd.minimize(lambda x: np.nan, np.zeros(P), method=method, max_evals=500, seed=0)
+
+
+PENALTY = 1.7e308
+
+
+@pytest.mark.parametrize("parts", [
+    {}, {"estimator": "forward"}, {"block_size": 4}, {"estimator": "spsa"}, {"policy": "full"},
+    {"estimator": "gaussian"},
+])  # fmt: skip
+@pytest.mark.parametrize("workers", [1, map], ids=["inline", "map"])
+def test_quotients_that_overflow_end_nothing(parts, workers):
+    """Finite values so far apart that their quotient is not: the step is not taken."""
+
+    def fun(x):
+        fun.n += 1
+        return PENALTY * (-1) ** (fun.n // 7) if fun.n % 7 == 0 else quadratic(x)
+
+    fun.n = 0
+    result = scgd.minimize(
+        fun, np.zeros(P), method="musketeer", scale=1.0, max_evals=2000, seed=0, workers=workers,
+        **parts,
+    )  # fmt: skip
+    assert result.status == Status.BUDGET and result.nfev > 1980 and result.n_failed == 0
+    assert np.all(np.isfinite(result.x))
+    assert quadratic(result.x) < 0.5 * quadratic(np.zeros(P))
+
+
+@pytest.mark.parametrize("place", range(1, 11))
+@pytest.mark.parametrize("workers", [1, map], ids=["inline", "map"])
+def test_one_failed_value_of_a_block_costs_one_value(place, workers):
+    """Nine of ten coordinates of a step move by what their values tell."""
+    x0, rate, h = np.zeros(10), 0.1, 0.01
+    fun = Recorded(lambda x: np.nan if len(fun.values) == place else float(np.sum((x - 1) ** 2)))
+    result = scgd.minimize(
+        fun, x0, policy="full", estimator="forward", learning_rate=rate, radius=h, max_evals=11,
+        on_nonfinite="skip", workers=workers, seed=0,
+    )  # fmt: skip
+    expected = np.full(10, rate * (2.0 - h))
+    expected[place - 1] = 0.0
+    np.testing.assert_allclose(result.x, expected, rtol=1e-9)
+    assert result.n_failed == 1 and result.nfev == 11
+    assert result.fun == 10.0
+
+
+def test_a_failed_base_costs_the_step_but_not_the_run():
+    fun = Recorded(lambda x: np.nan if not fun.values else float(np.sum((x - 1) ** 2)))
+    result = scgd.minimize(
+        fun, np.zeros(10), policy="full", estimator="forward", learning_rate=0.1, radius=0.01,
+        max_evals=22, on_nonfinite="skip", seed=0,
+    )  # fmt: skip
+    np.testing.assert_allclose(result.x, 0.1 * (2.0 - 0.01), rtol=1e-9)
+    assert result.n_failed == 1
+
+
+@pytest.mark.parametrize("method", scgd.METHODS)
+@pytest.mark.parametrize("size", [1e-300, 1e300, 0.0])
+def test_extreme_functions_leak_no_warnings(method, size):
+    """Warnings are errors here: none of ours leaves a run."""
+    result = scgd.minimize(
+        lambda x: size * quadratic(x), np.zeros(P), method=method, max_evals=600, seed=0
+    )
+    assert np.all(np.isfinite(result.x))
+
+
+@pytest.mark.parametrize("method", ["musketeer", "uniform", "spsa", "descent", "auto"])
+def test_looking_for_a_scale_tolerates_the_domain_of_f(method):
+    """f is not defined beyond a distance that only the search for a scale goes to."""
+
+    def fun(x):
+        return np.nan if np.max(np.abs(x)) > 3e-5 else quadratic(1e5 * x)
+
+    result = scgd.minimize(fun, np.zeros(P), method=method, max_evals=3000, seed=0)
+    assert quadratic(1e5 * result.x) < 0.2 * quadratic(np.zeros(P))
+    assert result.success and result.n_failed > 0
+
+
+@pytest.mark.parametrize("bound", ["low", "high"])
+@pytest.mark.parametrize("method", ["auto", "descent", "parabola", "bfgs"])
+def test_a_start_on_a_bound_is_a_start(method, bound):
+    """From x0 on its bounds, where only one side can be looked at, to the minimum inside."""
+    p = 100
+    centre, curvatures = np.full(p, 0.5), np.linspace(1, 10, p)
+    x0 = np.zeros(p) if bound == "low" else np.ones(p)
+    fun = Recorded(lambda x: float(curvatures @ (x - centre) ** 2))
+    result = scgd.minimize(fun, x0, method=method, bounds=[(0.0, 1.0)] * p, max_evals=1000, seed=0)
+    assert float(curvatures @ (result.x - centre) ** 2) < 1e-12
+    points = np.array(fun.points)
+    assert points.min() >= 0.0 and points.max() <= 1.0
+    at_start = np.sum(np.all(points == x0, axis=1))
+    assert at_start < p // 2
+
+
+def test_repeated_coordinates_of_a_joint_move_are_moved_once_and_credited_once():
+    """The mean step of plain SPSA over uniform blocks is (m / p) grad f."""
+    slope, p = np.array([1.0, 2.0, 3.0]), 3
+    recipe = scgd.RECIPES["uniform"].override(
+        estimator="spsa", learning_rate=1.0, radius=0.1, block_size=2
+    )
+    opt = scgd.Optimizer(np.zeros(p), recipe, seed=0)
+    point, moves = opt.run.plan.point, []
+    for _ in range(4000):
+        point.put(np.zeros(p))
+        trials = answer(opt, lambda x: float(slope @ x))
+        assert np.count_nonzero(trials[0].x) == 2
+        moves.append(-point.x)
+    mean, error = np.mean(moves, axis=0), np.std(moves, axis=0) / np.sqrt(len(moves))
+    assert np.all(np.abs(mean - slope * 2 / 3) < 4 * error)
+    assert np.all(error < 0.1)
+
+
+@pytest.mark.parametrize("estimator", ["spsa", "gaussian", "sphere"])
+def test_directions_move_each_coordinate_once_whatever_replace_says(estimator):
+    recipe = scgd.RECIPES["uniform"].override(
+        estimator=estimator, learning_rate=1e-3, radius=0.1, block_size=6, replace=True
+    )
+    opt = scgd.Optimizer(np.zeros(P), recipe, seed=0)
+    for _ in range(50):
+        *_, trial = answer(opt, quadratic)
+        assert np.count_nonzero(trial.x != opt.run.plan.point.x) >= 6
+
+
+def test_mixing_may_be_any_callable():
+    runs = [
+        scgd.minimize(
+            quadratic, np.zeros(P), policy=scgd.Musketeer(mixing=mixing), method="musketeer",
+            max_evals=900, seed=0,
+        )
+        for mixing in (0.2, lambda n: 0.2, lambda n: np.full(np.shape(n), 0.2))
+    ]  # fmt: skip
+    assert np.array_equal(runs[0].x, runs[1].x) and np.array_equal(runs[0].x, runs[2].x)
+    assert runs[0].weights.min() >= 0.2 / P
+
+
+def test_jac_reports_fun_and_obeys_target():
+    result = scgd.minimize(
+        quadratic, np.zeros(P), jac=quadratic_gradient, method="musketeer", learning_rate=0.9,
+        target=0.01, max_evals=20_000, seed=0,
+    )  # fmt: skip
+    assert result.status == Status.TARGET and result.success and result.nfev < 20_000
+    assert np.isfinite(result.fun) and result.fun <= 0.01
+
+
+def test_jac_stopped_by_the_callback_still_reports_fun():
+    def stop(result):
+        if result.nfev > 300:
+            raise StopIteration
+
+    result = scgd.minimize(
+        quadratic, np.zeros(P), jac=quadratic_gradient, learning_rate=0.5, callback=stop,
+        max_evals=2000, seed=0,
+    )  # fmt: skip
+    assert result.status == Status.CALLBACK and np.isfinite(result.fun)

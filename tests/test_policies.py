@@ -390,14 +390,17 @@ def mean_step(policy, importance, block_size=1, replace=True):
         block_size=block_size,
         replace=replace,
     )
-    opt = scgd.Optimizer(np.zeros(P), recipe.first_order(), seed=1)
-    gradient = CURVATURES * MINIMUM + 0.1
+    opt = scgd.Optimizer(np.zeros(P), recipe, first_order=True, seed=1)
+    point, gradient = opt.run.plan.point, CURVATURES * MINIMUM + 0.1
     moves = np.zeros((20_000, P))
     for move in moves:
-        probes = opt.ask()
-        opt.theta[:] = 0.0
-        opt.tell(probes.ids, [gradient[probes.support]])
-        move[:] = -opt.theta
+        point.put(np.zeros(P))
+        (trial,) = opt.ask()
+        if trial.coords is None:  # now and then a run by derivatives looks at f
+            opt.tell(trial.id, 0.0)
+            (trial,) = opt.ask()
+        opt.tell(trial.id, gradient[trial.coords])
+        move[:] = -point.x
     return moves.mean(axis=0), moves.std(axis=0) / np.sqrt(len(moves)), gradient
 
 
@@ -451,9 +454,11 @@ def test_coordinates_are_independent_of_samples():
     )
     table = np.zeros((4, 5))
     for _ in range(20_000):
-        probes = opt.ask()
-        table[probes.support[0], probes.rows[0]] += 1
-        opt.tell(probes.ids, np.zeros(len(probes)))
+        low, high = opt.ask()
+        (k,), (row,) = np.flatnonzero(low.x != high.x), low.arguments[0]
+        assert np.array_equal(low.arguments, high.arguments)
+        table[k, row] += 1
+        opt.tell([low.id, high.id], [0.0, 0.0])
     assert stats.chi2_contingency(table).pvalue > 1e-3
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import scgd
+from asking import steps_of
 from scgd.schedules import as_schedule
 
 T = np.arange(1, 6)
@@ -34,21 +35,26 @@ def test_any_callable_works():
     assert result.fun < 0.1
 
 
+def rates_of(opt):
+    """Return the learning rates of the first chunk of steps."""
+    steps_of(opt).prepare()
+    return steps_of(opt).timetable.rates
+
+
 def test_passes_count_completed_passes():
     """per='pass': gamma / (i // p + k0) for step i = 1, 2, ... as in the published experiments."""
     rate = scgd.InverseTime(1.0, 10.0, per="pass")
     opt = scgd.Optimizer(
         np.ones(4), scgd.RECIPES["uniform"].override(learning_rate=rate, radius=0.1)
     )
-    opt.prepare()
-    np.testing.assert_allclose(opt.rates[:9], 1 / (np.arange(1, 10) // 4 + 10))
-    assert opt.rates[2] == 1 / 10 and opt.rates[3] == 1 / 11
+    rates = rates_of(opt)
+    np.testing.assert_allclose(rates[:9], 1 / (np.arange(1, 10) // 4 + 10))
+    assert rates[2] == 1 / 10 and rates[3] == 1 / 11
 
 
 def test_linear_decay_spans_the_budget():
     opt = scgd.Optimizer(np.ones(4), "uniform", max_evals=2 * 512)
-    opt.prepare()
-    np.testing.assert_allclose(opt.rates, 0.3 * (1 - np.arange(1, 513) / 512), atol=1e-15)
+    np.testing.assert_allclose(rates_of(opt), 0.3 * (1 - np.arange(1, 513) / 512), atol=1e-15)
 
 
 def test_a_schedule_that_misbehaves_is_named():

@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scgd import Constant, InverseLog, InverseTime, Linear, Musketeer, SqrtOf, minimize, theory
+from scgd import (
+    Constant,
+    InverseLog,
+    InverseTime,
+    Linear,
+    Musketeer,
+    Optimizer,
+    SqrtOf,
+    minimize,
+    theory,
+)
 from scgd.theory.conditions import Tail
 
 
@@ -318,6 +328,9 @@ def test_minimize_warns_once_of_what_the_user_passed(keywords, words):
     for word in words:
         assert word in str(caught[0].message)
     assert caught[0].filename == __file__
+    with pytest.warns(theory.TheoryWarning, match=words[0]) as caught:
+        Optimizer(np.ones(3), max_evals=50, seed=0, **keywords)
+    assert len(caught) == 1 and caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(

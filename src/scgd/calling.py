@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
+from functools import partial
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
-__all__ = ["calls_user", "from_user", "inside_user"]
+__all__ = ["calls_user", "from_handler", "from_user", "inside_user"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CALLERS: set[CodeType] = set()
 """The functions of ours that call the user's, or wait for somebody who does."""
-OUTSIDE = ("scgd.experiments", "scgd.compare", "scgd.linear", "scgd.torch")
-"""Rooms of ours whose functions may be what is minimised."""
+OUTSIDE = ("scgd.experiments", "scgd.compare", "scgd.linear", "scgd.torch", "scgd.run.signals")
+"""Rooms of ours whose functions may be what is minimised, or interrupt what is."""
 
 
 def calls_user(function: Function) -> Function:
@@ -44,3 +46,24 @@ def from_user(error: BaseException) -> bool:
         last = trace.tb_frame if ours(trace.tb_frame) else last
         innermost, trace = trace.tb_frame, trace.tb_next
     return last is not None and last is not innermost and last.f_code in CALLERS
+
+
+def from_handler(error: BaseException) -> bool:
+    """Tell whether somebody's signal handler raised an error on a line of ours."""
+    handlers = {code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
+    beside, trace = False, error.__traceback__
+    while trace is not None:
+        called, trace = trace.tb_frame, trace.tb_next
+        if ours(called):
+            beside = trace is not None and trace.tb_frame.f_code in handlers
+    return beside
+
+
+def code_of(handler: Any) -> CodeType | None:
+    """Return the code that runs when a handler is called; None where it is not Python."""
+    while isinstance(handler, partial):
+        handler = handler.func
+    function = getattr(handler, "__func__", handler)
+    if callable(function) and not hasattr(function, "__code__"):
+        function = type(function).__call__
+    return getattr(function, "__code__", None)

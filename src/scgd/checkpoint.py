@@ -115,6 +115,7 @@ class Checkpoint:
         ``take_up(identity, state)`` raises CheckpointError for what it cannot use. A file that was
         torn (by power loss, say) gives way to the one before it, if that is whole.
         """
+        self._due = time.monotonic() + min(FIRST, self.every)
         sweep(self.path)
         if not self.path.exists():
             return False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
-from scgd.calling import calls_user, from_user
+from scgd.calling import calls_user, from_handler, from_user
 from scgd.explore import choose
 from scgd.history import Status
 from scgd.problem import count
@@ -118,7 +118,8 @@ def drive(
             run.status = ended(run, advance, limits, saved, callback, bar, stop, interrupts)
         except BaseException as error:
             # Somebody else's handler may have raised anywhere, in the middle of something of ours.
-            if interrupts.abandoned or not (isinstance(error, Exception) or from_user(error)):
+            torn = from_handler(error) or not (isinstance(error, Exception) or from_user(error))
+            if interrupts.abandoned or torn:
                 raise
             saved.save(force=True)
             if not isinstance(error, KeyboardInterrupt):
@@ -203,12 +204,13 @@ def forward(run: Run, serial: Serial, stop: Stop, by_phase: bool) -> None:
 
 
 def answer(run: Run, evaluate: Evaluator, stop: Stop) -> None:
-    """Answer the question that is open, or the next one; stop between two values."""
+    """Answer the question that is open, or the next one; stop between two evaluations."""
     opened = next(iter(run.open.values()), None) or run.next_question()
     if opened is None:
         return
-    for number, value in evaluate.answers(opened):
-        run.accept(number, value)
+    for arrived in evaluate.answers(opened):
+        for number, value in arrived:  # all that was paid for, whatever the flag says
+            run.accept(number, value)
         if stop.raised:
             return
 

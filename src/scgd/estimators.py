@@ -95,8 +95,8 @@ def halfway(low: Any, high: Any) -> Any:
 def middle(lows: Floats, highs: Floats) -> float:
     """Return the mean of pairs of values, of those that are whole; NaN where none is."""
     means = halfway(lows, highs)
-    if np.isnan(means).any():
-        means = means[~np.isnan(means)]
+    if not (whole := np.isfinite(means)).all():
+        means = means[whole]
     return float(means.mean()) if means.size else float("nan")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -56,11 +57,13 @@ def permissions(target: Path) -> int:
 
 def link(target: Path, previous: Path) -> None:
     """Give a file a second name, in the place of another; do without where there are no links."""
+    name = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     with contextlib.suppress(OSError):
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
-            name = os.path.join(folder, "link")
+        try:
             os.link(target, name)
             os.replace(name, previous)
+        finally:
+            os.unlink(name)  # renaming does nothing where both are the same file already
 
 
 def sync_folder(folder: Path) -> None:
@@ -75,7 +78,8 @@ def sync_folder(folder: Path) -> None:
 
 def sweep(path: Path) -> None:
     """Remove what writers of this file left behind that were killed."""
-    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+    target = Path(os.path.realpath(path))
+    for leftover in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
         with contextlib.suppress(OSError):
             leftover.unlink()
 

@@ -126,5 +126,7 @@ def mean_and_error(observations: Floats) -> tuple[float, float]:
     seen = observations[np.isfinite(observations)]
     if seen.size == 0:
         return float("nan"), float("nan")
-    error = float(seen.std(ddof=1) / np.sqrt(seen.size)) if seen.size > 1 else float("nan")
-    return float(seen.mean()), error
+    unit = np.ldexp(1.0, int(np.frexp(np.abs(seen).max())[1]) - 1)  # squares must not overflow
+    scaled = seen / unit
+    error = scaled.std(ddof=1) / np.sqrt(seen.size) * unit if seen.size > 1 else np.nan
+    return float(scaled.mean() * unit), float(error)

@@ -51,7 +51,8 @@ def resolved(schedule: Schedule, start: int, total: int | None, passes_per_step:
         return schedule
     if total is None:
         passes = InverseTime(schedule.scale * np.sqrt(10.0), 10.0, 0.5)
-        return lambda t: passes((np.asarray(t) - start) * passes_per_step)
+        # A chunk of steps may begin before the leg does.
+        return lambda t: passes(np.maximum(np.asarray(t) - start, 0) * passes_per_step)
     return replace(schedule, start=start, total=max(start + 1, total))
 
 

@@ -12,6 +12,7 @@ from scgd.estimators import CentralDifference, fill_sides, middle, slopes
 from scgd.explore.loop import Loop, as_float
 from scgd.run.ledger import Ledger
 from scgd.searches import Stepping
+from scgd.searches.base import Late
 from scgd.typing import Floats, Ints
 
 __all__ = ["BlockBody"]
@@ -52,15 +53,19 @@ class BlockBody(Loop):
     @calls_user
     def _values(self, coords: list[int]) -> list[float]:
         """Return f at the point (or below each coordinate) and above each coordinate."""
-        call, view, x = self.call, self.search.point.view, self.x
+        call, view, x, over = self.call, self.search.point.view, self.x, self.over
         values = [] if self.central else [call(view)]
         k, entry = coords[0], x[coords[0]]
         try:
             for k, down, up in zip(coords, self.downs.tolist(), self.ups.tolist(), strict=True):
                 entry = x[k]
+                if over:
+                    raise Late
                 if self.central:
                     x[k] = down
                     values.append(call(view))
+                    if over:
+                        raise Late
                 x[k] = up
                 values.append(call(view))
                 x[k] = entry
@@ -84,7 +89,7 @@ class BlockBody(Loop):
     def _keep(self, coords: Ints, values: list[float]) -> None:
         """Keep the lowest value if it is the best so far."""
         best = self.ledger.best
-        if best is None or not (lowest := np.nanmin(values, initial=np.inf)) < best.value:
+        if best is None or not (lowest := np.fmin.reduce(values, initial=np.inf)) < best.value:
             return
         j = values.index(lowest)
         if self.central:

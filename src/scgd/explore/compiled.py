@@ -176,6 +176,9 @@ def runner(move: Any, sampled: bool) -> Any:
                 cursor[N_LOST] += n_lost
                 grad = 0.0
                 trace.seen[i] = low if not codes.central and np.isfinite(low) else np.nan
+                for value, where in ((low, down), (high, up)):  # one of them may be whole
+                    if np.isfinite(value) and value < cursor[LOWEST]:
+                        cursor[STEP], cursor[LOWEST], cursor[WHERE] = i, value, where
             else:
                 rate = rates[i] * work.rate_scale[k]
                 if codes.divisor > 0.0:

@@ -13,6 +13,7 @@ from scgd.estimators import halfway, quotient, random_bits, spread
 from scgd.explore.loop import Loop, as_float
 from scgd.run.ledger import Ledger
 from scgd.searches import Stepping
+from scgd.searches.base import Late
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["JointBody"]
@@ -47,6 +48,7 @@ class JointBody(Loop):
             values = self._values(coords)
             if not np.isfinite(values).all():
                 self._lost(values, lambda j: self._point(coords, j))
+                values = tuple(v if v - v == 0.0 else np.nan for v in values)
         except BaseException:  # the step will be made again, along the same direction
             rewind(search.direction_rng, bits)
             raise
@@ -64,6 +66,8 @@ class JointBody(Loop):
         try:
             put(point.buffer, coords, self.ups)
             first = call(point.view)
+            if self.over:
+                raise Late
             put(point.buffer, coords, self.downs)
             second = call(point.view)
         finally:
@@ -73,10 +77,10 @@ class JointBody(Loop):
 
     def _keep(self, coords: Ints, values: tuple[float, float]) -> None:
         """Keep the lower value if it is the best so far."""
-        best, lowest = self.ledger.best, min(values)
-        if best is not None and lowest < best.value:
+        best = self.ledger.best
+        if best is not None and (lowest := np.fmin(*values)) < best.value:
             entries = self.ups if values[0] == lowest else self.downs
-            best.at(lowest, self.search.point, coords.copy(), entries)
+            best.at(float(lowest), self.search.point, coords.copy(), entries)
 
     def _point(self, coords: Ints, j: int) -> Floats:
         """Return the point of the j-th value."""

@@ -13,6 +13,7 @@ from scgd.problem import as_scalar
 from scgd.run.ledger import Ledger
 from scgd.samples import CHUNK
 from scgd.searches import Stepping, Stop
+from scgd.searches.base import Late
 from scgd.typing import Floats
 
 __all__ = ["Loop", "as_float"]
@@ -47,6 +48,7 @@ class Loop:
         self.extra = args
         self.call = fun if not args and not self.sampled else self._call
         self.cost = search.step_cost
+        self.over: list[int] = []
 
     @calls_user
     def _call(self, view: Floats) -> Any:
@@ -56,7 +58,7 @@ class Loop:
     def run(self, room: float, stop: Stop, *, by_phase: bool) -> None:
         """Take steps for ``room`` evaluations, until stopped, the leg or (wanted) a phase ends."""
         search, sampler, left = self.search, self.search.sampler, self._affordable(room)
-        self.before = self.ledger.n_accepted - search.n_evals
+        self.before, self.over = self.ledger.n_accepted - search.n_evals, stop.over
         while left > 0 and not stop.raised:
             place = search.prepare()
             rest = (sampler.n_draws - sampler.position) // sampler.block_size
@@ -82,7 +84,10 @@ class Loop:
         for i in range(n):
             if stop.raised:
                 return i
-            self._step(place + i)
+            try:
+                self._step(place + i)
+            except Late:
+                return i
             self.search.n_posed += 1
         return n
 

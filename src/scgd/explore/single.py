@@ -45,7 +45,7 @@ class SingleBody(Loop):
         call, view, x, raised = self.call, search.point.view, search.point.buffer.data, stop.raised
         kernel, hyper, slots = search.recipe.step.kernel, search.recipe.step.hyper, self.slots
         central, share, bounded, sampled = self.central, self.share, self.bounded, self.sampled
-        special = bounded or sampled
+        special, over = bounded or sampled, stop.over
         coords = sampler.coords[first : first + n].tolist()
         rates, radii = search.step_sizes(
             place, sampler.coords[first : first + n], sampler.probs[first : first + n]
@@ -74,6 +74,8 @@ class SingleBody(Loop):
                 low = call(view)
                 if low.__class__ is not float:
                     low = float(low) if low.__class__ is float64 else as_scalar(low)
+                if over:
+                    break
                 x[k] = up
                 high = call(view)
                 if high.__class__ is not float:
@@ -94,6 +96,9 @@ class SingleBody(Loop):
                     self._lost((low, high), probes, 2 * len(grads))
                     grad = 0.0
                     seen.append(low if not central and low - low == 0.0 else NAN)
+                    for value, where in ((low, down), (high, up)):  # one of them may be whole
+                        if value - value == 0.0 and value < lowest:
+                            lowest, found = value, (len(grads), where, value)
                 x[k] = entry
                 grads.append(grad)
         finally:

@@ -235,7 +235,8 @@ class Run:
         from scipy.optimize import OptimizeResult  # half a second that `import scgd` need not take
 
         status = self._final_status()
-        standing = self.plan.reached if status is Status.TARGET else self.plan.standing
+        with np.errstate(all="ignore"):
+            standing = self.plan.reached if status is Status.TARGET else self.plan.standing
         fun, error = mean_and_error(standing.values)
         return OptimizeResult(
             x=standing.x.copy(),

@@ -83,9 +83,9 @@ class Saved:
         wanted = self.run.max_evals
         found = self.file.load(self._take_up)
         if found and wanted != self.run.max_evals:
-            if wanted is not None and wanted < self.run.nfev:
+            if wanted is not None and wanted < self.run.n_issued:
                 self.run.remark = (
-                    f"The checkpoint holds {self.run.nfev} evaluations, more than "
+                    f"The checkpoint holds {self.run.n_issued} evaluations, more than "
                     f"max_evals={wanted}; this is what they found."
                 )
             else:

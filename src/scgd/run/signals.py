@@ -123,7 +123,10 @@ class Ticker:
 
     def _run(self) -> None:
         while not self._over.wait(self._pause()):
-            self.stop.set()
+            if self.deadline is not None and time.monotonic() >= self.deadline:
+                self.stop.end()
+            else:
+                self.stop.set()
 
     def _pause(self) -> float:
         every = 3600.0 if self.every is None else self.every

@@ -17,7 +17,7 @@ import numpy as np
 from scgd.questions import Point, Question
 from scgd.typing import Array, Floats
 
-__all__ = ["Body", "Finding", "Search", "Standing", "Stop"]
+__all__ = ["Body", "Finding", "Late", "Search", "Standing", "Stop"]
 
 COUNTS = ("finished", "n_posed", "n_open", "n_evals")
 
@@ -50,11 +50,13 @@ class Stop:
     """A flag that is raised from outside (by a clock, by a signal) and looked at between steps.
 
     ``raised`` is a list for loops in Python, which test it in a few nanoseconds, and ``array`` is
-    for compiled ones.
+    for compiled ones. ``over`` says that there is no time left for another evaluation: a body then
+    gives up the step in hand.
     """
 
     def __init__(self) -> None:
         self.raised: list[int] = []
+        self.over: list[int] = []
         self.array: Array = np.zeros(1, np.uint8)
 
     def set(self) -> None:
@@ -62,10 +64,19 @@ class Stop:
         self.array[0] = 1
         self.raised.append(1)
 
+    def end(self) -> None:
+        """Have every loop stop before its next evaluation."""
+        self.over.append(1)
+        self.set()
+
     def clear(self) -> None:
         """Let loops run."""
         self.raised.clear()
         self.array[0] = 0
+
+
+class Late(Exception):
+    """There was no time for the rest of a step, which therefore has not happened."""
 
 
 class Body(Protocol):

@@ -53,7 +53,7 @@ class Reach(Search):
     name: ClassVar[str] = "reach"
     found: ClassVar[type[Finding]] = Signal
     memory: ClassVar[tuple[str, ...]] = (
-        "turn", "n_round", "rung", "n_pairs", "repeats", "odd", "even", "where", "radius", "found",
+        "turn", "n_round", "rung", "n_pairs", "repeats", "odd", "even", "where", "radius", "kind",
         "rng",
     )  # fmt: skip
 
@@ -70,7 +70,7 @@ class Reach(Search):
         self.odd: list[float] = []
         self.even: list[float] = []
         self.where: list[float] = []
-        self.radius, self.found = DEFAULT, "nothing"
+        self.radius, self.kind = DEFAULT, "nothing"
 
     @property
     def n_repeats(self) -> int:
@@ -141,7 +141,7 @@ class Reach(Search):
     def _end_round(self) -> None:
         level = self._odd_level(10.0 if not self.n_round else 6.0)
         if level is not None:
-            self.radius, self.found = float(self.ladder[level]), "slope"
+            self.radius, self.kind = float(self.ladder[level]), "slope"
             self.turn = "refine"
             return
         change, z, z_default = self._even_level()
@@ -151,7 +151,7 @@ class Reach(Search):
                 self.radius = DEFAULT
             else:
                 self.radius = float(self.ladder[change]) / ROOT10
-            self.found, self.finished = "bend", True
+            self.kind, self.finished = "bend", True
         elif last:
             self.finished = True
         else:
@@ -205,4 +205,4 @@ class Reach(Search):
 
     def finding(self) -> Signal:
         """Return the radius found."""
-        return Signal(self.radius, self.found)  # type: ignore[arg-type]
+        return Signal(self.radius, self.kind)  # type: ignore[arg-type]

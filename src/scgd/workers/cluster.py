@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from scgd.calling import calls_user
 from scgd.problem import as_scalar
 from scgd.workers.engines import STARTED, Arrival, Engine, LostTask
 from scgd.workers.tasks import Common, Job, Task, perform
@@ -144,6 +145,7 @@ class ClusterEngine(Engine):
             if arrivals or time.monotonic() >= deadline:
                 return arrivals
 
+    @calls_user
     def _hear(self, seconds: float) -> list[tuple[str, int, Any]]:
         """Return the events that came."""
         events = []

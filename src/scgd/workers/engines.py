@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
+from scgd.calling import calls_user
 from scgd.workers.tasks import Call, Common, Job, Task, install, make, perform_installed
 
 __all__ = [
@@ -119,6 +120,7 @@ class MapEngine(Engine):
         """Put the tasks on the list."""
         self.calls += [Call(self.job, common, task) for task in tasks]
 
+    @calls_user
     def wait(self, seconds: float | None) -> list[Arrival]:
         """Have all tasks on the list done."""
         calls, self.calls = self.calls, []
@@ -149,6 +151,7 @@ class ExecutorEngine(Engine):
         for task in tasks:
             self.futures[self.executor.submit(make, Call(self.job, common, task))] = task.id
 
+    @calls_user
     def wait(self, seconds: float | None) -> list[Arrival]:
         """Return what has arrived."""
         done, _ = wait(self.futures, seconds, FIRST_COMPLETED)

@@ -43,18 +43,18 @@ class Evaluator:
     def close(self) -> None:
         """Release what was started."""
 
-    def answers(self, opened: Open) -> Iterator[tuple[int, Any]]:
-        """Make the evaluations that are missing one after the other; yield numbers and values."""
+    def answers(self, opened: Open) -> Iterator[list[tuple[int, Any]]]:
+        """Make the evaluations that are missing; yield numbers and values as they are made."""
         places = opened.missing
         if self.vectorized and opened.question.kind == "values":
             n = max(1, WIDEST // opened.question.point.x.size)
             for i in range(0, len(places), n):
                 some = places[i : i + n]
                 values = self._batch(opened.question, some)
-                yield from ((opened.first + j, v) for j, v in zip(some, values, strict=True))
+                yield [(opened.first + j, v) for j, v in zip(some, values, strict=True)]
         else:
             for j in places:
-                yield opened.first + j, self._value(opened.question, j)
+                yield [(opened.first + j, self._value(opened.question, j))]
 
     def submit(self, opened: Open) -> None:
         """Take evaluations to be made one at a time by :meth:`arrived`."""

@@ -69,7 +69,7 @@ class RemoteEvaluator(Evaluator):
         """Release what was started."""
         self.engine.close()
 
-    def answers(self, opened: Open) -> Iterator[tuple[int, Any]]:
+    def answers(self, opened: Open) -> Iterator[list[tuple[int, Any]]]:
         """Have the evaluations made that are missing; yield numbers and values as they come."""
         if not self.warned:
             self._warn_idle(len(opened.question))
@@ -80,7 +80,7 @@ class RemoteEvaluator(Evaluator):
         while n_left:
             arrived = self.arrived()
             n_left -= len(arrived)
-            yield from arrived
+            yield arrived
 
     def submit(self, opened: Open) -> None:
         """Send the evaluations on their way."""

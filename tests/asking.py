@@ -1,0 +1,92 @@
+"""Answer an optimizer's questions, by ask and tell or by a body, and compare what came of it."""
+
+from functools import partial
+
+import numpy as np
+
+from scgd.explore import choose
+from scgd.searches import Stop
+
+
+def answer(opt, fun, args=()):
+    """Answer one question, value by value; return its trials."""
+    trials = opt.ask()
+    for trial in trials:
+        opt.tell(trial.id, fun(trial.x, *trial.arguments, *args))
+    return trials
+
+
+def told(opt, fun, args=(), until=None):
+    """Run an optimizer by ask and tell, to the end of its budget or of so many evaluations."""
+    while not opt.done and (until is None or opt.run.nfev < until):
+        answer(opt, fun, args)
+    return opt.result()
+
+
+def body_of(opt, fun, args=()):
+    """Return the body that runs the search in turn, or None."""
+    return choose(opt.run.plan.active, fun, args, opt.run.ledger)
+
+
+def run_body(opt, fun, args=(), room=None, by_phase=False):
+    """Have a body take the steps that so many evaluations pay for (all that are left)."""
+    body, run = body_of(opt, fun, args), opt.run
+    run.run_body(
+        lambda left: partial(body.run, stop=Stop(), by_phase=by_phase)(
+            left if room is None else min(room, left)
+        )
+    )
+
+
+def in_pieces(opt, fun, args=(), pieces=(2, 34, 1, 118, 60)):
+    """Run a body for odd numbers of evaluations, and then to the end of the budget."""
+    for room in pieces:
+        run_body(opt, fun, args, room)
+    while not opt.done:
+        run_body(opt, fun, args, by_phase=True)
+    return opt.result()
+
+
+def same_run(a, b):
+    """Check that two results are of the same run, bit for bit."""
+    assert np.array_equal(a.x, b.x)
+    assert a.fun == b.fun or (np.isnan(a.fun) and np.isnan(b.fun))
+    np.testing.assert_equal(a.fun_error, b.fun_error)
+    assert np.array_equal(a.weights, b.weights)
+    assert np.array_equal(a.history["fun"], b.history["fun"])
+    assert np.array_equal(a.history["nfev"], b.history["nfev"])
+    assert np.array_equal(a.scale, b.scale)
+    assert a.nfev == b.nfev and a.nit == b.nit and a.n_failed == b.n_failed
+    assert a.status == b.status and a.message == b.message and a.success == b.success
+
+
+def same_state(a, b):
+    """Check that two optimizers hold the same numbers everywhere, bit for bit."""
+    states = a.state_dict(), b.state_dict()
+    for state in states:
+        del state["plan"]["n_posed"]  # questions that a plan handed on; a body needs none
+    np.testing.assert_equal(*states)
+
+
+def steps_of(opt):
+    """Return the search that takes the steps of a recipe."""
+    return opt.run.plan.ground.live["leg"]
+
+
+class Recorded:
+    """A function that remembers every point and value it has seen."""
+
+    def __init__(self, fun):
+        self.fun, self.points, self.values = fun, [], []
+
+    def __call__(self, x, *rest):
+        """Evaluate, and remember."""
+        value = self.fun(x, *rest)
+        self.points.append(x.copy())
+        self.values.append(value)
+        return value
+
+    def best(self):
+        """Return the lowest finite value and the first point that had it."""
+        values = np.where(np.isfinite(self.values), self.values, np.inf)
+        return values.min(), self.points[int(np.argmin(values))]
