@@ -96,7 +96,8 @@ def test_the_cost_is_what_the_next_question_costs(name):
         question = search.pose()
         if question is None:
             break
-        assert len(question) == cost
+        assert len(question) == cost or (cost == 1 and not search.sequential)
+        cost = len(question)
         search.take(question, np.array([quadratic(question.at(j)) for j in range(cost)]))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scgd.plans.base import Ground, Telling
-from scgd.plans.descent import TINY, descend, measure, scale_rounds
+from scgd.plans.descent import TINY, descend, measure, race, scale_rounds
 from scgd.plans.guard import kept, settle_with_start
 from scgd.plans.joint import joint_directions
 from scgd.plans.members import block_member, short_member
@@ -19,6 +19,8 @@ from scgd.searches import Classify, Judge, Length, ScaleSearch
 __all__ = ["auto"]
 
 N_GUARDS = 4
+RACE, LARGEST_RACE = 6, 2000
+"""Evaluations per coordinate from which searches race, and coordinates up to which they do."""
 SHORT = 6
 """Evaluations per coordinate below which a sweep over coordinates costs too much."""
 SCARCE = 2.0
@@ -34,6 +36,9 @@ def auto(ground: Ground) -> Telling:
         yield from joint_directions(ground)
         return
     exact = noise.kind == "deterministic"
+    if exact and problem.n_coords <= LARGEST_RACE and ground.room >= RACE * problem.n_coords:
+        yield from race(ground)
+        return
     rounds = scale_rounds(ground.budget, few=exact)
     length = yield ScaleSearch(problem, ground.point, ground.rng(), rounds, repeat=False)
     error = yield from measure(ground, length)

@@ -76,9 +76,10 @@ class Race(Told):
     def tell_story(self, x: Floats) -> Telling:
         """Measure, leave out what does nothing, race."""
         self.leader, self.sizes = "", np.zeros(x.size)
+        self.moving = np.ones(x.size, np.bool_)
         f = yield x
         s, best, value = yield from falling_length(x, f, self.budget, self.rng)
-        active = yield from active_coordinates(x, f, s, self.rng)
+        self.moving = active = yield from active_coordinates(x, f, s, self.rng)
         self.sizes[active] = 1.0
         if active.all():
             yield from self._compete(x, f, s, best, value)
@@ -89,7 +90,7 @@ class Race(Told):
         woke = yield from self._embedded(x, f, s, active, compete)
         if woke is not None:
             best, value = woke
-            self.sizes[:] = 1.0
+            self.sizes[:], self.moving = 1.0, np.ones(x.size, np.bool_)
             yield from self._compete(best, value, s, best, value)
 
     def _embedded(self, x: Floats, f: float, s: float, active: Array, inner: Telling) -> Telling:
@@ -128,6 +129,7 @@ class Race(Told):
         descent = Arm(newton.run())
         crowd = Arm(self._populations(x, best, s))
         yield from self._choose(x, value, s, newton, descent, crowd)
+        self.sizes[self.moving] = newton.sizes
         leads = descent.best <= crowd.best
         self.leader = "bfgs" if leads else "population"
         if leads:
@@ -137,11 +139,12 @@ class Race(Told):
         yield from self._take_turns(x, s, newton, descent, crowd, leads)
 
     def _lines(self, x: Floats, f: float, s: float) -> Telling:
-        n = int(min(40, max(4, 0.35 * self.left / x.size)))
+        n, spread = int(min(40, max(4, 0.35 * self.left / x.size))), np.zeros(x.size)
         while self.left > 0:
             before = len(self.told)
-            arm = Arm(sweep_lines(x, f, s, self.rng, n))
+            arm = Arm(sweep_lines(x, f, s, self.rng, n, spread))
             yield from arm.run(self.left)
+            self.sizes[self.moving] = spread
             if arm.best < f:
                 x, f = arm.x, arm.best
             n, s = 2 * n, s * self.rng.uniform(0.7, 1.4)
@@ -268,9 +271,9 @@ class Race(Told):
 
     @property
     def weights(self) -> Floats | None:
-        """The coordinates on which f was found to depend, in equal shares."""
+        """What f changes along each coordinate, as shares: by slopes, or over its line."""
         total = float(self.sizes.sum())
-        return self.sizes / total if 0 < total < self.sizes.size else None
+        return self.sizes / total if 0 < total < np.inf else None
 
     @property
     def sentence(self) -> str:

@@ -7,6 +7,7 @@ are kept, 8 bytes each, and a search that is taken up tells them again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from typing import Any, ClassVar
 
@@ -99,16 +100,21 @@ class Told(Search):
         values = np.where(np.isnan(values), np.inf, values)
         self.values[question.role : question.role + len(values)] = values
         self.n_answered += len(values)
+        self._keep_best()
         if self.n_answered == len(self.batch):
             self._tell_batch()
         self.report(self.best)
 
+    def _keep_best(self) -> None:
+        """Go to the best point that has arrived."""
+        arrived = np.where(np.isnan(self.values), np.inf, self.values)
+        k = int(np.argmin(arrived))
+        if arrived[k] < self.best:
+            self.best = float(arrived[k])
+            self.point.put(self.batch[k])
+
     def _tell_batch(self) -> None:
         self.told.extend(self.values.tolist())
-        k = int(np.argmin(self.values))
-        if self.values[k] < self.best:
-            self.best = float(self.values[k])
-            self.point.put(self.batch[k])
         try:
             values: Any = float(self.values[0]) if self.single else self.values
             self._take_batch(self.telling.send(values))
@@ -129,6 +135,7 @@ class Told(Search):
         """Return what was told, and what has arrived of the batch in hand."""
         return {
             **super().state_dict(),
+            "seed": json.dumps([self.seed.entropy, list(self.seed.spawn_key)]),
             "told": np.array(self.told, np.float64),
             "values": self.values.copy(),
             "n_asked": self.n_asked,
@@ -141,14 +148,18 @@ class Told(Search):
         self.budgets = [tuple(pair) for pair in state["budgets"].tolist()]
         if not self.budgets or self.budgets[0][0] != 0:
             raise ValueError("a search without a budget")
+        entropy, key = json.loads(state["seed"])
+        self.seed = np.random.SeedSequence(entropy, spawn_key=tuple(key))
         self._begin()
         told = state["told"]
         while len(self.told) < len(told) and not self.finished:
             n = len(self.batch)
             self.values[:] = told[len(self.told) : len(self.told) + n]
+            self._keep_best()
             self._tell_batch()
         super().load_state_dict(state)
         if self.values.shape != state["values"].shape:
             raise ValueError("a batch has another size")
         self.values[:] = state["values"]
+        self._keep_best()
         self.n_asked, self.n_answered = int(state["n_asked"]), int(state["n_answered"])

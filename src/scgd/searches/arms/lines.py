@@ -134,11 +134,12 @@ def try_parabola(
 
 
 def sweep_lines(
-    x: Floats, f: float, s: float, rng: np.random.Generator, n: int
+    x: Floats, f: float, s: float, rng: np.random.Generator, n: int, spread: Floats
 ) -> Generator[Any, Any, None]:
     """Sweep the coordinates: parabolas first, then lines where a parabola did not tell the value.
 
-    Later sweeps are narrower and shorter; it ends when a sweep brought nothing.
+    Later sweeps are narrower and shorter; it ends when a sweep brought nothing. ``spread`` takes
+    the largest change of f seen along each coordinate.
     """
     p, poor = x.size, n < POOR
     x, width, radius = x.copy(), WIDE * s, np.full(x.size, WIDE * s)
@@ -150,11 +151,13 @@ def sweep_lines(
                 continue
             here = float(x[i])
             if sweep == 0 or poor:
-                t, value, told[i] = yield from along(x, i, try_parabola(here, f, float(radius[i])))
+                line: Any = try_parabola(here, f, float(radius[i]))
+                t, value, told[i] = yield from along(x, i, line, f, spread)
                 move = abs(t - here) * (0.7 if sweep else 0.3)
                 radius[i] = min(max(move, 0.1 * radius[i]), 4 * radius[i])
             else:
-                t, value = yield from along(x, i, search_line(here, f, width, n))
+                line = search_line(here, f, width, n)
+                t, value = yield from along(x, i, line, f, spread)
             if value < f:
                 x[i], f = t, value
         sweep += 1
@@ -165,13 +168,18 @@ def sweep_lines(
             width, n = 0.5 * width, max(8, n // 2)
 
 
-def along(x: Floats, i: int, line: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+def along(
+    x: Floats, i: int, line: Generator[Any, Any, Any], f: float, spread: Floats
+) -> Generator[Any, Any, Any]:
     """Ask at points that differ from x in coordinate i what a search on a line asks."""
     try:
         t = next(line)
         while True:
             point = x.copy()
             point[i] = t
-            t = line.send((yield point))
+            value = yield point
+            if np.isfinite(value):
+                spread[i] = max(spread[i], abs(value - f))
+            t = line.send(value)
     except StopIteration as end:
         return end.value

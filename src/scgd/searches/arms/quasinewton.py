@@ -51,6 +51,8 @@ class QuasiNewton:
         Actual over predicted decrease of the steps so far.
     gains
         The last ten decreases.
+    sizes
+        The size of the first gradient that was not zero.
     """
 
     def __init__(self, x: Floats, f: float, s: float) -> None:
@@ -67,6 +69,7 @@ class QuasiNewton:
         self.turn = 0
         self.step_length = s
         self.moved: Floats = np.zeros(self.p)
+        self.sizes: Floats = np.zeros(self.p)
         self.n_active = 0
         self.n_small = self.n_failed = 0
         self.agreement: list[float] = []
@@ -170,6 +173,8 @@ class QuasiNewton:
                 short, long = along / float(change @ change), float(step @ step) / along
                 self.gamma = short ** (1 - self.trust) * long**self.trust
         self.gradient = gradient
+        if not self.sizes.any():
+            self.sizes = np.abs(gradient)
         if len(self.steps) >= len(self.longest[0]):
             self.longest = (list(self.steps), list(self.changes), self.gamma)
 
