@@ -231,9 +231,9 @@ class Flights:
             evaluate.submit(opened)
 
     def launch(self) -> None:
-        """Ask as long as there is room."""
+        """Ask as long as there is room; a question that is larger than all the room goes alone."""
         run = self.run
-        while len(run.place) + run.plan.cost <= self.limit:
+        while not run.place or len(run.place) + run.plan.cost <= self.limit:
             opened = run.next_question()
             if opened is None:
                 return
