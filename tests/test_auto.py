@@ -20,11 +20,7 @@ from noises import (
     controllable,
     deterministic,
 )
-<<<<<<< HEAD
-from scgd import Optimizer, minimize
-=======
 from scgd import METHODS, minimize
->>>>>>> testsb
 from scgd.compare.problems import (
     Task,
     hyperparameters,

@@ -231,11 +231,7 @@ class Flights:
             evaluate.submit(opened)
 
     def launch(self) -> None:
-<<<<<<< HEAD
         """Ask as long as there is room; a question larger than that flies alone."""
-=======
-        """Ask as long as there is room; a question that is larger than all the room goes alone."""
->>>>>>> testsb
         run = self.run
         while not run.place or len(run.place) + run.plan.cost <= self.limit:
             opened = run.next_question()
