@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scgd.auto.judge import Judge
-from scgd.auto.plan import final_samples
-from scgd.auto.rounding import Rounding
 
 from noises import (
     CASES,
