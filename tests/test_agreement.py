@@ -163,7 +163,7 @@ def test_single_loops_meet_values_that_are_lost(variant):
     keywords = {**SINGLE[variant], "step": "rms"}
     one, two, three = (optimizer(keywords, on_nonfinite="skip") for _ in range(3))
     by_asking = told(one, python_pitted)
-    assert 30 < by_asking.n_failed < 300 and np.all(np.isfinite(by_asking.x))
+    assert 30 < by_asking.n_failed < 700 and np.all(np.isfinite(by_asking.x))
     same_run(in_pieces(two, python_pitted), by_asking)
     same_run(in_pieces(three, compiled_pitted), by_asking)
     same_state(two, one)

@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scgd.auto.judge import Judge
-from scgd.auto.plan import final_samples
-from scgd.auto.rounding import Rounding
 
 from noises import (
     CASES,
@@ -20,7 +17,7 @@ from noises import (
     controllable,
     deterministic,
 )
-from scgd import Optimizer, minimize
+from scgd import METHODS, minimize
 from scgd.compare.problems import (
     Task,
     hyperparameters,
@@ -30,6 +27,10 @@ from scgd.compare.problems import (
     rosenbrock,
     scaled,
 )
+from scgd.plans.auto import final_samples
+from scgd.problem import Problem
+from scgd.questions import Point
+from scgd.searches import Judge, Rounding
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -37,7 +38,7 @@ from scgd.compare.problems import (
 def test_finds_the_kind_of_noise_and_improves(kind, budget):
     fun, sample = CASES[kind]
     result = minimize(fun, np.zeros(P), sample=sample, max_evals=budget, seed=1)
-    assert {"deterministic": "deterministic", "controllable": "sample controls"}[kind] in (
+    assert {"deterministic": "Deterministic", "controllable": "sample controls"}[kind] in (
         result.message
     )
     assert result.nfev <= budget
@@ -92,8 +93,8 @@ def test_rows_and_callable_samples_both_work():
 
 def test_replacing_a_part_turns_measuring_off():
     result = minimize(deterministic, np.zeros(P), policy="uniform", max_evals=500, seed=0)
-    assert not result.recipe.adaptive
-    assert "Found" not in result.message
+    assert result.recipe == METHODS["musketeer"].override(policy="uniform")
+    assert result.message == "All evaluations of the budget were used. Evaluations: steps 500."
 
 
 @pytest.mark.parametrize("on_nonfinite", ["raise", "skip"])
@@ -122,21 +123,40 @@ def test_run_without_a_budget_ends_at_its_target():
 
 
 def test_guard_refuses_a_worse_point():
-    judge = Judge(np.zeros(2), 4)
-    for here, there in ((2.0, 1.0), (2.1, 1.0), (1.9, 1.0), (2.0, 1.0)):
-        judge.learn(np.array([here, there]))
-    assert judge.finished
-    assert judge.mean == pytest.approx(1.0)
-    assert judge.mean > 3 * judge.error
+    judge, pairs = Judge(Point(np.ones(2)), np.zeros(2), 4), [(2, 1), (2.1, 1), (1.9, 1), (2, 1)]
+    for here, there in pairs:
+        assert not judge.finished
+        question = judge.pose()
+        np.testing.assert_array_equal(question.points(), [[1, 1], [0, 0]])
+        judge.take(question, np.array([here, there], float))
+    verdict = judge.finding()
+    assert judge.finished and judge.pose() is None
+    assert verdict.mean == pytest.approx(1.0)
+    assert verdict.error == pytest.approx(np.std([1, 1.1, 0.9, 1], ddof=1) / 2)
+    assert verdict.worse(24) and not verdict.worse(25)
+
+
+def test_guard_without_values_counts_as_worse():
+    judge = Judge(Point(np.ones(2)), np.zeros(2), 2)
+    for values in ([1.0, 2.0], [np.nan, 1.0]):
+        judge.take(judge.pose(), np.array(values))
+    assert judge.finished and judge.finding().worse(1e9)
 
 
 @pytest.mark.parametrize("error", [1e-6, 1e-10])
 def test_rounding_is_measured(error):
-    stage = Rounding(np.ones(3))
-    rng = np.random.default_rng(0)
-    probes = stage.probe(np.zeros(3), Optimizer(np.zeros(3), "uniform").problem, rng)
-    stage.learn(np.array([x @ x + error * rng.standard_normal() for x in probes.points()]))
-    assert error / 3 < stage.error < 3 * error
+    problem, found = Problem.check(np.zeros(3), None, None), []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        search = Rounding(problem, Point(problem.x0), rng, np.ones(3))
+        question = search.pose()
+        values = np.array([x @ x + error * rng.standard_normal() for x in question.points()])
+        search.take(question, values)
+        third = np.convolve(values, [1, -3, 3, -1], "valid")
+        found.append(search.finding().error)
+        assert search.finished and search.pose() is None
+        assert found[-1] == pytest.approx(np.sqrt(np.mean(third**2) / 20))
+    assert error / 1.5 < np.median(found) < 1.5 * error
 
 
 # ---- the promises of the issue, in small ------------------------------------------------------

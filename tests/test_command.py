@@ -80,15 +80,19 @@ def test_terminated_it_leaves_a_checkpoint_and_goes_on(folder):
     command = [sys.executable, "-m", "scgd.cli", "minimize", "simulator:slow", "--dim", "4"]
     command += ["--max-evals", "1500", *METHOD, "--checkpoint", "run.npz", "--out", "out.json"]
     command += ["--status", "status.json", "--scale", "1"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     while not (folder / "status.json").exists():
         assert process.poll() is None
         time.sleep(0.05)
     status = json.loads((folder / "status.json").read_text())
     assert status["state"] == "running" and status["max_evals"] == 1500
     os.kill(process.pid, signal.SIGTERM)
-    assert process.wait(timeout=60) == 1
-    assert json.loads((folder / "out.json").read_text())["nfev"] < 1500
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    result = json.loads((folder / "out.json").read_text())
+    assert 0 < result["nfev"] < 1500 and result["status"] == 4
+    assert f"after {result['nfev']} evaluations" in said and "Interrupted" in said
+    assert json.loads((folder / "status.json").read_text())["evaluations"] == result["nfev"]
     assert subprocess.run(command, stdout=subprocess.DEVNULL, timeout=120).returncode == 0
     here = minimize(sphere, np.zeros(4), method="musketeer", max_evals=1500, seed=1, scale=1.0)
     assert json.loads((folder / "out.json").read_text())["x"] == here.x.tolist()

@@ -190,7 +190,7 @@ def test_nothing_in_a_file_is_executed(tmp_path):
             return os.mkdir, (str(tmp_path / "trapped"),)
 
     path = tmp_path / "run.npz"
-    np.savez(path, document=np.array(json.dumps({"format": 1})), theta=np.array([Trap()]))
+    np.savez(path, document=np.array(json.dumps({"format": 2})), theta=np.array([Trap()]))
     with pytest.raises(CheckpointError, match="not a readable checkpoint"):
         resume(path)
     assert not (tmp_path / "trapped").exists()
@@ -198,8 +198,9 @@ def test_nothing_in_a_file_is_executed(tmp_path):
 
 def test_torn_file_gives_way_to_the_one_before(tmp_path):
     path = tmp_path / "run.npz"
-    whole = resume(tmp_path / "whole.npz")
-    resume(Checkpoint(path, every=0.0))
+    for file in (tmp_path / "whole.npz", path):
+        half_run(file)
+        whole = resume(file)
     content, before = path.read_bytes(), previous(path).read_bytes()
     rng = random.Random(0)
     for _ in range(20):
@@ -241,7 +242,7 @@ def test_disk_full_keeps_the_last_good_checkpoint(tmp_path):
     assert done.returncode == 0, done.stderr
     nfev, n_phases, n_warnings = map(int, done.stdout.split())
     assert nfev == 400 and n_phases > 20 and n_warnings == 1
-    assert 0 < read(path)[1]["nfev"] < 400
+    assert 0 < read(path)[1]["ledger"]["n_accepted"] < 400
     assert [p.name for p in tmp_path.glob("*.tmp")] == []
 
 
@@ -279,19 +280,21 @@ def separable(x):
 
 def long_run(n_steps, rounds):
     """Return the growth of memory after the first round, and the drift of the tree's sums."""
-    from scgd.explore import explorer
+    from scgd.explore import CompiledBody, choose
     from scgd.policies.sumtree import refresh
+    from scgd.searches import Stop
 
-    opt = scgd.Optimizer(np.ones(1000), scgd.RECIPES["musketeer"].override(learning_rate=1e-3))
-    opt.set_scale(np.ones(1000))
-    opt.search = None
-    loop, sizes = explorer(opt, separable, ()), []
+    recipe = scgd.RECIPES["musketeer"].override(learning_rate=1e-3)
+    run = scgd.Optimizer(np.ones(1000), recipe, scale=1.0).run
+    search = run.plan.active
+    body, sizes = choose(search, separable, (), run.ledger), []
+    assert isinstance(body, CompiledBody)
     for _ in range(rounds):
-        loop.run(n_steps // rounds, stop_at_phase=False)
+        run.run_body(lambda room: body.run(2 * n_steps // rounds, Stop(), by_phase=False))
         pages = Path("/proc/self/statm").read_text().split()[1]
         sizes.append(int(pages) * resource.getpagesize())
-    assert opt.t == n_steps
-    law = opt.sampler.state
+    assert search.t == n_steps and run.nfev == 2 * n_steps
+    law = search.sampler.state
     leaves, again = law.tree[:1000], law.tree.copy()
     refresh(again, law.levels)
     exact = math.fsum(leaves)

@@ -16,10 +16,10 @@ import pytest
 
 import scgd
 from runs import CASES, check_same, n_accepted, quadratic, run
-from scgd.calling import OUTSIDE
 from scgd.run.signals import Terminate
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+ELSEWHERE = ("scgd.experiments", "scgd.compare", "scgd.linear", "scgd.torch")
 N_PLACES = 50  # in all, in make test
 MANY = 44  # per case, in make test-faults
 
@@ -35,10 +35,10 @@ def terminable():
 
 
 class Tracer:
-    """Call ``act`` at the n-th visit of a line of the library; count all visits of all lines."""
+    """Deliver a signal at the n-th visit of a line of the library; count visits of all lines."""
 
-    def __init__(self, place=None, visit=0, act=None):
-        self.place, self.visit, self.act = place, visit, act
+    def __init__(self, place=None, visit=0, number=None):
+        self.place, self.visit, self.number = place, visit, number
         self.visits, self.fired = {}, False
 
     def __enter__(self):
@@ -50,7 +50,7 @@ class Tracer:
 
     def enter(self, frame, event, argument):
         name = frame.f_globals.get("__name__") or ""
-        return self.line if name.startswith("scgd.") and not name.startswith(OUTSIDE) else None
+        return self.line if name.startswith("scgd.") and not name.startswith(ELSEWHERE) else None
 
     def _line(self, frame, event, argument):
         if event == "line":
@@ -58,14 +58,15 @@ class Tracer:
             n = self.visits[place] = self.visits.get(place, 0) + 1
             if place == self.place and n == self.visit:
                 self.fired = True
-                self.act()
+                raise_signal(self.number)  # noqa: F821
         return self.line
 
     @property
     def line(self):
         """The tracer as a line of the library: a handler must not take its frame for the user's."""
         body = type(self)._line
-        return FunctionType(body.__code__, {"__name__": "scgd.tracer"}).__get__(self)
+        names = {"__name__": "scgd.tracer", "raise_signal": signal.raise_signal}
+        return FunctionType(body.__code__, names).__get__(self)
 
 
 def lines(name):
@@ -84,7 +85,7 @@ def chosen(visits, n, rng):
 
 def check_signal(name, path, whole, place, visit, number):
     """Deliver a signal at a place, take the run up again, compare; tell whether it was delivered."""
-    tracer = Tracer(place, visit, lambda: signal.raise_signal(number))
+    tracer = Tracer(place, visit, number)
     with contextlib.suppress(KeyboardInterrupt, SystemExit), tracer:
         run(name, path)
     where = f"{name} {Path(place[0]).name}:{place[1]} visit {visit} {number.name}"
@@ -134,7 +135,7 @@ def test_a_handler_of_the_users_that_raises_leaves_the_last_good_checkpoint(name
     signal.signal(signal.SIGINT, halting)
     for i, (place, visit) in enumerate(chosen(visits, 4, random.Random(name))):
         path = tmp_path / f"{i}.npz"
-        tracer = Tracer(place, visit, lambda: signal.raise_signal(signal.SIGINT))
+        tracer = Tracer(place, visit, signal.SIGINT)
         with contextlib.suppress(Halt), tracer:
             run(name, path)
         check_same(run(name, path), whole)

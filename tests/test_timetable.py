@@ -113,7 +113,7 @@ def test_a_pass_of_each_estimator(estimator, block_size, policy, per_pass):
         learning_rate=scgd.InverseTime(1.0, 10.0, per="pass"),
     )  # fmt: skip
     search = steps_of(scgd.Optimizer(np.zeros(P), recipe))
-    assert search.timetable.pass_steps == per_pass
+    assert search.timetable.n_coords / search.timetable.n_draws == per_pass
     search.prepare()
     steps = np.arange(1, 41)
     np.testing.assert_allclose(search.timetable.rates[:40], 1 / (steps // per_pass + 10))

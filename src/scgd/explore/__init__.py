@@ -61,6 +61,7 @@ BODIES: dict[tuple[type, bool, bool], type[Loop]] = {
     (CentralDifference, False, True): CompiledBody,
     (CentralDifference, True, False): BlockBody,
     (SPSA, False, False): JointBody,
+    (SPSA, False, True): JointBody,
     (SPSA, True, False): JointBody,
 }
 """Bodies by estimator, whether a step has several coordinates, and whether fun is compiled."""

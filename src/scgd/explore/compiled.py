@@ -175,7 +175,10 @@ def runner(move: Any, sampled: bool) -> Any:
                     return
                 cursor[N_LOST] += n_lost
                 grad = 0.0
-                trace.seen[i] = low if not codes.central and np.isfinite(low) else np.nan
+                middle = (
+                    low + 0.5 * change if codes.central else low
+                )  # only the quotient may be lost
+                trace.seen[i] = middle if np.isfinite(middle) else np.nan
                 for value, where in ((low, down), (high, up)):  # one of them may be whole
                     if np.isfinite(value) and value < cursor[LOWEST]:
                         cursor[STEP], cursor[LOWEST], cursor[WHERE] = i, value, where

@@ -95,7 +95,8 @@ class SingleBody(Loop):
                     probes = partial(at, search.point.view, k, (down, up))
                     self._lost((low, high), probes, 2 * len(grads))
                     grad = 0.0
-                    seen.append(low if not central and low - low == 0.0 else NAN)
+                    value = low + 0.5 * change if central else low  # only the quotient may be lost
+                    seen.append(value if value - value == 0.0 else NAN)
                     for value, where in ((low, down), (high, up)):  # one of them may be whole
                         if value - value == 0.0 and value < lowest:
                             lowest, found = value, (len(grads), where, value)

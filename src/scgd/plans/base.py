@@ -145,6 +145,7 @@ class Plan(Search):
     def __init__(self, story: Story, ground: Ground) -> None:
         super().__init__(ground.point)
         self.story, self.ground, self.total = story, ground, ground.total
+        self.first_total = ground.total  # under which the story began
         self._tell_from_start([])
 
     # ---- the story -------------------------------------------------------------------------------
@@ -156,6 +157,7 @@ class Plan(Search):
         self.past = 0  # questions answered before the current search
         self.finished, self.n_evals = False, 0
         self.ground.begin()
+        self.ground.total = self.first_total
         self.ground.silent = bool(log)
         self.telling = self.story(self.ground)
         self._begin(next(self.telling))
@@ -290,6 +292,7 @@ class Plan(Search):
         return {
             **super().state_dict(),
             "total": self.total,
+            "first_total": self.first_total,
             "past": self.past,
             "log": {str(i): entry for i, entry in enumerate(self.log)},
             "x": self.point.x.copy(),
@@ -305,6 +308,7 @@ class Plan(Search):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Tell the story what was found, then take up the search in progress."""
+        self.first_total = state["first_total"]
         self._tell_from_start([state["log"][str(i)] for i in range(len(state["log"]))])
         super().load_state_dict(state)
         self.total, self.past = state["total"], int(state["past"])
