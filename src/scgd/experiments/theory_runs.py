@@ -228,13 +228,15 @@ def bound(job: Job, passes: Ints) -> Floats:
     """Return the bound of Theorem 4, the recursion it solves or what that tends to."""
     problem = job.panel.problem
     curvatures = problem.curvatures
-    # Per coordinate E g^2 <= 2 (a x)^2 + (a h)^2 / 2 + noise^2 with h^2 <= gamma; bias L h / 2.
+    # Per coordinate E g^2 <= 2 (a x)^2 + (a h)^2 / 2 + noise^2 with h^2 <= gamma; bias L h / 2. A
+    # panel with a radius of its own has one so short that g = a x + noise.
+    biased, largest = problem.radius is None, float(curvatures.max())
     constants = theory.Constants(
-        smoothness=float(curvatures.max()),
+        smoothness=largest,
         convexity=float(curvatures.min()),
-        growth=2 * float(curvatures.max()),
-        noise=problem.noise**2 + float(curvatures.max()) ** 2 * problem.learning_rate.scale / 2,
-        bias=theory.bias_constant(float(curvatures.max()), problem.n_coords),
+        growth=2 * largest if biased else largest,
+        noise=problem.noise**2 + (largest**2 * problem.learning_rate.scale / 2 if biased else 0.0),
+        bias=theory.bias_constant(largest, problem.n_coords) if biased else 0.0,
     )
     start = float(np.sum(curvatures) * problem.start**2 / 2)
     rate, beta = problem.learning_rate, 1.0 / problem.n_coords
