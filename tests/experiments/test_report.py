@@ -150,6 +150,7 @@ def test_a_diverging_method_leaves_the_others_readable():
     row = summary.finals(curves, "gap")[-1]
     assert row["method"] == "wild" and "diverged" in diverged(row, 200.0)
     assert diverged(row | {"median": 3.0}, 200.0) == ""
+    assert diverged(row | {"method": "theorem-4"}, 200.0) == ""  # a bound does not diverge
 
 
 def test_one_run_that_blew_up_leaves_the_median():
