@@ -42,7 +42,7 @@ class TheoryProblem:
     @property
     def curvatures(self) -> Floats:
         """The second derivatives, k^-decay."""
-        return np.arange(1, self.n_coords + 1) ** -self.decay
+        return np.asarray(np.arange(1.0, self.n_coords + 1) ** -self.decay, np.float64)
 
     @property
     def h(self) -> Schedule:

@@ -146,7 +146,8 @@ def averaged(job: Job, run: int, passes: Ints) -> Floats:
     problem, (opt, advance) = job.panel.problem, started(job, run)
     variance = noise_of(problem).var(axis=0) if job.method.draws == "bound" else 0.0
     rate, distance = problem.learning_rate.scale, float(np.linalg.norm(opt.theta))
-    sums, terms, values = np.zeros(problem.n_coords), [], []
+    sums, values = np.zeros(problem.n_coords), []
+    terms: list[float] = []
     for n_steps in np.maximum(passes * problem.n_coords, 1).tolist():
         while len(terms) < n_steps:
             sums += opt.theta
@@ -243,7 +244,7 @@ def bound(job: Job, passes: Ints) -> Floats:
     common = {"gamma": rate.scale, "alpha": rate.power, "beta": beta, "gap": start}
     steps = passes * problem.n_coords
     if job.method.name == "recursion":
-        return theory.gap_recursion(int(steps[-1]), constants, **common)[steps]
+        return np.asarray(theory.gap_recursion(int(steps[-1]), constants, **common)[steps])
     if job.method.name == "order":
         order = theory.gap_order(constants, rate.scale, beta, rate.power)
         return np.asarray(order * np.maximum(steps, 1.0) ** -rate.power)
