@@ -94,6 +94,10 @@ def test_finding_says_what_it_ranks_by_and_when_it_is_noise():
         "By the median over 20 runs, sgd is 1.01 times below uniform, within the spread: "
         "quartiles overlap. By the mean, uniform ends best."
     )
+    for runs, words in ((1, "In a single run, "), (2, "By the median over 2 runs, ")):
+        few = {name: curve | {"runs": runs} for name, curve in clear.items()}
+        expected = f"{words}full is 2 times below uniform; too few runs to tell."
+        assert finding({"gap": few}) == expected
     blown = ends(uniform=(np.inf,) * 4, full=(1, 1, 0.9, 1.1))
     assert finding({"gap": blown}).endswith("<b>full</b> ends best, while uniform diverged.")
 
@@ -150,6 +154,7 @@ def test_a_diverging_method_leaves_the_others_readable():
     row = summary.finals(curves, "gap")[-1]
     assert row["method"] == "wild" and "diverged" in diverged(row, 200.0)
     assert diverged(row | {"median": 3.0}, 200.0) == ""
+    assert diverged(row | {"method": "theorem-4"}, 200.0) == ""  # a bound does not diverge
 
 
 def test_one_run_that_blew_up_leaves_the_median():

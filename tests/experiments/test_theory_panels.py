@@ -33,7 +33,9 @@ def finals(table, measure):
 
 def test_gaps_stay_under_the_bound_and_fall_like_one_over_t(table):
     ends = finals(table, "gap")
-    assert ends["uniform"] < ends["recursion"] < ends["theorem-4"]
+    # Without bias the recursion is an equality on this quadratic; 16 runs scatter around it.
+    assert 0.4 < ends["uniform"] / ends["recursion"] < 2
+    assert ends["recursion"] < ends["theorem-4"]
     assert ends["recursion"] == pytest.approx(ends["order"], rel=0.01)
     found = finals(table, "slope")
     assert found["order"] == pytest.approx(-1, abs=1e-9)
@@ -90,9 +92,9 @@ def test_measured_slopes_below_one(alpha):
     curves = [values_of(f"bound-{alpha:g}", "uniform", run, n_passes=5000) for run in range(12)]
     gaps = np.mean([gap.values for gap, _ in curves], axis=0)
     passes = curves[0][0].passes
-    late = passes >= 50
+    late = passes >= 200  # the start is forgotten by then
     slope = np.polyfit(np.log(passes[late]), np.log(gaps[late]), 1)[0]
-    assert slope == pytest.approx(-alpha, abs=0.12)
+    assert slope == pytest.approx(-alpha, abs=0.2)
     bounds = {name: values_of(f"bound-{alpha:g}", name, n_passes=5000)[0].values
               for name in ("theorem-4", "recursion", "order")}  # fmt: skip
     assert np.all(gaps[late] < 1.3 * bounds["recursion"][late])  # a mean of 12 runs
@@ -146,7 +148,7 @@ def test_only_even_laws_have_mean_steps_along_the_gradient():
     for name in ("full", "uniform", "musketeer-absolute-importance"):
         assert spread[name] < 0.3, name
     for name in ("musketeer-average", "musketeer-square", "gradient-weights-true"):
-        assert spread[name] > 0.5, name
+        assert spread[name] > 1, name
     assert np.mean(curves["full"].values) == pytest.approx(20, rel=0.02)
     assert np.mean(curves["uniform"].values) == pytest.approx(1, rel=0.05)
 

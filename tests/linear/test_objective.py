@@ -41,7 +41,7 @@ def test_the_objective_at_zero_needs_no_products(loss, intercept):
     theta = np.array([0.0, 0.0, 0.0, intercept])
     expected = np.mean([value(problem.loss, intercept, t, 1.0) for t in y])
     assert objective(problem, theta[None])[0] == pytest.approx(expected, rel=1e-12)
-    nearly = theta + [1e-9, 0.0, 0.0, 0.0]
+    nearly = theta + np.array([1e-9, 0.0, 0.0, 0.0])
     assert objective(problem, nearly[None])[0] == pytest.approx(expected, abs=1e-7)
 
 

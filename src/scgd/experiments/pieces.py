@@ -27,6 +27,8 @@ __all__ = [
     "toolbar",
 ]
 
+FEW = 3
+"""Runs that it takes to say that a method ends best."""
 NO_FINALS = ("x", "y", "step")
 """Measures whose last value says nothing by itself."""
 
@@ -130,8 +132,11 @@ def finding(curves: dict[str, dict[str, Any]]) -> str:
         return ""
     rival = others[0] if rival is best else rival
     name = esc(method_look(best["method"])["label"])
-    text = f"By the median over {best['runs']} runs, "
-    if overlap(best, rival):
+    n_runs = min(best["runs"], rival["runs"])
+    text = f"By the median over {best['runs']} runs, " if best["runs"] > 1 else "In a single run, "
+    if n_runs < FEW:
+        text += f"{name} is {ahead(best, rival, measure)}; too few runs to tell."
+    elif overlap(best, rival):
         text += f"{name} is {ahead(best, rival, measure)}, within the spread: quartiles overlap."
     else:
         text += f"<b>{name}</b> ends best, {ahead(best, rival, measure)}."
@@ -253,7 +258,9 @@ def accuracy_cell(row: dict[str, Any] | None, known: dict[str, float]) -> str:
 
 
 def diverged(row: dict[str, Any], top: float) -> str:
-    """Return a mark for a method whose runs end above what the chart shows."""
+    """Return a mark for a method whose runs end above what the chart shows; a bound may."""
+    if row.get("method") in REFERENCES:
+        return ""
     return ' <em class="diverged">diverged</em>' if not row["median"] <= top else ""
 
 

@@ -32,7 +32,7 @@ from scgd.experiments.pieces import (
 )
 from scgd.experiments.provenance import read_note
 from scgd.experiments.registry import EXPERIMENTS
-from scgd.experiments.rows import MEASURES, Experiment, method_look
+from scgd.experiments.rows import MEASURES, REFERENCES, Experiment, method_look
 from scgd.experiments.table import read
 
 __all__ = ["build", "terminal_summary"]
@@ -104,13 +104,14 @@ def experiment_section(
         cards.append(panel_card(experiment, str(name), shape, entry))
     methods = list(dict.fromkeys(table["method"]))
     chips = "".join(map(chip, methods))
+    ranked = not quick and experiment.kind != "theory"  # its panels ask different questions
     return (
         f'<section id="{esc(experiment.id)}"><h2>{esc(experiment.title)}</h2>'
         f'<p class="note">{esc(experiment.paper)} · <code>scgd run {experiment.id}</code></p>'
         f"{coverage(experiment, table)}{pictures(experiment, folder)}"
         f'<div class="chips" role="group" aria-label="methods">{chips}</div>'
         f'<div class="panels">{"".join(cards)}</div>'
-        f"{accuracies(payload)}{'' if quick else ranking(payload)}"
+        f"{accuracies(payload)}{ranking(payload) if ranked else ''}"
         f"{differences(experiment)}</section>"
     ), payload
 
@@ -166,7 +167,8 @@ def assemble(
     methods = dict.fromkeys(m for e in panels.values() for c in e["curves"].values()
                             for curves in c.values() for m in curves)  # fmt: skip
     looks = {name: method_look(name) for name in methods}
-    payload = {"panels": panels, "settings": settings, "methods": looks, "measures": MEASURES}
+    payload = {"panels": panels, "settings": settings, "methods": looks, "measures": MEASURES,
+               "references": list(REFERENCES)}  # fmt: skip
     data = inert(json.dumps(plain(payload), separators=(",", ":")))
     page = files("scgd.experiments").joinpath("page")
     contents = "".join(f'<a href="#{r.id}">{esc(r.title)}</a>' for r in rows)

@@ -145,7 +145,8 @@ def averaged(job: Job, run: int, passes: Ints) -> Floats:
     problem, (steps, advance) = job.panel.problem, started(job, run)
     variance = noise_of(problem).var(axis=0) if job.method.draws == "bound" else 0.0
     rate, distance = problem.learning_rate.scale, float(np.linalg.norm(steps.point.x))
-    sums, terms, values = np.zeros(problem.n_coords), [], []
+    sums, values = np.zeros(problem.n_coords), []
+    terms: list[float] = []
     for n_steps in np.maximum(passes * problem.n_coords, 1).tolist():
         while len(terms) < n_steps:
             sums += steps.point.x
@@ -210,20 +211,22 @@ def bound(job: Job, passes: Ints) -> Floats:
     """Return the bound of Theorem 4, the recursion it solves or what that tends to."""
     problem = job.panel.problem
     curvatures = problem.curvatures
-    # Per coordinate E g^2 <= 2 (a x)^2 + (a h)^2 / 2 + noise^2 with h^2 <= gamma; bias L h / 2.
+    # Per coordinate E g^2 <= 2 (a x)^2 + (a h)^2 / 2 + noise^2 with h^2 <= gamma; bias L h / 2. A
+    # panel with a radius of its own has one so short that g = a x + noise.
+    biased, largest = problem.radius is None, float(curvatures.max())
     constants = theory.Constants(
-        smoothness=float(curvatures.max()),
+        smoothness=largest,
         convexity=float(curvatures.min()),
-        growth=2 * float(curvatures.max()),
-        noise=problem.noise**2 + float(curvatures.max()) ** 2 * problem.learning_rate.scale / 2,
-        bias=theory.bias_constant(float(curvatures.max()), problem.n_coords),
+        growth=2 * largest if biased else largest,
+        noise=problem.noise**2 + (largest**2 * problem.learning_rate.scale / 2 if biased else 0.0),
+        bias=theory.bias_constant(largest, problem.n_coords) if biased else 0.0,
     )
     start = float(np.sum(curvatures) * problem.start**2 / 2)
     rate, beta = problem.learning_rate, 1.0 / problem.n_coords
     common = {"gamma": rate.scale, "alpha": rate.power, "beta": beta, "gap": start}
     steps = passes * problem.n_coords
     if job.method.name == "recursion":
-        return theory.gap_recursion(int(steps[-1]), constants, **common)[steps]
+        return np.asarray(theory.gap_recursion(int(steps[-1]), constants, **common)[steps])
     if job.method.name == "order":
         order = theory.gap_order(constants, rate.scale, beta, rate.power)
         return np.asarray(order * np.maximum(steps, 1.0) ** -rate.power)

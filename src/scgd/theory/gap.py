@@ -74,7 +74,7 @@ def gap_bound(
     The theorem divides by :math:`\mathcal L`. Where that is 0 (bounded second moments, a case the
     paper names), the first factor and bracket become what they bound in the proof:
     :math:`\delta_0 + (\sigma^2 L/2 + c^2)\,\gamma^2 (1 + \varphi_{1-2\alpha}(t))`, the noise of all
-    steps so far.
+    steps so far; and the second term is at least the noise of the last step.
 
     Examples
     --------
@@ -89,12 +89,14 @@ def gap_bound(
     c2, noisy = constants.bias**2, constants.noise * constants.smoothness
     with np.errstate(over="ignore"):
         if alpha == 1:
-            first = forgotten(t, constants, gamma, alpha, gap, -speed * np.log(t))
+            decay = -speed * np.log(t)
             stay = (noisy / 2 + c2) * gamma**2 * phi(speed / 2 - 1, t) * t ** (-speed / 2)
-            return np.asarray(first + stay)
-        first = forgotten(t, constants, gamma, alpha, gap, -speed / 4 * t ** (1 - alpha))
-        stay = gamma * (noisy + 2 * c2) / (constants.convexity * beta) * t**-alpha
-        return np.asarray(first + stay)
+        else:
+            decay = -speed / 4 * t ** (1 - alpha)
+            stay = gamma * (noisy + 2 * c2) / (constants.convexity * beta) * t**-alpha
+        if constants.growth == 0:  # a step so long that it overshoots leaves its own noise
+            stay = np.maximum(stay, constants.floor * gamma**2 * t ** (-2 * alpha))
+        return np.asarray(forgotten(t, constants, gamma, alpha, gap, decay) + stay)
 
 
 def forgotten(

@@ -135,7 +135,7 @@ function rangeOf(traces, frame) {
 function endOutside(curves, frame) {
   return Object.entries(curves).filter(([method]) => !state.hidden.has(method)).flatMap(([method, curve]) => {
     const look = data.methods[method], last = middleOf(curve, frame).at(-1);
-    const what = above(last, frame.diverged) ? `diverged, at ${shown(last)}` : `at ${shown(last)}`;
+    const what = above(last, frame.diverged) && !data.references.includes(method) ? `diverged, at ${shown(last)}` : `at ${shown(last)}`;
     return above(last, frame.top) ? [{ look, text: `${look.label} (${what})` }] : [];
   });
 }
