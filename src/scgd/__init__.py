@@ -14,6 +14,7 @@ from scgd.minimize import minimize
 from scgd.optimizer import Optimizer
 from scgd.policies import (
     POLICIES,
+    Adaptive,
     FixedWeights,
     Full,
     GaussSouthwell,
@@ -37,6 +38,7 @@ __all__ = [
     "SPSA",
     "STEPS",
     "Adam",
+    "Adaptive",
     "CentralDifference",
     "Checkpoint",
     "CheckpointError",

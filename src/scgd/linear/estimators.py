@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import compute_class_weight
@@ -93,7 +94,8 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         l1_ratio: float = 0.15,
         epsilon: float = 1.35,
         fit_intercept: bool = True,
-        policy: Any = "musketeer",
+        policy: Any = "adaptive",
+        dual: bool | str = "auto",
         batch_size: int | None = None,
         learning_rate: Any = "auto",
         max_iter: int = 1000,
@@ -112,6 +114,7 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         self.epsilon = epsilon
         self.fit_intercept = fit_intercept
         self.policy = policy
+        self.dual = dual
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_iter = max_iter
@@ -134,10 +137,10 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         sample_weight
             One weight per sample.
         """
-        X, y = self._check_Xy(X, y, reset=True, y_numeric=True)
-        weight = checked_weight(sample_weight, X)
-        self._fit_targets(X, [np.asarray(y, np.float64)], [weight])
-        return self._flatten()
+        X, y = self._check_Xy(X, y, reset=True, y_numeric=True, multi_output=True)
+        targets, weight = as_targets(y), checked_weight(sample_weight, X)
+        self._fit_targets(X, targets, [weight] * len(targets))
+        return self._flatten(y.ndim)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SCGDRegressor:
@@ -149,23 +152,35 @@ class SCGDRegressor(RegressorMixin, LinearModel):
             As for :meth:`fit`.
         """
         first = not hasattr(self, "coef_")
-        X, y = self._check_Xy(X, y, reset=first, y_numeric=True)
+        X, y = self._check_Xy(X, y, reset=first, y_numeric=True, multi_output=True)
+        targets, weight = as_targets(y), checked_weight(sample_weight, X)
         if first:
-            self.coef_, self.intercept_ = np.zeros(X.shape[1]), np.zeros(1)
-            self._stream = {"n_calls": 0, "laws": [None]}
-        weight = checked_weight(sample_weight, X)
-        self._stream_targets(X, [np.asarray(y, np.float64)], [weight])
-        return self._flatten()
+            self.coef_, self.intercept_ = np.zeros((len(targets), X.shape[1])), np.zeros(1)
+        elif len(targets) != len(self._rows()[0]):
+            raise ValueError(f"y has {len(targets)} targets where the first chunk had "
+                             f"{len(self._rows()[0])}")  # fmt: skip
+        self._stream_targets(X, targets, [weight] * len(targets))
+        return self._flatten(y.ndim)
 
-    def _flatten(self) -> SCGDRegressor:
-        self.coef_, self.sampling_weights_ = self.coef_[0], self.sampling_weights_[0]
+    def _flatten(self, n_dims: int) -> SCGDRegressor:
+        """Keep rows for a matrix of targets only, as scikit-learn does."""
+        if n_dims == 1:
+            self.coef_, self.sampling_weights_ = self.coef_[0], self.sampling_weights_[0]
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare several targets."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def predict(self, X: Any) -> Floats:
         """Return the predicted targets."""
         X = self._check_X(X)
-        margins = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-        return np.asarray(margins).ravel()
+        margins = safe_sparse_dot(X, self.coef_.T, dense_output=True)
+        if sparse.issparse(self.coef_) and np.shape(margins)[-1] == 1:
+            margins = np.ravel(margins)
+        return np.asarray(margins) + self.intercept_
 
 
 class SCGDClassifier(LinearClassifierMixin, LinearModel):
@@ -216,7 +231,8 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         l1_ratio: float = 0.15,
         fit_intercept: bool = True,
         class_weight: Any = None,
-        policy: Any = "musketeer",
+        policy: Any = "adaptive",
+        dual: bool | str = "auto",
         batch_size: int | None = None,
         learning_rate: Any = "auto",
         max_iter: int = 1000,
@@ -235,6 +251,7 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.policy = policy
+        self.dual = dual
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_iter = max_iter
@@ -265,7 +282,7 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
                 f"a classifier needs at least two classes, got 1 class: {self.classes_}"
             )
         targets, weights = self._against_rest(y, checked_weight(sample_weight, X))
-        self._fit_targets(X, targets, weights)
+        self._fit_targets(X, targets, weights, labels=y)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -281,6 +298,11 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         classes
             All classes that will occur; needed in the first call.
         """
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight='balanced' needs the labels of all chunks; give partial_fit a dict "
+                "of weights, for instance from sklearn.utils.compute_class_weight"
+            )
         first = not hasattr(self, "coef_")
         X, y = self._check_Xy(X, y, reset=first, y_numeric=False)
         check_classification_targets(y)
@@ -290,7 +312,6 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
             self.classes_ = np.unique(classes)
             n_rows = 1 if len(self.classes_) == 2 else len(self.classes_)
             self.coef_, self.intercept_ = np.zeros((n_rows, X.shape[1])), np.zeros(n_rows)
-            self._stream = {"n_calls": 0, "laws": [None] * n_rows}
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes={classes!r} differ from those of the first call")
         if unknown := set(np.unique(y).tolist()) - set(self.classes_.tolist()):
@@ -319,6 +340,11 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         """Return the logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
+
+
+def as_targets(y: Array) -> list[Floats]:
+    """Return one array of doubles per target."""
+    return list(np.atleast_2d(np.asarray(y, np.float64).T))
 
 
 def checked_weight(sample_weight: Any, X: Any) -> Floats | None:

@@ -150,8 +150,7 @@ class Run:
         n_rows = batch if shared or self.mode in DIRECTIONS else batch * self.block
         size = n_phase * self.block
         room = len(problem.targets) if self.by_columns else n_rows
-        root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        streams = [stream(child) for child in root.spawn(3)]
+        streams = [stream(child) for child in children(seed, 3)]
         self.walk = Walk(
             codes=self._codes(shared, scaled),
             params=self._params(n_coords),
@@ -245,6 +244,16 @@ class Run:
             self.state, walk.coord_stream, walk.coords, walk.probs, self.block, self.recipe.replace
         )
         draw_rows(walk.row_stream, len(self.problem.targets), walk.rows)
+
+
+def children(seed: Any, n: int) -> list[np.random.SeedSequence]:
+    """Return the first children of a seed without counting them on it: one seed, one run."""
+    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    sequence = type(root)
+    return [
+        sequence(root.entropy, spawn_key=(*root.spawn_key, k), pool_size=root.pool_size)
+        for k in range(n)
+    ]
 
 
 def block_of(recipe: Recipe, n_coords: int) -> int:
