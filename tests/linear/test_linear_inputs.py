@@ -97,7 +97,10 @@ def layouts(matrix):
     unsorted = sparse.csr_array(matrix)
     for i in range(len(matrix)):
         part = slice(unsorted.indptr[i], unsorted.indptr[i + 1])
-        unsorted.indices[part], unsorted.data[part] = unsorted.indices[part][::-1].copy(), unsorted.data[part][::-1].copy()
+        unsorted.indices[part], unsorted.data[part] = (
+            unsorted.indices[part][::-1].copy(),
+            unsorted.data[part][::-1].copy(),
+        )
     unsorted.has_sorted_indices = unsorted.has_canonical_format = False
     long = sparse.csr_array(matrix)
     long.indptr, long.indices = long.indptr.astype(np.int64), long.indices.astype(np.int64)
@@ -132,7 +135,9 @@ def test_any_layout_type_and_weight(n, p, layout, dtype, loss, penalty, weigh, i
     plain = np.asarray(matrix, np.float64)
     other = SCGDRegressor(loss, penalty=penalty, alpha=0.1, fit_intercept=intercept, max_iter=300)
     other.fit(plain, y, sample_weight=None if weights is None else weights / weights.max())
-    np.testing.assert_allclose(model.predict(plain.astype(coef.dtype)), other.predict(plain), atol=0.02)
+    np.testing.assert_allclose(
+        model.predict(plain.astype(coef.dtype)), other.predict(plain), atol=0.02
+    )
 
 
 def line(rows, seed):

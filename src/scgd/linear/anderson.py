@@ -17,7 +17,7 @@ DEPTH = 5
 
 
 class Extrapolation:
-    """The last iterates of a working set, with the offset of the intercept last, and their slopes."""
+    """The last iterates of a working set, the intercept's offset last, and their slopes."""
 
     def __init__(self) -> None:
         self.points: list[Floats] = []

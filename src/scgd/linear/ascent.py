@@ -1,19 +1,18 @@
 r"""Visits of samples: exact steps along one dual variable (Hsieh et al., 2008; Yu et al., 2011).
 
-With :math:`C_i = s_i / \lambda_2` the minimiser is :math:`w = \sum_i \alpha_i y_i x_i` and every sample
-has one variable: :math:`0 \le \alpha_i \le C_i` for the hinge, :math:`\alpha_i \ge 0` for its square,
-:math:`0 < \alpha_i < C_i` for the logistic loss, kept as :math:`u_i = \log(\alpha_i / (C_i - \alpha_i))`
-so that the stationarity :math:`u_i + y_i x_i^\top w = 0` needs no exponential to be looked at. The
-intercept is a multiplier of :math:`\sum_i \alpha_i y_i = 0`, with a quadratic term of weight
-:math:`s^2`. Indices are unsigned, which spares numba's test for negative ones; the next sample is
-fetched ahead.
+With :math:`C_i = s_i / \lambda_2` the minimiser is :math:`w = \sum_i \alpha_i y_i x_i` and every
+sample has one variable: :math:`0 \le \alpha_i \le C_i` for the hinge, :math:`\alpha_i \ge 0` for
+its square, :math:`0 < \alpha_i < C_i` for the logistic loss, kept as
+:math:`u_i = \log(\alpha_i / (C_i - \alpha_i))` so that the stationarity
+:math:`u_i + y_i x_i^\top w = 0` needs no exponential to be looked at. The intercept is a multiplier
+of :math:`\sum_i \alpha_i y_i = 0`, with a quadratic term of weight :math:`s^2`. Indices are unsigned,
+which spares numba's test for negative ones; the next sample is fetched ahead.
 """
 
 from __future__ import annotations
 
 from math import exp
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils

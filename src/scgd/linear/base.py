@@ -22,6 +22,7 @@ from scgd.linear.certificate import gap_at
 from scgd.linear.fitting import fit
 from scgd.linear.inputs import as_weights, check_entries, check_reach, check_structure
 from scgd.linear.losses import CORNERS, LOSSES
+from scgd.linear.multinomial import fit_multinomial
 from scgd.linear.solver import solve
 from scgd.linear.streaming import ROUNDING, Stream, smooth_width
 from scgd.linear.task import Design, Fit, Report, Task
@@ -34,6 +35,8 @@ __all__ = ["LinearModel"]
 # that pay.
 NAMED = {"adaptive": Adaptive(), "musketeer": Musketeer(mixing=0.5), "uniform": Uniform()}
 FLOATS = (np.float64, np.float32)
+# With two classes the softmax is the logistic loss; with more it has a solver of its own.
+LOGISTIC_TOO = {"multinomial": "logistic"}
 
 
 class LinearModel(SparseCoefMixin, BaseEstimator):
@@ -93,7 +96,8 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         epsilon = self.epsilon if self.loss == "huber" else CORNERS.get(self.loss, 0.0)
         return Task(
             design, np.ascontiguousarray(y), weights / n if len(weights) else np.full(n, 1.0 / n),
-            LOSSES.index(self.loss), float(epsilon), self.alpha * l2, self.alpha * l1,
+            LOSSES.index(LOGISTIC_TOO.get(self.loss, self.loss)), float(epsilon),
+            self.alpha * l2, self.alpha * l1,
             self.fit_intercept, self.tol, self.max_iter, seed, report, self.early_stopping,
         )  # fmt: skip
 
@@ -131,6 +135,22 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         self.dual_gap_ = max(f.gap for f in fits)
         self._stream = Stream()
         if not (self.early_stopping or all(f.converged for f in fits)):
+            self._warn()
+
+    def _fit_together(self, X: Any, codes: Array, weight: Any) -> None:
+        """Fit all classes in one softmax."""
+        if self.early_stopping or self.batch_size is not None:
+            raise ValueError("loss='multinomial' takes no early_stopping and no batch_size")
+        start, intercepts = None, 0.0
+        if self.warm_start and hasattr(self, "coef_"):
+            coefs, found = self._rows()
+            if coefs.shape == (codes.max() + 1, X.shape[1]):
+                start, intercepts = coefs, found
+        task = self._task(Design(X), np.where(codes == 0, 1.0, -1.0), weight, 0)
+        found = fit_multinomial(task, codes, start, intercepts)
+        self._store(found.w, found.b, [found.visits] * len(found.w), X.dtype)
+        self.n_iter_, self.dual_gap_ = found.n_passes, found.gap
+        if not found.converged:
             self._warn()
 
     def _warn(self) -> None:
@@ -185,7 +205,7 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         """Run all passes with mini-batches; there is no stopping test under noise."""
         icpt = [b] if self.fit_intercept else []
         result = solve(
-            task.design.X, task.y, loss=self.loss, l2=task.l2, l1=task.l1, seed=task.seed,
+            task.design.X, task.y, loss=LOSSES[task.loss], l2=task.l2, l1=task.l1, seed=task.seed,
             sample_weight=weight, fit_intercept=bool(self.fit_intercept),
             epsilon=ROUNDING if self.loss == "hinge" else task.epsilon,
             policy=self._policy(), learning_rate=self.learning_rate, batch_size=self.batch_size,
@@ -216,7 +236,7 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         self._store(ws, bs, laws, X.dtype)
         self.n_iter_ = 1
 
-    def _store(self, ws: list[Floats], bs: list[float], laws: list[Floats], dtype: Any) -> None:
+    def _store(self, ws: Any, bs: Any, laws: list[Floats], dtype: Any) -> None:
         """Keep coefficients, intercepts and sampling weights, one row per target."""
         coefs, intercepts = np.stack(ws), np.array(bs)
         if not (np.all(np.isfinite(coefs)) and np.all(np.isfinite(intercepts))):

@@ -1,9 +1,9 @@
 r"""Dual coordinate ascent over samples, in the order a policy chooses.
 
-The policy takes the place of shrinking: samples whose variables have settled are visited rarely, none
-never. With an intercept the method of multipliers holds :math:`\sum_i \alpha_i y_i = 0`. A pass tells
-an estimate of the duality gap; the exact one, with *b* fitted to the coefficients and the variables
-balanced, is computed when the estimate is small.
+The policy takes the place of shrinking: samples whose variables have settled are visited rarely,
+none never. With an intercept the method of multipliers holds :math:`\sum_i \alpha_i y_i = 0`. A
+pass estimates the duality gap; the exact one, with *b* fitted to the coefficients and the
+variables balanced, is computed when the estimate is small.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ class Ascent:
             estimate = task.l2 * self.visit()
             self.n_passes += 1
             last = self.n_passes >= task.max_passes
-            near = estimate <= TRUST * limit and (estimate <= 0.7 * checked or self.n_passes % 8 == 0)
+            near = estimate <= TRUST * limit and (
+                estimate <= 0.7 * checked or self.n_passes % 8 == 0
+            )
             if (near and self.n_passes > 1) or last or task.report is not None:
                 checked = estimate
                 self.certify()
@@ -147,4 +149,3 @@ def unsigned(rows: tuple[Array, ...]) -> tuple[Array, ...]:
     dense, indptr, indices, values = rows
     kind = np.uint32 if len(values) < 2**32 else np.uint64
     return dense, indptr.astype(kind), indices.view(np.uint32), values
-

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import compute_class_weight
@@ -44,16 +45,22 @@ class SCGDRegressor(RegressorMixin, LinearModel):
     fit_intercept
         Whether to fit *b*.
     policy
-        Which coordinates to visit: ``"musketeer"`` (half of the draws by gain, half uniform),
-        ``"uniform"`` or a policy object.
+        Which coordinates to visit. ``"adaptive"`` takes the solver that suits the problem: Newton
+        steps for few features, else sweeps over working sets in the order of
+        :class:`~scgd.Adaptive`. ``"musketeer"`` (half of the draws by gain, half uniform),
+        ``"uniform"`` or a policy object: sweeps over all coordinates, in its order.
+    dual
+        Whether to visit samples instead of coordinates (hinge, squared hinge and logistic loss
+        with an l2 penalty only); ``"auto"`` does so for sparse data and the hinge.
     batch_size
         ``None`` uses all samples in every step and stops by ``tol``; a number draws mini-batches
         and makes ``max_iter`` passes.
     learning_rate
         ``"auto"`` needs no tuning; a number or a schedule is used with mini-batches only.
     max_iter, tol
-        Passes at most (a pass is one step per coordinate), and the tolerance: what the coordinates
-        could still gain, each alone, relative to the loss of the best constant.
+        Passes at most (one visit per coordinate or sample, or a Newton step), and the duality gap
+        at which to stop, relative to the loss of the best constant. Without a penalty there is no
+        such gap; the fit then stops by what a pass, or a Newton step, still gains.
     early_stopping, validation_fraction, n_iter_no_change
         Hold out samples and stop when their loss did not improve at so many stopping tests.
     random_state
@@ -68,9 +75,12 @@ class SCGDRegressor(RegressorMixin, LinearModel):
     coef_, intercept_
         The solution.
     sampling_weights_
-        The probability with which the policy came to draw each coordinate.
+        The share of each coordinate in the visits, or the probability with which the policy came
+        to draw it; equal where all coordinates move at once.
     n_iter_
         Passes made.
+    dual_gap_
+        A bound on how far the objective above is from its minimum; infinite without a penalty.
 
     Examples
     --------
@@ -133,7 +143,7 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         Parameters
         ----------
         X, y
-            Data, dense or sparse, and real targets.
+            Data, dense or sparse, and real targets; one column for each of several targets.
         sample_weight
             One weight per sample.
         """
@@ -183,6 +193,11 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         return np.asarray(margins) + self.intercept_
 
 
+def has_probabilities(model: Any) -> bool:
+    """Tell whether the loss of a model is that of probabilities."""
+    return model.loss in ("logistic", "multinomial")
+
+
 class SCGDClassifier(LinearClassifierMixin, LinearModel):
     r"""Linear classification by coordinate sampling; several classes one against the rest.
 
@@ -191,8 +206,9 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
     Parameters
     ----------
     loss
-        ``"logistic"``, ``"hinge"`` or ``"squared-hinge"``.
-    penalty, alpha, l1_ratio, fit_intercept, policy, batch_size, learning_rate, max_iter, tol
+        ``"logistic"``, ``"hinge"`` or ``"squared-hinge"``, several classes one against the rest; or
+        ``"multinomial"``, one softmax over all classes (for two classes the logistic loss).
+    penalty, alpha, l1_ratio, fit_intercept, policy, dual, batch_size, learning_rate, max_iter, tol
         As for :class:`SCGDRegressor`.
     early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start, verbose
         As for :class:`SCGDRegressor`.
@@ -205,8 +221,8 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         The classes.
     coef_, intercept_, sampling_weights_
         As for :class:`SCGDRegressor`, one row per class (one row for two classes).
-    n_iter_
-        Passes made, the most over the classes.
+    n_iter_, dual_gap_
+        Passes made and the bound, the most over the classes.
 
     Examples
     --------
@@ -217,7 +233,7 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearModel._parameter_constraints,
-        "loss": [StrOptions({"logistic", "hinge", "squared-hinge"})],
+        "loss": [StrOptions({"logistic", "multinomial", "hinge", "squared-hinge"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
     epsilon = None
@@ -282,7 +298,10 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
                 f"a classifier needs at least two classes, got 1 class: {self.classes_}"
             )
         targets, weights = self._against_rest(y, checked_weight(sample_weight, X))
-        self._fit_targets(X, targets, weights, labels=y)
+        if self.loss == "multinomial" and len(self.classes_) > 2:
+            self._fit_together(X, np.searchsorted(self.classes_, y), weights[0])
+        else:
+            self._fit_targets(X, targets, weights, labels=y)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -303,6 +322,8 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
                 "class_weight='balanced' needs the labels of all chunks; give partial_fit a dict "
                 "of weights, for instance from sklearn.utils.compute_class_weight"
             )
+        if self.loss == "multinomial":
+            raise ValueError("partial_fit needs losses of one margin; take loss='logistic'")
         first = not hasattr(self, "coef_")
         X, y = self._check_Xy(X, y, reset=first, y_numeric=False)
         check_classification_targets(y)
@@ -330,12 +351,14 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         targets = [np.where(y == label, 1.0, -1.0) for label in positive]
         return targets, [weight] * len(targets)
 
-    @available_if(lambda self: self.loss == "logistic")
+    @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class; those of one against the rest are normalised."""
+        if self.loss == "multinomial" and len(self.classes_) > 2:
+            return np.asarray(softmax(self.decision_function(X), axis=1))
         return np.asarray(self._predict_proba_lr(X))
 
-    @available_if(lambda self: self.loss == "logistic")
+    @available_if(has_probabilities)
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of the probabilities."""
         with np.errstate(divide="ignore"):

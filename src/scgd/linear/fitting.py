@@ -78,4 +78,3 @@ def suits_newton(task: Task) -> bool:
     n, p = task.design.n_samples, task.design.n_features
     few = min(n, p) <= FEW[task.loss == SQUARED]
     return task.l1 == 0.0 and few and n * p <= MOST_ENTRIES // (1 + 4 * task.design.sparse)
-

@@ -107,7 +107,7 @@ def check_reach(X: Any) -> None:
     if np.any((sizes > 0.0) & (sizes < 1.0 / LARGEST)):
         worst = float(sizes[sizes > 0.0].min())
         raise ValueError(
-            f"X has a column whose largest entry is {worst:.3g}: its squares vanish; divide columns "
+            f"X has a column of entries up to {worst:.3g}: its squares vanish; divide columns "
             "by their standard deviations, for instance with StandardScaler"
         )
 

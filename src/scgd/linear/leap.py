@@ -2,8 +2,8 @@ r"""Newton steps on the coefficients in use: where the signs are right, the rest
 
 On the set *S* of non-zero coefficients the l1 penalty is linear while no sign changes, so the model
 is least at the solution of :math:`(X_S^\top D X_S - q_S q_S^\top / Q + \lambda_2) d = -g_S`. A leap
-goes there, or as far as the first coefficient that would change its sign, which then becomes zero and
-leaves *S*. It saves the many sweeps that correlated columns need.
+goes there, or as far as the first coefficient that would change its sign, which then becomes zero
+and leaves *S*. It saves the many sweeps that correlated columns need.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_CORNERS = 10
 
 
 def sweeps_before_leap(task: Task, n_used: int) -> float:
-    """Return after how many sweeps a leap costs no more than they did; infinite if it never pays."""
+    """Return after how many sweeps a leap costs no more than they did; infinite if never."""
     if not 0 < n_used <= MOST_IN_USE or n_used * task.design.n_samples > MOST_ENTRIES:
         return np.inf
     return 3 + n_used / 40

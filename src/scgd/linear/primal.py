@@ -3,8 +3,8 @@ r"""Coordinate descent in the order a policy chooses, on parabolas of the risk, 
 Each outer step models the risk by a parabola at the current margins (for squares it is the risk),
 sweeps over coordinates until the model is solved well enough, and takes as much of the way as
 decreases the objective. With an l1 penalty the sweeps are over a working set, the coefficients in
-use and those nearest to entering, twice as many as are in use; without it over all coordinates. What
-the sweeps gain tells when a certificate is worth its pass over the data.
+use and those nearest to entering, twice as many as are in use; without it over all coordinates.
+What the sweeps gain tells when a certificate is worth its pass over the data.
 """
 
 from __future__ import annotations

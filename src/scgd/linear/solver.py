@@ -193,7 +193,7 @@ def automatic(
         raise ValueError(f"learning_rate must be 'auto', a number or a schedule, got {rate!r}")
     if MODES[type(recipe.estimator)] in DIRECTIONS:
         raise ValueError("learning_rate='auto' is for coordinate steps; give random directions one")
-    scale = inverse_smoothness(problem, n_coords, np.empty(0)) / block_of(recipe, n_coords)
+    scale = inverse_smoothness(problem, n_coords) / block_of(recipe, n_coords)
     schedule = Constant(1.0) if batch_size is None else InverseTime(1.0, 10.0, per="pass")
     return scale, True, replace(recipe, learning_rate=schedule)
 

@@ -1,6 +1,6 @@
 r"""One damped pass over the coordinates with a chunk of data: what ``partial_fit`` does.
 
-Steps are :math:`t^{-0.7}` times the minimum of a parabola that lies above the chunk's risk and whose
+Steps are :math:`t^{-0.7}` of the way to the least point of a parabola above the chunk's risk whose
 curvature along *k* is never below the mean over all chunks so far: a chunk of one row, whose entry
 may be tiny, cannot throw a coefficient away.
 """

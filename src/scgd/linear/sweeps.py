@@ -2,10 +2,10 @@ r"""Coordinate descent on a parabola of the risk, the intercept eliminated.
 
 At margins :math:`z` the risk is modelled by the weighted slopes :math:`R_i` and curvatures
 :math:`D_i`. A visit of column *j* minimises the model with its penalty along *j* and *b* together:
-with :math:`q_j = \sum_i D_i x_{ij}` and :math:`Q = \sum_i D_i` a move :math:`d` of :math:`w_j` moves
-*b* by :math:`-d q_j / Q`, the slope is :math:`x_j^\top R` (as :math:`\sum R_i = 0`) and the curvature
-:math:`h_j = \sum_i D_i x_{ij}^2 - q_j^2 / Q`. Slopes are kept as :math:`R_i + c D_i`, so the move of
-*b* costs nothing, dense or sparse. Dense columns are centred as they are read.
+with :math:`q_j = \sum_i D_i x_{ij}` and :math:`Q = \sum_i D_i` a move :math:`d` of :math:`w_j`
+moves *b* by :math:`-d q_j / Q`, the slope is :math:`x_j^\top R` (as :math:`\sum R_i = 0`) and the
+curvature :math:`h_j = \sum_i D_i x_{ij}^2 - q_j^2 / Q`. Slopes are kept as :math:`R_i + c D_i`, so
+the move of *b* costs nothing, dense or sparse. Dense columns are centred as they are read.
 """
 
 from __future__ import annotations

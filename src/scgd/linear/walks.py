@@ -120,9 +120,6 @@ class Run:
     scale, scaled
         Factors on the step sizes, one per coordinate, or empty; whether gains are measured in their
         units.
-    means, reach
-        What to subtract from the columns, and how far steps may trust the curvature
-        (:func:`~scgd.linear.smoothness.first_reach`); or empty.
     """
 
     def __init__(
@@ -135,8 +132,6 @@ class Run:
         seed: int | np.random.SeedSequence,
         scale: Floats = NOTHING,
         scaled: bool = False,
-        means: Floats = NOTHING,
-        reach: Floats = NOTHING,
     ) -> None:
         n_coords, policy = len(start), recipe.policy
         self.problem, self.recipe, self.policy = problem, recipe, policy
@@ -163,8 +158,6 @@ class Run:
             scale=frozen(scale),
             hyper=frozen(np.array(recipe.step.hyper, np.float64)),
             slots=make_slots(recipe.step, n_coords),
-            means=frozen(means),
-            reach=reach.copy(),
             costs=frozen(visit_costs(problem, n_coords) if scaled else NOTHING),
             place=np.zeros(3, np.int64),
             coord_stream=streams[0],
@@ -232,8 +225,8 @@ class Run:
         """Run some steps of the current phase; by columns, with margins computed afresh."""
         problem, walk = self.problem, self.walk
         if self.by_columns:
-            compute_margins(problem, walk.theta, walk.means, walk.margins)
-            data, arrays, kernel = problem.columns, walk[:14], explore_columns
+            compute_margins(problem, walk.theta, walk.margins)
+            data, arrays, kernel = problem.columns, walk[:12], explore_columns
         else:
             data, arrays, kernel = problem.rows, walk[:11], explore_rows
         kernel(*data, problem.targets, problem.weights, *arrays, first, last, rates, radii)
