@@ -21,6 +21,7 @@ def policies(p=P):
         "musketeer-visits",
         scgd.Musketeer("average", "softmax", memory="visits", rescale=True, mixing=0.0),
     )
+    yield "adaptive", scgd.Adaptive()
     yield "fixed", scgd.FixedWeights(tuple(np.arange(1.0, p + 1)))
 
 
