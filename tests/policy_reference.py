@@ -77,7 +77,42 @@ def fixed_weights(policy, phases, p):
     return np.array(policy.values) / sum(policy.values)
 
 
+def adaptive(policy, phases, p):
+    """Shuffled rounds: the shares of the round in which the next phase's last draw falls."""
+    scores, credits, shares = [0.0] * p, [0.0] * p, [1 / p] * p
+    left = n_rounds = 0
+
+    def draw():
+        nonlocal left, n_rounds
+        for _ in range(p):
+            while left <= 0:
+                left = p if n_rounds < 2 else plan()
+                n_rounds += 1
+            left -= 1
+
+    def plan():
+        total, visits = sum(scores), 0
+        for k in range(p):
+            gain = p * scores[k] / total if total > 0 else 1.0
+            shares[k] = min(policy.most, policy.least + (1 - policy.least) * gain)
+        shares[:] = [share / sum(shares) for share in shares]
+        for k in range(p):
+            credits[k] = min(credits[k] + p * shares[k], policy.most + 1)
+            n = min(int(credits[k]), int(policy.most), 2 * p - visits)
+            credits[k] -= n
+            visits += n
+        return visits
+
+    draw()
+    for coords, _, grads, *_ in phases:
+        for k, grad in zip(coords, grads, strict=True):
+            scores[k] += policy.forget * (abs(grad) - scores[k])
+        draw()
+    return np.array(shares)
+
+
 REFERENCES = {
+    "adaptive": adaptive,
     "musketeer": musketeer,
     "recent-gains": recent_gains,
     "uniform": equal,

@@ -15,6 +15,7 @@ from scgd.optimizer import Optimizer, Trial
 from scgd.plans import METHODS
 from scgd.policies import (
     POLICIES,
+    Adaptive,
     FixedWeights,
     Full,
     GaussSouthwell,
@@ -39,6 +40,7 @@ __all__ = [
     "SPSA",
     "STEPS",
     "Adam",
+    "Adaptive",
     "CentralDifference",
     "Checkpoint",
     "CheckpointError",

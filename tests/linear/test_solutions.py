@@ -109,7 +109,7 @@ def test_logistic_regression(name):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(("loss", "tolerance"), [("squared-hinge", 1e-6), ("hinge", 1e-3)])
+@pytest.mark.parametrize(("loss", "tolerance"), [("squared-hinge", 1e-6), ("hinge", 1e-6)])
 @pytest.mark.parametrize("name", LABELLED)
 def test_linear_svc(name, loss, tolerance):
     """LinearSVC penalises its intercept: both fit the column of ones as a feature."""
@@ -164,8 +164,10 @@ def test_the_layout_of_the_data_does_not_matter(kind):
 
 def test_policies_change_the_way_not_the_goal():
     X, y = REAL["diabetes"]()
-    by_gain = SCGDRegressor(**TIGHT).fit(X, y)
-    evenly = SCGDRegressor(policy=Uniform(), **TIGHT).fit(X, y)
+    parts = {"tol": 1e-9, "alpha": 1e-2, "random_state": 0}
+    X = StandardScaler().fit_transform(X)
+    by_gain = SCGDRegressor(policy="musketeer", **parts).fit(X, y)
+    evenly = SCGDRegressor(policy=Uniform(), **parts).fit(X, y)
     np.testing.assert_allclose(by_gain.coef_, evenly.coef_, rtol=1e-3)
-    np.testing.assert_allclose(evenly.sampling_weights_, 1 / 11)
+    np.testing.assert_allclose(evenly.sampling_weights_, 1 / 10)
     assert np.ptp(by_gain.sampling_weights_) > 1e-3

@@ -1,4 +1,4 @@
-"""What the scikit-learn estimators share: parameters, fitting one target, streaming, prediction."""
+"""What the scikit-learn estimators share: parameters, fitting targets, streaming, storing."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from scgd.linear.data import Problem, transposed
-from scgd.linear.descent import Descent, Report, descend
-from scgd.linear.inputs import as_problem
-from scgd.linear.objective import objective
-from scgd.linear.smoothness import inverse_smoothness
-from scgd.linear.solver import RECIPE, solve
-from scgd.linear.walks import Run, Timetable
-from scgd.policies import LawPolicy, Musketeer, Uniform
-from scgd.schedules import Constant
-from scgd.typing import Floats
+from scgd.linear.certificate import gap_at
+from scgd.linear.fitting import fit
+from scgd.linear.inputs import as_weights, check_entries, check_reach, check_structure
+from scgd.linear.losses import CORNERS, LOSSES
+from scgd.linear.multinomial import fit_multinomial
+from scgd.linear.solver import solve
+from scgd.linear.streaming import ROUNDING, Stream, smooth_width
+from scgd.linear.task import Design, Fit, Report, Task
+from scgd.policies import Adaptive, LawPolicy, Musketeer, Uniform
+from scgd.typing import Array, Floats
 
 __all__ = ["LinearModel"]
 
-FORGETTING = 0.7
-# Half of the draws stay uniform: a fit must get every coordinate right, not only those that pay.
-NAMED = {"musketeer": Musketeer(mixing=0.5), "uniform": Uniform()}
+# Half of Musketeer's draws stay uniform: a fit must get every coordinate right, not only those
+# that pay.
+NAMED = {"adaptive": Adaptive(), "musketeer": Musketeer(mixing=0.5), "uniform": Uniform()}
 FLOATS = (np.float64, np.float32)
+# With two classes the softmax is the logistic loss; with more it has a solver of its own.
+LOGISTIC_TOO = {"multinomial": "logistic"}
 
 
 class LinearModel(SparseCoefMixin, BaseEstimator):
@@ -45,7 +47,8 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "fit_intercept": ["boolean"],
-        "policy": [StrOptions(set(NAMED)), LawPolicy],
+        "policy": [StrOptions(set(NAMED)), LawPolicy, Adaptive],
+        "dual": ["boolean", StrOptions({"auto"})],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "learning_rate": [
             StrOptions({"auto"}),
@@ -70,147 +73,185 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
 
     def _check_X(self, X: Any) -> Any:
         check_is_fitted(self)
+        if sparse.issparse(X):
+            check_structure(X)
         return validate_data(self, X, reset=False, accept_sparse=["csr", "csc"], dtype=FLOATS)
 
-    def _check_Xy(self, X: Any, y: Any, *, reset: bool, y_numeric: bool) -> tuple[Any, Any]:
-        return validate_data(
-            self, X, y, reset=reset, accept_sparse=["csr", "csc"], y_numeric=y_numeric, dtype=FLOATS
+    def _check_Xy(self, X: Any, y: Any, *, reset: bool, **checks: Any) -> tuple[Any, Any]:
+        if sparse.issparse(X):
+            check_structure(X)
+        X, y = validate_data(
+            self, X, y, reset=reset, accept_sparse=["csr", "csc"], dtype=FLOATS, **checks
         )
+        check_entries(X.data if sparse.issparse(X) else X)
+        if self.penalty is None or self.alpha == 0.0:
+            check_reach(X)
+        return X, y
 
-    def _problem(self, X: Any, y: Floats, weights: Any) -> Problem:
+    def _task(self, design: Design, y: Floats, weight: Any, seed: int, report: Any = None) -> Task:
+        """Return what is minimised for one target."""
         share = {"l1": 1.0, "l2": 0.0, "elasticnet": self.l1_ratio}.get(self.penalty)
         l2, l1 = (0.0, 0.0) if share is None else (1.0 - share, share)
-        epsilon = self.epsilon if self.loss == "huber" else None
-        return as_problem(
-            X, y, loss=self.loss, sample_weight=weights, epsilon=epsilon,
-            l2=self.alpha * l2, l1=self.alpha * l1,
+        n, weights = len(y), as_weights(weight, len(y))
+        epsilon = self.epsilon if self.loss == "huber" else CORNERS.get(self.loss, 0.0)
+        return Task(
+            design, np.ascontiguousarray(y), weights / n if len(weights) else np.full(n, 1.0 / n),
+            LOSSES.index(LOGISTIC_TOO.get(self.loss, self.loss)), float(epsilon),
+            self.alpha * l2, self.alpha * l1,
+            self.fit_intercept, self.tol, self.max_iter, seed, report, self.early_stopping,
         )  # fmt: skip
 
-    def _fit_targets(self, X: Any, targets: list[Floats], weights: list[Any]) -> None:
+    def _fit_targets(
+        self, X: Any, targets: list[Floats], weights: list[Any], labels: Array | None = None
+    ) -> None:
         """Fit one model per target; they become the rows of the coefficients."""
+        if self.early_stopping and self.batch_size is not None:
+            raise ValueError("early_stopping needs full batches; set batch_size=None")
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=len(targets))
         kept, held = np.arange(X.shape[0]), None
         if self.early_stopping:
-            kept, held = train_test_split(
-                kept, test_size=self.validation_fraction, random_state=rng.randint(2**31 - 1)
-            )
-        train = X if held is None else X[kept]
-        columns = transposed(train)
+            kept, held = split(labels, len(kept), self.validation_fraction, rng)
+        design = Design(X if held is None else X[kept])
+        watched = None if held is None else Design(X[held])
 
-        def fit_one(place: int) -> Descent:
-            y, weight = targets[place], weights[place]
-            problem = self._problem(train, y[kept], None if weight is None else weight[kept])
-            problem = problem._replace(columns=columns)
-            watch = None if held is None else self._problem(X[held], y[held], None)
-            start = self._start(place, X.shape[1])
+        def fit_one(place: int) -> Fit:
+            y, weight, seed = targets[place], weights[place], int(seeds[place])
+            w, b = self._start(place, X.shape[1])
+            if watched is None:
+                task = self._task(design, y, weight, seed, self._report(None))
+            else:
+                apart = [None if weight is None else weight[part] for part in (kept, held)]
+                watch = self._task(watched, y[held], apart[1], seed)
+                task = self._task(design, y[kept], apart[0], seed, self._report(watch))
             if self.batch_size is not None:
-                return self._fit_sampled(problem, train, start, int(seeds[place]))
-            return descend(
-                problem, start, self._policy(), tol=self.tol,
-                max_passes=self.max_iter, seed=int(seeds[place]),
-                fit_intercept=self.fit_intercept, report=self._report(watch),
-            )  # fmt: skip
+                return self._fit_sampled(task, weight, w, b)
+            return fit(task, self._policy(), self.dual, w, b)
 
         with ThreadPoolExecutor(min(len(targets), os.cpu_count() or 1)) as pool:
-            descents = list(pool.map(fit_one, range(len(targets))))
-        self._store([d.theta for d in descents], [d.weights for d in descents], X.shape[1])
-        self.n_iter_ = max(d.n_passes for d in descents)
-        self._stream: dict[str, Any] = {"n_calls": 0, "laws": [None] * len(targets)}
-        if not all(d.converged for d in descents):
-            warnings.warn(
-                f"no convergence to tol={self.tol} in {self.max_iter} passes; "
-                "raise max_iter, standardise the columns or penalise more",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            fits = list(pool.map(fit_one, range(len(targets))))
+        self._store([f.w for f in fits], [f.b for f in fits], [f.visits for f in fits], X.dtype)
+        self.n_iter_ = max(f.n_passes for f in fits)
+        self.dual_gap_ = max(f.gap for f in fits)
+        self._stream = Stream()
+        if not (self.early_stopping or all(f.converged for f in fits)):
+            self._warn()
+
+    def _fit_together(self, X: Any, codes: Array, weight: Any) -> None:
+        """Fit all classes in one softmax."""
+        if self.early_stopping or self.batch_size is not None:
+            raise ValueError("loss='multinomial' takes no early_stopping and no batch_size")
+        start, intercepts = None, 0.0
+        if self.warm_start and hasattr(self, "coef_"):
+            coefs, found = self._rows()
+            if coefs.shape == (codes.max() + 1, X.shape[1]):
+                start, intercepts = coefs, found
+        task = self._task(Design(X), np.where(codes == 0, 1.0, -1.0), weight, 0)
+        found = fit_multinomial(task, codes, start, intercepts)
+        self._store(found.w, found.b, [found.visits] * len(found.w), X.dtype)
+        self.n_iter_, self.dual_gap_ = found.n_passes, found.gap
+        if not found.converged:
+            self._warn()
+
+    def _warn(self) -> None:
+        remedy = "raise max_iter, standardise the columns or penalise more"
+        if self.batch_size is not None:
+            remedy = "mini-batches only come near; set batch_size=None or raise max_iter"
+        warnings.warn(
+            f"no convergence to tol={self.tol} in {self.n_iter_} passes: the objective is within "
+            f"{self.dual_gap_:.3g} of its minimum; {remedy}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
     def _policy(self) -> Any:
         return NAMED[self.policy] if isinstance(self.policy, str) else self.policy
 
-    def _start(self, place: int, n_features: int) -> Floats | None:
+    def _start(self, place: int, n_features: int) -> tuple[Floats | None, float]:
         """Return the last solution of a warm start, or nothing."""
         if not (self.warm_start and hasattr(self, "coef_")):
-            return None
+            return None, 0.0
         coefs, intercepts = self._rows()
         if place >= len(coefs) or coefs.shape[1] != n_features:
-            return None
-        return np.append(coefs[place], intercepts[place : place + int(self.fit_intercept)])
+            return None, 0.0
+        return coefs[place], float(intercepts[place]) if self.fit_intercept else 0.0
 
     def _rows(self) -> tuple[Floats, Floats]:
-        """Return the coefficients as dense rows, and the intercepts."""
+        """Return the coefficients as dense rows of doubles, and the intercepts."""
         coefs = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
-        return np.atleast_2d(coefs), np.atleast_1d(self.intercept_)
+        coefs = np.atleast_2d(np.asarray(coefs, np.float64))
+        return coefs, np.broadcast_to(np.asarray(self.intercept_, np.float64), len(coefs))
 
-    def _report(self, watch: Problem | None) -> Report:
+    def _report(self, watch: Task | None) -> Report | None:
         """Return what is done at each stopping test: print, and watch the held-out loss."""
+        if watch is None and not self.verbose:
+            return None
         best, waited = np.inf, 0
 
-        def report(n_passes: int, gain: float, theta: Floats) -> bool:
+        def report(n_passes: int, gap: float, w: Floats, b: float) -> bool:
             nonlocal best, waited
             if self.verbose:
-                print(f"pass {n_passes}: possible gain {gain:.3g} of the best constant's loss")
+                print(f"pass {n_passes}: gap {gap:.3g} of the best constant's loss")
             if watch is None:
                 return False
-            loss = float(objective(watch._replace(l2=0.0, l1=0.0), theta[None])[0])
+            loss = watch.terms(watch.design.margins(w) + b)[0]
             waited = 0 if loss < best * (1.0 - self.tol) else waited + 1
             best = min(best, loss)
             return waited >= self.n_iter_no_change
 
         return report
 
-    def _fit_sampled(self, problem: Problem, X: Any, start: Floats | None, seed: int) -> Descent:
+    def _fit_sampled(self, task: Task, weight: Any, w: Floats | None, b: float) -> Fit:
         """Run all passes with mini-batches; there is no stopping test under noise."""
-        weights = problem.weights if len(problem.weights) > 0 else None
+        icpt = [b] if self.fit_intercept else []
         result = solve(
-            X, problem.targets, loss=self.loss, l2=problem.l2, l1=problem.l1, seed=seed,
-            sample_weight=weights, fit_intercept=self.fit_intercept, epsilon=problem.epsilon,
-            policy=self._policy(), learning_rate=self.learning_rate,
-            batch_size=self.batch_size, n_passes=self.max_iter, record_every=None, start=start,
+            task.design.X, task.y, loss=LOSSES[task.loss], l2=task.l2, l1=task.l1, seed=task.seed,
+            sample_weight=weight, fit_intercept=bool(self.fit_intercept),
+            epsilon=ROUNDING if self.loss == "hinge" else task.epsilon,
+            policy=self._policy(), learning_rate=self.learning_rate, batch_size=self.batch_size,
+            n_passes=self.max_iter, record_every=None, start=None if w is None else [*w, *icpt],
         )  # fmt: skip
-        theta = np.append(result.coef, result.intercept if self.fit_intercept else [])
-        return Descent(theta, self.max_iter, True, result.weights)
+        b = float(result.intercept) if self.fit_intercept else 0.0
+        gap = gap_at(task, result.coef, b)
+        closed = gap <= task.tol * task.null[1] or task.l1 == task.l2 == 0.0
+        p = len(result.coef)
+        return Fit(result.coef, b, self.max_iter, gap, closed, result.weights[:p])
 
     def _stream_targets(self, X: Any, targets: list[Floats], weights: list[Any]) -> None:
         r"""Make one pass over the coordinates of a chunk with steps damped by :math:`t^{-0.7}`."""
-        n_coords = X.shape[1] + int(self.fit_intercept)
-        stream = self._stream
-        stream["n_calls"] += 1
-        columns = transposed(X)
-        recipe = RECIPE.override(
-            policy=self._policy(), learning_rate=Constant(stream["n_calls"] ** -FORGETTING)
-        )
-        rng = check_random_state(self.random_state)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=len(targets))
+        memory = getattr(self, "_stream", None) or Stream()
+        self._stream = memory
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(targets))
         coefs, intercepts = self._rows()
-        thetas, laws = [], []
+        design, ws, bs = Design(X), [], []
         for place, (y, weight) in enumerate(zip(targets, weights, strict=True)):
-            problem = self._problem(X, y, weight)._replace(columns=columns)
-            if self.loss == "hinge":
-                problem = problem._replace(epsilon=0.1)
-            start = np.append(coefs[place], intercepts[place : place + int(self.fit_intercept)])
-            scale = inverse_smoothness(problem, n_coords, np.empty(0))
-            seed = np.random.SeedSequence([int(seeds[place]), stream["n_calls"]])
-            run = Run(problem, recipe, 0, True, start, seed, scale, True)
-            if stream["laws"][place] is not None:
-                run.state = stream["laws"][place]
-            run.advance(
-                Timetable(recipe, n_coords, n_coords, 1), 0, n_coords, n_coords,
-                np.empty((0, n_coords)),
-            )  # fmt: skip
-            thetas.append(run.walk.theta)
-            laws.append(run.state)
-        stream["laws"] = laws
-        policy = recipe.policy
-        self._store(thetas, [policy.weights(law) for law in laws], X.shape[1])
+            task = self._task(design, y, weight, int(seeds[place]))
+            task = task.rounded(smooth_width(task.loss, task.epsilon))
+            if place == 0:
+                memory.begin_chunk(task, float(len(y) if weight is None else np.sum(weight)))
+            w, b = memory.step(task, place, self._policy(), coefs[place], float(intercepts[place]))
+            ws.append(w)
+            bs.append(b)
+        laws = [self._policy().weights(memory.states[place]) for place in range(len(targets))]
+        self._store(ws, bs, laws, X.dtype)
         self.n_iter_ = 1
 
-    def _store(self, thetas: list[Floats], weights: list[Floats], n_features: int) -> None:
+    def _store(self, ws: Any, bs: Any, laws: list[Floats], dtype: Any) -> None:
         """Keep coefficients, intercepts and sampling weights, one row per target."""
-        theta, law = np.stack(thetas), np.stack(weights)
-        if not np.all(np.isfinite(theta)):
+        coefs, intercepts = np.stack(ws), np.array(bs)
+        if not (np.all(np.isfinite(coefs)) and np.all(np.isfinite(intercepts))):
             raise FloatingPointError("the fit diverged; lower learning_rate or standardise X")
-        self.coef_ = theta[:, :n_features]
-        has = theta.shape[1] > n_features
-        self.intercept_ = theta[:, n_features] if has else np.zeros(len(theta))
-        self.sampling_weights_ = law[:, :n_features]
+        self.coef_, self.intercept_ = coefs.astype(dtype), intercepts.astype(dtype)
+        self.sampling_weights_ = np.stack(laws)
+
+
+def split(labels: Array | None, n: int, share: float, rng: Any) -> tuple[Array, Array]:
+    """Return the samples to fit and those to watch, with all classes in both where that can be."""
+    seed = rng.randint(2**31 - 1)
+    if labels is not None:
+        counts = np.unique(labels, return_counts=True)[1]
+        n_held = int(np.ceil(share * n))
+        if counts.min() < 2 or min(n_held, n - n_held) < len(counts):
+            labels = None
+    kept, held = train_test_split(np.arange(n), test_size=share, random_state=seed, stratify=labels)
+    return np.sort(kept), np.sort(held)

@@ -7,13 +7,13 @@ they are computed afresh now and then.
 
 from __future__ import annotations
 
-from math import log1p, sqrt
+from math import sqrt
 
 import numpy as np
 
 from scgd.compiling import njit
 from scgd.linear.data import REASSOCIATE, sparse_entry
-from scgd.linear.losses import CROSS_ENTROPY, LOGISTIC, SQUARED, bend, slope
+from scgd.linear.losses import SQUARED
 from scgd.linear.rows import (
     BLOCK,
     DIVISOR,
@@ -44,49 +44,48 @@ SHORT = 64
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def compute_margins(problem, theta, means, margins):
-    """Set the margins of all samples, by columns; ``means`` are subtracted where given."""
+def compute_margins(problem, theta, margins):
+    """Set the margins of all samples, by columns."""
     dense, indptr, indices, values = problem.columns
     intercept = theta[problem.n_features] if len(theta) > problem.n_features else 0.0
     for i in range(len(margins)):
         margins[i] = intercept
     for k in range(problem.n_features):
         if theta[k] != 0.0:
-            mean = means[k] if len(means) > 0 else 0.0
-            shift_margins(dense, indptr, indices, values, k, mean, theta[k], margins)
+            shift_margins(dense, indptr, indices, values, k, theta[k], margins)
 
 
 @njit(cache=True, error_model="numpy")
-def shift_margins(dense, indptr, indices, values, k, mean, delta, margins):
+def shift_margins(dense, indptr, indices, values, k, delta, margins):
     """Add ``delta`` times column ``k`` to the margins."""
     if len(dense) > 0:
         for i in range(len(margins)):
-            margins[i] += delta * (dense[k, i] - mean)
+            margins[i] += delta * dense[k, i]
     else:
         for j in range(indptr[k], indptr[k + 1]):
             margins[indices[j]] += delta * values[j]
 
 
 @njit(cache=True, fastmath=REASSOCIATE, error_model="numpy")
-def residual_dot(dense, k, mean, margins, targets):
+def residual_dot(dense, k, margins, targets):
     """Return the sum of residuals times column ``k``."""
     total = 0.0
     for i in range(len(margins)):
-        total += (margins[i] - targets[i]) * (dense[k, i] - mean)
+        total += (margins[i] - targets[i]) * dense[k, i]
     return total
 
 
 @njit(cache=True, error_model="numpy")
 def partial_sum(
-    dense, indptr, indices, values, targets, weights, mode, loss, epsilon, k, mean, h, margins
+    dense, indptr, indices, values, targets, weights, mode, loss, epsilon, k, h, margins
 ):
     """Return the sum over all samples of their parts of the derivative along column ``k``."""
     if len(dense) > 0 and loss == SQUARED and mode == FIRST and len(weights) == 0:
-        return residual_dot(dense, k, mean, margins, targets)
+        return residual_dot(dense, k, margins, targets)
     total = 0.0
     if len(dense) > 0:
         for i in range(len(margins)):
-            x = dense[k, i] - mean
+            x = dense[k, i]
             part = sample_part(mode, loss, epsilon, margins[i], targets[i], x, h)
             total += part * weights[i] if len(weights) > 0 else part
     else:
@@ -95,41 +94,6 @@ def partial_sum(
             part = sample_part(mode, loss, epsilon, margins[i], targets[i], x, h)
             total += part * weights[i] if len(weights) > 0 else part
     return total
-
-
-@njit(cache=True, error_model="numpy")
-def curved_sums(
-    dense, indptr, indices, values, targets, weights, loss, epsilon, k, mean, reach, margins
-):
-    """Return the sums of first derivatives and of curvatures along column ``k``."""
-    first = second = 0.0
-    whole = len(dense) > 0 or k >= len(indptr) - 1
-    start, stop = (0, len(margins)) if whole else (indptr[k], indptr[k + 1])
-    for j in range(start, stop):
-        i, x = (j, 1.0) if whole else (np.int64(indices[j]), np.float64(values[j]))
-        if k < len(dense):
-            x = dense[k, i] - mean
-        weight = weights[i] if len(weights) > 0 else 1.0
-        first += weight * slope(loss, margins[i], targets[i], epsilon) * x
-        if x != 0.0:
-            curve = bend(loss, margins[i], targets[i], epsilon, reach * abs(x))
-            second += weight * curve * x * x
-    return first, second
-
-
-@njit(cache=True, error_model="numpy")
-def safe_curvature(loss, slope, curve, reach):
-    """Return a curvature whose parabola lies above the loss as far as its own minimum.
-
-    The third derivative of a logistic loss is at most ``reach`` (the largest entry of the column)
-    times its second, so the curvature at distance t is at most ``curve * exp(reach * t)``; that
-    bound on the loss is least at ``t = log(1 + a) / reach`` with ``a = reach * slope / curve``.
-    Other losses have at most ``curve`` within ``reach`` (a trust radius), and must stay there.
-    """
-    if loss == LOGISTIC or loss == CROSS_ENTROPY:
-        a = reach * slope / curve if curve > 0.0 else 0.0
-        return curve * a / log1p(a) if a > 1e-8 else curve
-    return max(curve, slope / reach) if reach > 0.0 else 0.0
 
 
 @njit(cache=True, error_model="numpy")
@@ -144,14 +108,14 @@ def intercept_sum(targets, weights, mode, loss, epsilon, h, margins):
 
 @njit(cache=True, error_model="numpy")
 def sampled_sum(
-    dense, indptr, indices, values, targets, weights, mode, loss, epsilon, k, mean, h, margins, rows
+    dense, indptr, indices, values, targets, weights, mode, loss, epsilon, k, h, margins, rows
 ):
     """Return the sum over sampled rows of their parts of the derivative along column ``k``."""
     total = 0.0
     for j in range(len(rows)):
         i, x = rows[j], 1.0
         if k < len(dense):
-            x = dense[k, i] - mean
+            x = np.float64(dense[k, i])
         elif k < len(indptr) - 1:
             start, stop = indptr[k], indptr[k + 1]
             x = sparse_entry(indices[start:stop], values[start:stop], i)
@@ -163,53 +127,39 @@ def sampled_sum(
 @njit(cache=True, error_model="numpy")
 def explore_columns(
     dense, indptr, indices, values, targets, weights, codes, params,
-    theta, coords, probs, grads, samples, margins, scale, hyper, slots, means, reach, costs,
+    theta, coords, probs, grads, samples, margins, scale, hyper, slots, costs,
     first, last, rates, radii,
 ):  # fmt: skip
     """Run steps ``first`` to ``last`` of the current phase."""
     n_features, loss, mode, rule = codes[N_FEATURES], codes[LOSS], codes[MODE], codes[RULE]
     block, epsilon, l2, l1 = codes[BLOCK], params[EPSILON], params[L2], params[L1]
-    batch, curves = samples.shape[1], np.empty(block)
+    batch = samples.shape[1]
     for s in range(first, last):
-        h, rate, curve = radii[s - first], rates[s - first], 0.0
+        h, rate = radii[s - first], rates[s - first]
         after = coords[min((s + 1) * block, len(coords) - 1)]
         if after < len(dense):
             fetch_ahead(dense, after, SHORT)
         for d in range(s * block, (s + 1) * block):
             k = coords[d]
-            mean = means[k] if len(means) > 0 and k < n_features else 0.0
             if batch > 0:
                 total = sampled_sum(
                     dense, indptr, indices, values, targets, weights,
-                    mode, loss, epsilon, k, mean, h, margins, samples[s],
+                    mode, loss, epsilon, k, h, margins, samples[s],
                 ) / batch  # fmt: skip
-            elif len(reach) > 0:
-                total, curve = curved_sums(
-                    dense, indptr, indices, values, targets, weights,
-                    loss, epsilon, k, mean, reach[k], margins,
-                )  # fmt: skip
-                total, curve = total / len(margins), curve / len(margins)
             elif k == n_features:
                 total = intercept_sum(targets, weights, mode, loss, epsilon, h, margins)
                 total /= len(margins)
             else:
                 total = partial_sum(
                     dense, indptr, indices, values, targets, weights,
-                    mode, loss, epsilon, k, mean, h, margins,
+                    mode, loss, epsilon, k, h, margins,
                 ) / len(margins)  # fmt: skip
             if k < n_features:
                 total += l2 * (theta[k] + (0.5 * h if mode == FORWARD else 0.0))
-            if len(reach) > 0:
-                cut = l1 if k < n_features else 0.0
-                curve += l2 if k < n_features else 0.0
-                curves[d - s * block] = safe_curvature(loss, abs(total) + cut, curve, reach[k])
             grads[d] = total
         for d in range(s * block, (s + 1) * block):
             k, step, place = coords[d], rate, theta[coords[d]]
             unit = scale[k] if len(scale) > 0 else 1.0
-            if len(reach) > 0:
-                curve = curves[d - s * block]
-                unit = max(unit, 1.0 / curve if curve > 0.0 else 0.0)
             step *= unit
             if params[DIVISOR] > 0.0:
                 step /= params[DIVISOR] * probs[d]
@@ -219,15 +169,11 @@ def explore_columns(
                 grads[d] = (place - theta[k]) / step if step > 0.0 else 0.0
             if codes[SCALED] == 1:
                 grads[d] *= sqrt(unit / costs[k] if len(costs) > 0 else unit)
-            if len(reach) > 0 and loss != LOGISTIC and loss != CROSS_ENTROPY:
-                moved = 2.0 * abs(theta[k] - place)
-                reach[k] = max(moved, 0.5 * reach[k]) if reach[k] < np.inf else moved
             if k == n_features:
                 for i in range(len(margins)):
                     margins[i] += theta[k] - place
             elif theta[k] != place:
-                mean = means[k] if len(means) > 0 else 0.0
-                shift_margins(dense, indptr, indices, values, k, mean, theta[k] - place, margins)
+                shift_margins(dense, indptr, indices, values, k, theta[k] - place, margins)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -239,7 +185,7 @@ def run_columns(problem, walk, law, rates, radii, mixings, stride, snapshots):
     margins, scale, hyper, slots, place = (
         walk.margins, walk.scale, walk.hyper, walk.slots, walk.place
     )  # fmt: skip
-    means, reach, fresh = walk.means, walk.reach, FRESH * len(theta)
+    fresh = FRESH * len(theta)
     done, taken, ended = 0, 0, 0
     while done < len(rates):
         here = place[POSITION]
@@ -249,14 +195,14 @@ def run_columns(problem, walk, law, rates, radii, mixings, stride, snapshots):
                 for j in range(rows.shape[1]):
                     rows[s, j] = below(walk.row_stream, len(targets))
         if place[AGE] % fresh == 0:
-            compute_margins(problem, theta, means, margins)
+            compute_margins(problem, theta, margins)
         n = min(len(rows) - here, len(rates) - done, fresh - place[AGE] % fresh)
         if taken < len(snapshots):
             n = min(n, (taken + 1) * stride - done)
         explore_columns(
             dense, indptr, indices, values, targets, weights, codes, params,
-            theta, coords, probs, grads, rows, margins, scale, hyper, slots, means, reach,
-            walk.costs, here, here + n, rates[done : done + n], radii[done : done + n],
+            theta, coords, probs, grads, rows, margins, scale, hyper, slots, walk.costs,
+            here, here + n, rates[done : done + n], radii[done : done + n],
         )  # fmt: skip
         done += n
         place[AGE] += n

@@ -39,10 +39,6 @@ class Walk(NamedTuple):
         Factors on the step size of each coordinate, or empty.
     hyper, slots
         The numbers and the memory of the step rule.
-    means
-        What is subtracted from each column, or empty.
-    reach
-        How far steps trust the curvature along each coordinate, or empty.
     costs
         What a step along each coordinate costs, where that differs, or empty.
     place
@@ -62,8 +58,6 @@ class Walk(NamedTuple):
     scale: Floats
     hyper: Floats
     slots: Floats
-    means: Floats
-    reach: Floats
     costs: Floats
     place: Ints
     coord_stream: Array

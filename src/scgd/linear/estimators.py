@@ -6,6 +6,8 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
+from scipy.special import softmax
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import compute_class_weight
@@ -43,16 +45,22 @@ class SCGDRegressor(RegressorMixin, LinearModel):
     fit_intercept
         Whether to fit *b*.
     policy
-        Which coordinates to visit: ``"musketeer"`` (half of the draws by gain, half uniform),
-        ``"uniform"`` or a policy object.
+        Which coordinates to visit. ``"adaptive"`` takes the solver that suits the problem: Newton
+        steps for few features, else sweeps over working sets in the order of
+        :class:`~scgd.Adaptive`. ``"musketeer"`` (half of the draws by gain, half uniform),
+        ``"uniform"`` or a policy object: sweeps over all coordinates, in its order.
+    dual
+        Whether to visit samples instead of coordinates (hinge, squared hinge and logistic loss
+        with an l2 penalty only); ``"auto"`` does so for sparse data and the hinge.
     batch_size
         ``None`` uses all samples in every step and stops by ``tol``; a number draws mini-batches
         and makes ``max_iter`` passes.
     learning_rate
         ``"auto"`` needs no tuning; a number or a schedule is used with mini-batches only.
     max_iter, tol
-        Passes at most (a pass is one step per coordinate), and the tolerance: what the coordinates
-        could still gain, each alone, relative to the loss of the best constant.
+        Passes at most (one visit per coordinate or sample, or a Newton step), and the duality gap
+        at which to stop, relative to the loss of the best constant. Without a penalty there is no
+        such gap; the fit then stops by what a pass, or a Newton step, still gains.
     early_stopping, validation_fraction, n_iter_no_change
         Hold out samples and stop when their loss did not improve at so many stopping tests.
     random_state
@@ -67,9 +75,12 @@ class SCGDRegressor(RegressorMixin, LinearModel):
     coef_, intercept_
         The solution.
     sampling_weights_
-        The probability with which the policy came to draw each coordinate.
+        The share of each coordinate in the visits, or the probability with which the policy came
+        to draw it; equal where all coordinates move at once.
     n_iter_
         Passes made.
+    dual_gap_
+        A bound on how far the objective above is from its minimum; infinite without a penalty.
 
     Examples
     --------
@@ -93,7 +104,8 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         l1_ratio: float = 0.15,
         epsilon: float = 1.35,
         fit_intercept: bool = True,
-        policy: Any = "musketeer",
+        policy: Any = "adaptive",
+        dual: bool | str = "auto",
         batch_size: int | None = None,
         learning_rate: Any = "auto",
         max_iter: int = 1000,
@@ -112,6 +124,7 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         self.epsilon = epsilon
         self.fit_intercept = fit_intercept
         self.policy = policy
+        self.dual = dual
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_iter = max_iter
@@ -130,14 +143,14 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         Parameters
         ----------
         X, y
-            Data, dense or sparse, and real targets.
+            Data, dense or sparse, and real targets; one column for each of several targets.
         sample_weight
             One weight per sample.
         """
-        X, y = self._check_Xy(X, y, reset=True, y_numeric=True)
-        weight = checked_weight(sample_weight, X)
-        self._fit_targets(X, [np.asarray(y, np.float64)], [weight])
-        return self._flatten()
+        X, y = self._check_Xy(X, y, reset=True, y_numeric=True, multi_output=True)
+        targets, weight = as_targets(y), checked_weight(sample_weight, X)
+        self._fit_targets(X, targets, [weight] * len(targets))
+        return self._flatten(y.ndim)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SCGDRegressor:
@@ -149,23 +162,40 @@ class SCGDRegressor(RegressorMixin, LinearModel):
             As for :meth:`fit`.
         """
         first = not hasattr(self, "coef_")
-        X, y = self._check_Xy(X, y, reset=first, y_numeric=True)
+        X, y = self._check_Xy(X, y, reset=first, y_numeric=True, multi_output=True)
+        targets, weight = as_targets(y), checked_weight(sample_weight, X)
         if first:
-            self.coef_, self.intercept_ = np.zeros(X.shape[1]), np.zeros(1)
-            self._stream = {"n_calls": 0, "laws": [None]}
-        weight = checked_weight(sample_weight, X)
-        self._stream_targets(X, [np.asarray(y, np.float64)], [weight])
-        return self._flatten()
+            self.coef_, self.intercept_ = np.zeros((len(targets), X.shape[1])), np.zeros(1)
+        elif len(targets) != len(self._rows()[0]):
+            raise ValueError(f"y has {len(targets)} targets where the first chunk had "
+                             f"{len(self._rows()[0])}")  # fmt: skip
+        self._stream_targets(X, targets, [weight] * len(targets))
+        return self._flatten(y.ndim)
 
-    def _flatten(self) -> SCGDRegressor:
-        self.coef_, self.sampling_weights_ = self.coef_[0], self.sampling_weights_[0]
+    def _flatten(self, n_dims: int) -> SCGDRegressor:
+        """Keep rows for a matrix of targets only, as scikit-learn does."""
+        if n_dims == 1:
+            self.coef_, self.sampling_weights_ = self.coef_[0], self.sampling_weights_[0]
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare several targets."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def predict(self, X: Any) -> Floats:
         """Return the predicted targets."""
         X = self._check_X(X)
-        margins = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-        return np.asarray(margins).ravel()
+        margins = safe_sparse_dot(X, self.coef_.T, dense_output=True)
+        if sparse.issparse(self.coef_) and np.shape(margins)[-1] == 1:
+            margins = np.ravel(margins)
+        return np.asarray(margins) + self.intercept_
+
+
+def has_probabilities(model: Any) -> bool:
+    """Tell whether the loss of a model is that of probabilities."""
+    return model.loss in ("logistic", "multinomial")
 
 
 class SCGDClassifier(LinearClassifierMixin, LinearModel):
@@ -176,8 +206,9 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
     Parameters
     ----------
     loss
-        ``"logistic"``, ``"hinge"`` or ``"squared-hinge"``.
-    penalty, alpha, l1_ratio, fit_intercept, policy, batch_size, learning_rate, max_iter, tol
+        ``"logistic"``, ``"hinge"`` or ``"squared-hinge"``, several classes one against the rest; or
+        ``"multinomial"``, one softmax over all classes (for two classes the logistic loss).
+    penalty, alpha, l1_ratio, fit_intercept, policy, dual, batch_size, learning_rate, max_iter, tol
         As for :class:`SCGDRegressor`.
     early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start, verbose
         As for :class:`SCGDRegressor`.
@@ -190,8 +221,8 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         The classes.
     coef_, intercept_, sampling_weights_
         As for :class:`SCGDRegressor`, one row per class (one row for two classes).
-    n_iter_
-        Passes made, the most over the classes.
+    n_iter_, dual_gap_
+        Passes made and the bound, the most over the classes.
 
     Examples
     --------
@@ -202,7 +233,7 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearModel._parameter_constraints,
-        "loss": [StrOptions({"logistic", "hinge", "squared-hinge"})],
+        "loss": [StrOptions({"logistic", "multinomial", "hinge", "squared-hinge"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
     epsilon = None
@@ -216,7 +247,8 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         l1_ratio: float = 0.15,
         fit_intercept: bool = True,
         class_weight: Any = None,
-        policy: Any = "musketeer",
+        policy: Any = "adaptive",
+        dual: bool | str = "auto",
         batch_size: int | None = None,
         learning_rate: Any = "auto",
         max_iter: int = 1000,
@@ -235,6 +267,7 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.policy = policy
+        self.dual = dual
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_iter = max_iter
@@ -265,7 +298,10 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
                 f"a classifier needs at least two classes, got 1 class: {self.classes_}"
             )
         targets, weights = self._against_rest(y, checked_weight(sample_weight, X))
-        self._fit_targets(X, targets, weights)
+        if self.loss == "multinomial" and len(self.classes_) > 2:
+            self._fit_together(X, np.searchsorted(self.classes_, y), weights[0])
+        else:
+            self._fit_targets(X, targets, weights, labels=y)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -281,6 +317,13 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         classes
             All classes that will occur; needed in the first call.
         """
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight='balanced' needs the labels of all chunks; give partial_fit a dict "
+                "of weights, for instance from sklearn.utils.compute_class_weight"
+            )
+        if self.loss == "multinomial":
+            raise ValueError("partial_fit needs losses of one margin; take loss='logistic'")
         first = not hasattr(self, "coef_")
         X, y = self._check_Xy(X, y, reset=first, y_numeric=False)
         check_classification_targets(y)
@@ -290,7 +333,6 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
             self.classes_ = np.unique(classes)
             n_rows = 1 if len(self.classes_) == 2 else len(self.classes_)
             self.coef_, self.intercept_ = np.zeros((n_rows, X.shape[1])), np.zeros(n_rows)
-            self._stream = {"n_calls": 0, "laws": [None] * n_rows}
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes={classes!r} differ from those of the first call")
         if unknown := set(np.unique(y).tolist()) - set(self.classes_.tolist()):
@@ -309,16 +351,23 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         targets = [np.where(y == label, 1.0, -1.0) for label in positive]
         return targets, [weight] * len(targets)
 
-    @available_if(lambda self: self.loss == "logistic")
+    @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class; those of one against the rest are normalised."""
+        if self.loss == "multinomial" and len(self.classes_) > 2:
+            return np.asarray(softmax(self.decision_function(X), axis=1))
         return np.asarray(self._predict_proba_lr(X))
 
-    @available_if(lambda self: self.loss == "logistic")
+    @available_if(has_probabilities)
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
+
+
+def as_targets(y: Array) -> list[Floats]:
+    """Return one array of doubles per target."""
+    return list(np.atleast_2d(np.asarray(y, np.float64).T))
 
 
 def checked_weight(sample_weight: Any, X: Any) -> Floats | None:

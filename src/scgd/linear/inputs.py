@@ -11,7 +11,18 @@ from scgd.linear.data import Problem, as_data, empty_data, frozen
 from scgd.linear.losses import CORNERS, LOSSES
 from scgd.typing import Floats
 
-__all__ = ["as_matrix", "as_problem"]
+__all__ = [
+    "as_flag",
+    "as_matrix",
+    "as_problem",
+    "as_weights",
+    "check_entries",
+    "check_reach",
+    "check_structure",
+]
+
+LARGEST = 1e120
+"""Entries beyond this have squares whose sums overflow."""
 
 
 def as_problem(
@@ -32,7 +43,7 @@ def as_problem(
     array([ 1., -1.])
     """
     X = as_matrix(X)
-    targets = np.ascontiguousarray(y, np.float64)
+    targets = np.ascontiguousarray(as_real(y, "y"))
     if targets.shape != (X.shape[0],):
         raise ValueError(f"y must have one target for each of {X.shape[0]} rows, got {np.shape(y)}")
     if loss not in LOSSES:
@@ -57,16 +68,92 @@ def as_problem(
 
 def as_matrix(X: Any) -> Any:
     """Return a finite float matrix, dense or sparse, in its own precision where that is a float."""
-    if not sparse.issparse(X):
+    if sparse.issparse(X):
+        check_structure(X)
+    else:
         X = np.asarray(X)
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X must be a matrix with rows and columns, got shape {X.shape}")
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"X must hold real numbers, got dtype {X.dtype}")
     if X.dtype not in (np.float64, np.float32):
-        X = X.astype(np.float64)
-    entries = X.data if sparse.issparse(X) else X
-    if not np.isfinite(entries.sum()) and not np.all(np.isfinite(entries)):
-        raise ValueError("X has NaN or infinite entries; impute or drop them first")
+        with np.errstate(over="ignore"):
+            X = X.astype(np.float64)
+    X = X.tocsr() if sparse.issparse(X) and X.format not in ("csr", "csc") else X
+    check_entries(X.data if sparse.issparse(X) else X)
     return X
+
+
+def check_entries(entries: Any) -> None:
+    """Refuse entries that are not finite, or whose squares would not be."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(np.sum(entries, dtype=np.float64))
+    if not np.isfinite(total) and not np.all(np.isfinite(entries)):
+        raise ValueError("X has NaN or infinite entries; impute or drop them first")
+    if entries.dtype == np.float32 or entries.size == 0:
+        return
+    largest = max(float(entries.max()), -float(entries.min()))
+    if largest > LARGEST:
+        raise ValueError(
+            f"X has entries up to {largest:.3g}, whose squares overflow; divide its columns by "
+            "their standard deviations, for instance with StandardScaler"
+        )
+
+
+def check_reach(X: Any) -> None:
+    """Refuse columns so small that their squares vanish, which matters without a penalty."""
+    sizes = abs(X).max(axis=0)
+    sizes = np.ravel(sizes.toarray() if sparse.issparse(sizes) else sizes)
+    if np.any((sizes > 0.0) & (sizes < 1.0 / LARGEST)):
+        worst = float(sizes[sizes > 0.0].min())
+        raise ValueError(
+            f"X has a column of entries up to {worst:.3g}: its squares vanish; divide columns "
+            "by their standard deviations, for instance with StandardScaler"
+        )
+
+
+def check_structure(X: Any) -> None:
+    """Refuse sparse matrices whose indices point outside: compiled code would follow them.
+
+    Examples
+    --------
+    >>> broken = sparse.csr_array(np.eye(2))
+    >>> broken.indices[0] = 5
+    >>> check_structure(broken)
+    Traceback (most recent call last):
+    ValueError: X is a damaged csr matrix: indices up to 5 where there are 2
+    """
+    if X.ndim != 2 or max(X.shape) > np.iinfo(np.int32).max:
+        raise ValueError(f"X must be a matrix with at most 2**31 - 1 rows or columns: {X.shape}")
+    if X.format == "coo":
+        pairs = [(X.row, X.shape[0]), (X.col, X.shape[1])]
+        sound = len(X.row) == len(X.col) == len(X.data)
+    elif X.format in ("csr", "csc"):
+        lines, entries = X.shape if X.format == "csr" else X.shape[::-1]
+        pairs, pointers = [(X.indices, entries)], X.indptr
+        sound = len(pointers) == lines + 1 and pointers[0] == 0
+        sound = sound and bool(np.all(pointers[1:] >= pointers[:-1]))
+        sound = sound and pointers[-1] <= min(len(X.indices), len(X.data))
+        pairs = [(X.indices[: pointers[-1]], entries)] if sound else []
+    else:  # bsr by its own check; the others keep no pointers
+        if X.format == "bsr":
+            X.copy().check_format(full_check=True)
+        return
+    if not sound:
+        raise ValueError(f"X is a damaged {X.format} matrix: its arrays do not fit together")
+    for indices, size in pairs:
+        if len(indices) and (indices.min() < 0 or indices.max() >= size):
+            worst = indices.min() if indices.min() < 0 else indices.max()
+            raise ValueError(
+                f"X is a damaged {X.format} matrix: indices up to {worst} where there are {size}"
+            )
+
+
+def as_flag(value: Any, name: str) -> bool:
+    """Return a truth value, refusing what only looks like one."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
 
 
 def check_targets(targets: Floats, loss: str) -> None:
@@ -82,9 +169,22 @@ def as_weights(sample_weight: Any, n_samples: int) -> Floats:
     """Return sample weights of mean one; empty when there are none."""
     if sample_weight is None:
         return np.empty(0)
-    weights = np.ascontiguousarray(sample_weight, np.float64)
+    weights = np.ascontiguousarray(as_real(sample_weight, "sample_weight"))
     if weights.shape != (n_samples,) or not np.all(np.isfinite(weights)) or np.any(weights < 0):
         raise ValueError(f"sample_weight must be {n_samples} finite numbers >= 0")
-    if weights.sum() == 0:
+    largest = weights.max(initial=0.0)
+    if largest == 0:
         raise ValueError("sample_weight is zero for all samples; give some a positive weight")
-    return weights / weights.mean()
+    weights = weights / largest  # so that sums of any finite weights are finite
+    return np.asarray(weights / weights.mean())
+
+
+def as_real(values: Any, name: str) -> Floats:
+    """Return an array of floats, naming the argument that is none."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "c":
+            raise TypeError("complex numbers")
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold real numbers: {error}") from error

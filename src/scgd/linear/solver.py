@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 from scgd.estimators import FirstOrder
 from scgd.linear.data import Problem, transposed
-from scgd.linear.inputs import as_matrix, as_problem
+from scgd.linear.inputs import as_flag, as_matrix, as_problem
 from scgd.linear.plan import LinearResult, Plan
 from scgd.linear.smoothness import inverse_smoothness
 from scgd.linear.walks import DIRECTIONS, MODES, block_of
@@ -139,8 +139,9 @@ def solve(
         importance=importance,
         block_size=block_size,
     )
-    theta = first_iterate(start, problem.n_features + fit_intercept)
+    theta = first_iterate(start, problem.n_features + as_flag(fit_intercept, "fit_intercept"))
     check_method(problem, recipe, batch_size, n_passes)
+    check_sizes(recipe, len(theta), record_every, n_jobs)
     if wants_columns(problem, recipe, batch_size, shared_sample, path):
         problem = problem._replace(columns=transposed(as_matrix(X)))
     scale, scaled = np.empty(0), False
@@ -203,7 +204,7 @@ def automatic(
         raise ValueError(f"learning_rate must be 'auto', a number or a schedule, got {rate!r}")
     if MODES[type(recipe.estimator)] in DIRECTIONS:
         raise ValueError("learning_rate='auto' is for coordinate steps; give random directions one")
-    scale = inverse_smoothness(problem, n_coords, np.empty(0)) / block_of(recipe, n_coords)
+    scale = inverse_smoothness(problem, n_coords) / block_of(recipe, n_coords)
     schedule = Constant(1.0) if batch_size is None else InverseTime(1.0, 10.0, per="pass")
     return scale, True, replace(recipe, learning_rate=schedule)
 
@@ -232,3 +233,16 @@ def check_method(problem: Problem, recipe: Recipe, batch_size: int | None, n_pas
         raise ValueError("random directions need a batch_size; full batches run by columns")
     if not (np.isfinite(n_passes) and n_passes > 0):
         raise ValueError(f"n_passes must be positive and finite, got {n_passes!r}")
+
+
+def check_sizes(
+    recipe: Recipe, n_coords: int, record_every: float | None, n_jobs: int | None
+) -> None:
+    """Refuse weights that are not one per coordinate, and counts that count nothing."""
+    weights = recipe.importance
+    if not isinstance(weights, str | None) and len(weights) != n_coords:
+        raise ValueError(f"importance must be {n_coords} weights, got {len(weights)}")
+    if record_every is not None and not record_every > 0:
+        raise ValueError(f"record_every must be None or positive, got {record_every!r}")
+    if n_jobs is not None and (int(n_jobs) != n_jobs or n_jobs < 1):
+        raise ValueError(f"n_jobs must be None (all cores) or a whole number >= 1, got {n_jobs!r}")

@@ -81,9 +81,6 @@ class Run:
     scale, scaled
         Factors on the step sizes, one per coordinate, or empty; whether gains are measured in their
         units.
-    means, reach
-        What to subtract from the columns, and how far steps may trust the curvature
-        (:func:`~scgd.linear.smoothness.first_reach`); or empty.
     """
 
     def __init__(
@@ -96,8 +93,6 @@ class Run:
         seed: int | np.random.SeedSequence,
         scale: Floats = NOTHING,
         scaled: bool = False,
-        means: Floats = NOTHING,
-        reach: Floats = NOTHING,
     ) -> None:
         n_coords, policy = len(start), recipe.policy
         self.problem, self.recipe, self.policy = problem, recipe, policy
@@ -111,8 +106,7 @@ class Run:
         n_rows = batch if shared or self.mode in DIRECTIONS else batch * self.block
         size = n_phase * self.block
         room = len(problem.targets) if self.by_columns else n_rows
-        root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        streams = [stream(child) for child in root.spawn(3)]
+        streams = [stream(child) for child in children(seed, 3)]
         self.walk = Walk(
             codes=self._codes(shared, scaled),
             params=self._params(n_coords),
@@ -125,8 +119,6 @@ class Run:
             scale=frozen(scale),
             hyper=frozen(np.array(recipe.step.hyper, np.float64)),
             slots=make_slots(recipe.step, n_coords),
-            means=frozen(means),
-            reach=reach.copy(),
             costs=frozen(visit_costs(problem, n_coords) if scaled else NOTHING),
             place=np.zeros(3, np.int64),
             coord_stream=streams[0],
@@ -194,8 +186,8 @@ class Run:
         """Run some steps of the current phase; by columns, with margins computed afresh."""
         problem, walk = self.problem, self.walk
         if self.by_columns:
-            compute_margins(problem, walk.theta, walk.means, walk.margins)
-            data, arrays, kernel = problem.columns, walk[:14], explore_columns
+            compute_margins(problem, walk.theta, walk.margins)
+            data, arrays, kernel = problem.columns, walk[:12], explore_columns
         else:
             data, arrays, kernel = problem.rows, walk[:11], explore_rows
         kernel(*data, problem.targets, problem.weights, *arrays, first, last, rates, radii)
@@ -206,6 +198,16 @@ class Run:
             self.state, walk.coord_stream, walk.coords, walk.probs, self.block, self.recipe.replace
         )
         draw_rows(walk.row_stream, len(self.problem.targets), walk.rows)
+
+
+def children(seed: Any, n: int) -> list[np.random.SeedSequence]:
+    """Return the first children of a seed without counting them on it: one seed, one run."""
+    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    sequence = type(root)
+    return [
+        sequence(root.entropy, spawn_key=(*root.spawn_key, k), pool_size=root.pool_size)
+        for k in range(n)
+    ]
 
 
 def block_of(recipe: Recipe, n_coords: int) -> int:

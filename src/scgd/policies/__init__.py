@@ -1,5 +1,6 @@
 """Coordinate policies: who moves next."""
 
+from scgd.policies.adaptive import Adaptive
 from scgd.policies.base import LawPolicy, Policy
 from scgd.policies.fixed import FixedWeights, coordinate_smoothness
 from scgd.policies.full import Full
@@ -10,6 +11,7 @@ from scgd.policies.uniform import Uniform
 
 __all__ = [
     "POLICIES",
+    "Adaptive",
     "FixedWeights",
     "Full",
     "GaussSouthwell",
@@ -26,6 +28,7 @@ POLICIES: dict[str, type] = {
     "uniform": Uniform,
     "musketeer": Musketeer,
     "recent-gains": RecentGains,
+    "adaptive": Adaptive,
     "fixed-weights": FixedWeights,
     "gauss-southwell": GaussSouthwell,
     "gradient-weights": GradientWeights,

@@ -1,0 +1,275 @@
+r"""Coordinate descent in the order a policy chooses, on parabolas of the risk, to a closed gap.
+
+Each outer step models the risk by a parabola at the current margins (for squares it is the risk),
+sweeps over coordinates until the model is solved well enough, and takes as much of the way as
+decreases the objective. With an l1 penalty the sweeps are over a working set, the coefficients in
+use and those nearest to entering, twice as many as are in use; without it over all coordinates.
+What the sweeps gain tells when a certificate is worth its pass over the data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scgd.linear.anderson import DEPTH, Extrapolation
+from scgd.linear.certificate import balanced, dual_value
+from scgd.linear.leap import leap, sweeps_before_leap
+from scgd.linear.losses import CROSS_ENTROPY, LOGISTIC, SQUARED
+from scgd.linear.sweeps import correlate, curvatures, moved_margins, sweep
+from scgd.linear.task import Caution, Fit, Task
+from scgd.policies import Adaptive, Policy
+from scgd.random import stream
+from scgd.schedules import as_schedule
+from scgd.typing import Floats, Ints
+
+__all__ = ["descend"]
+
+FIRST_SET = 100
+MOST_SWEEPS = 200
+PLAIN_SWEEPS = 2
+INNER = 0.3
+MOST_STALLS = 4
+MOST_HALVINGS = 30
+SHARE, RATIO = 0.003, 0.05
+OVERHEAD = 20.0
+"""What a visit costs beside its column's entries, in entries."""
+
+
+def descend(task: Task, policy: Policy, start: Floats | None = None, b: float = 0.0) -> Fit:
+    """Minimise from ``start`` and ``b`` by sweeps in the order of a policy."""
+    descent = Descent(task, policy, start, b)
+    converged = descent.run()
+    visits = descent.visits / max(descent.visits.sum(), 1.0)
+    if not isinstance(policy, Adaptive) and descent.n_passes > 0:
+        visits = policy.weights(descent.state(descent.all))
+    b = descent.b - float(descent.means @ descent.w) if task.intercept else 0.0
+    return Fit(descent.w, b, descent.n_passes, descent.gap, converged, visits)
+
+
+class Descent:
+    """The state of a descent; the intercept ``b`` is that of centred columns."""
+
+    def __init__(self, task: Task, policy: Policy, start: Floats | None, b: float) -> None:
+        self.task, self.policy = task, policy
+        p, n = task.design.n_features, task.design.n_samples
+        self.columns = task.design.columns
+        self.means = np.zeros(p)
+        if task.intercept and not task.design.sparse:
+            self.means = task.design.correlations(task.shares)
+        self.w = np.zeros(p) if start is None else start.copy()
+        self.b = b + float(self.means @ self.w)
+        self.squares, self.products = np.zeros(p), np.zeros(p)
+        self.costs = np.empty(0)
+        if task.design.sparse:
+            lengths = np.diff(self.columns.indptr) + OVERHEAD
+            self.costs = lengths / lengths.mean()
+        self.visits, self.n_passes, self.n_phases = np.zeros(p), 0, 0
+        self.gap, self.best = np.inf, -np.inf
+        self.words = stream(np.random.SeedSequence(task.seed))
+        self.all = np.arange(p)
+        self.states: dict[int, Any] = {}
+        self.z = np.empty(n)
+        self.refresh()
+        self.caution = Caution(task.loss)
+
+    def refresh(self) -> None:
+        """Compute the margins afresh, without the drift of increments."""
+        self.z = self.task.design.margins(self.w) + (self.b - float(self.means @ self.w))
+
+    def run(self) -> bool:
+        """Take outer steps until the gap is closed or the passes are used."""
+        task, limit, rounding = self.task, self.task.limit, self.task.rounding
+        gain, checked, lowest, stalled = np.inf, np.inf, np.inf, 0
+        value, slopes, curve = self.look()
+        while True:
+            chosen, due = self.all, gain <= limit and gain <= 0.25 * checked
+            if task.l1 > 0.0 or due or stalled:
+                correlations = self.certify(value, slopes)
+                checked = gain
+                chosen = self.working_set(correlations)
+                if self.gap < 0.9 * lowest:
+                    lowest, stalled = self.gap, 0
+            if self.gap <= limit + 2 * rounding:
+                return True
+            if task.l2 == task.l1 == 0.0 and gain <= 0.1 * limit + 1e-3 * rounding:
+                return True
+            if stalled >= MOST_STALLS or self.n_passes >= task.max_passes:
+                return bool(self.gap <= limit + 10 * rounding)
+            b = self.b - float(self.means @ self.w)
+            if self.n_passes > 0 and task.told(self.n_passes, self.gap, self.w, b):
+                return False
+            gain = self.step(chosen, value, slopes, curve, limit)
+            before, (value, slopes, curve) = value, self.look()
+            stalled = stalled + 1 if value >= before - 0.1 * rounding else 0
+
+    def look(self) -> tuple[float, Floats, Floats]:
+        """Return the objective and the weighted slopes and curvatures at the margins."""
+        risk, slopes, curve = self.task.terms(self.z)
+        return risk + self.task.penalty(self.w), slopes, curve
+
+    def certify(self, value: float, slopes: Floats) -> Floats:
+        """Bound the distance to the minimum; return the correlations of the columns."""
+        u = balanced(self.task, slopes)
+        correlations = self.task.design.correlations(u)
+        if self.task.intercept:
+            correlations -= self.means * u.sum()
+        self.best = max(self.best, dual_value(self.task, u, correlations))
+        self.gap = max(value - self.best, 0.0) + self.task.rounding
+        return correlations
+
+    def working_set(self, correlations: Floats) -> Ints:
+        """Return the coordinates in use and the nearest to entering; all without l1 penalty."""
+        p, used = len(self.w), np.flatnonzero(self.w)
+        size = max(FIRST_SET, 2 * len(used))
+        if self.task.l1 == 0.0 or size >= p or not isinstance(self.policy, Adaptive):
+            return self.all
+        sizes = np.abs(correlations)
+        distance = 1.0 - sizes / max(self.task.l1, float(sizes.max()))
+        norms = np.sqrt(self.norms())
+        distance = np.divide(distance, norms, out=np.full(p, np.inf), where=norms > 0.0)
+        distance[used] = -1.0
+        return np.sort(np.argpartition(distance, size - 1)[:size])
+
+    def norms(self) -> Floats:
+        """Return the weighted squares of all columns."""
+        if not hasattr(self, "_norms"):
+            self._norms, products = np.empty(len(self.w)), np.empty(len(self.w))
+            shares = self.task.shares
+            curvatures(*self.columns, self.means, shares, self.all, self._norms, products)
+            if self.task.intercept:
+                self._norms = np.maximum(self._norms - products**2, 1e-14 * self._norms)
+        return self._norms
+
+    def step(
+        self, chosen: Ints, value: float, slopes: Floats, curve: Floats, limit: float
+    ) -> float:
+        """Solve the model at the margins over ``chosen`` and go there; return the last gain."""
+        task, exact = self.task, self.task.loss == SQUARED
+        curve = self.caution.apply(curve, task.shares)
+        total = float(curve.sum()) if task.intercept else 0.0
+        shift = -float(slopes.sum()) / total if total > 0.0 else 0.0
+        slopes = slopes + shift * curve if shift else slopes
+        bends = self.bends(chosen, curve, total)
+        old, first, offset, since = self.w[chosen], 0.0, 0.0, 0
+        memory = Extrapolation() if exact and task.l1 > 0.0 else None
+        for n in range(min(MOST_SWEEPS, task.max_passes - self.n_passes)):
+            turn = (n - PLAIN_SWEEPS) % (DEPTH + 1)
+            again = memory is not None and n > PLAIN_SWEEPS and turn > 0
+            offset, gain = self.sweep(chosen, slopes, curve, bends, total, offset, again)
+            self.n_passes += 1
+            first, since = max(first, gain), since + 1
+            if memory is None:
+                if gain <= max(min(SHARE * self.gap, RATIO * first), 0.02 * limit):
+                    break
+            else:
+                if n >= PLAIN_SWEEPS:
+                    offset = self.extrapolate(memory, chosen, slopes, curve, offset)
+                if turn in (0, DEPTH) and self.solved(chosen, slopes + offset * curve):
+                    break
+            used = chosen[self.w[chosen] != 0.0]
+            if since >= sweeps_before_leap(task, len(used)):
+                offset = leap(task, self.means, used, self.w, slopes, curve, total, offset)
+                since = 0
+        self.advance(chosen, old, shift + offset, value)
+        return gain
+
+    def solved(self, chosen: Ints, slopes: Floats) -> bool:
+        """Tell whether the gap of the working set alone is well below that of all coordinates."""
+        u, out = balanced(self.task, slopes), np.empty(len(chosen))
+        correlate(*self.columns, self.means, chosen, u, out)
+        value = self.model(self.w[chosen], slopes, self.task.shares)
+        return value - dual_value(self.task, u, out) <= INNER * self.gap
+
+    def extrapolate(
+        self, memory: Extrapolation, chosen: Ints, slopes: Floats, curve: Floats, offset: float
+    ) -> float:
+        """Go to the extrapolated point if it is better; return the slopes' offset."""
+        found = memory.add(np.append(self.w[chosen], offset), slopes)
+        if found is None:
+            return offset
+        point, there = found
+        if self.model(point[:-1], there + point[-1] * curve, curve) < self.model(
+            self.w[chosen], slopes + offset * curve, curve
+        ):
+            self.w[chosen], slopes[:], offset = point[:-1], there, float(point[-1])
+        return offset
+
+    def model(self, w: Floats, slopes: Floats, curve: Floats) -> float:
+        """Return the squared risk with these slopes, and the penalty."""
+        held = curve > 0.0
+        return 0.5 * float(np.sum(slopes[held] ** 2 / curve[held])) + self.task.penalty(w)
+
+    def bends(self, chosen: Ints, curve: Floats, total: float) -> Floats:
+        """Return the curvature of the model along each chosen coordinate."""
+        curvatures(*self.columns, self.means, curve, chosen, self.squares, self.products)
+        bends = self.squares
+        if total > 0.0:
+            bends = bends - self.products**2 / total
+        least = 1e-14 * self.squares
+        if self.task.loss in (LOGISTIC, CROSS_ENTROPY):  # where curvatures fade, not jump
+            least = np.maximum(least, 1e-10 * self.norms())
+        return np.maximum(bends, least)
+
+    def sweep(
+        self,
+        chosen: Ints,
+        slopes: Floats,
+        curve: Floats,
+        bends: Floats,
+        total: float,
+        offset: float,
+        again: bool,
+    ) -> tuple[float, float]:
+        """Visit as many coordinates as are chosen; return the slopes' offset and the gain."""
+        task, size, state = self.task, len(chosen), self.state(chosen)
+        if not again:
+            self.round = np.empty(size, np.int64), np.empty(size), np.empty(size)
+        coords, probs, grads = self.round
+        length = self.policy.phase_length(size)
+        for first in range(0, size, length):
+            phase = slice(first, first + length)
+            if not again:
+                self.policy.draw(state, self.words, coords[phase], probs[phase], 1, True)
+            offset = sweep(
+                *self.columns, self.means, slopes, curve, bends, self.products, self.costs, self.w,
+                chosen, coords[phase], grads[phase], task.l2, task.l1, total, offset, 1.0,
+            )  # fmt: skip
+            self.policy.update(state, coords[phase], probs[phase], grads[phase], self.mixing())
+        self.visits[chosen] += np.bincount(coords, minlength=size)
+        gains = grads**2 * self.costs[chosen[coords]] if len(self.costs) else grads**2
+        return offset, 0.5 * float(gains.sum())
+
+    def mixing(self) -> float:
+        """Return the weight of the uniform law after the next phase."""
+        self.n_phases += 1
+        schedule = self.policy.mixing
+        if schedule is None:
+            return 0.0
+        return float(np.ravel(as_schedule(schedule, "mixing")(np.array([self.n_phases])))[0])
+
+    def state(self, chosen: Ints) -> Any:
+        """Return the policy's memory of these coordinates."""
+        key = len(chosen) if len(chosen) == len(self.w) else hash(chosen.tobytes())
+        if key not in self.states:
+            kept = {k: s for k, s in self.states.items() if k == len(self.w)}
+            self.states = {**kept, key: self.policy.init(len(chosen), True)}
+        return self.states[key]
+
+    def advance(self, chosen: Ints, old: Floats, shift: float, value: float) -> None:
+        """Go along the way of the model as far as the objective falls."""
+        task, moves = self.task, self.w[chosen] - old
+        along = np.full(len(self.z), shift)
+        moved_margins(*self.columns, self.means, chosen, moves, along)
+        length, z = 1.0, self.z + along
+        if task.loss != SQUARED:
+            for _ in range(MOST_HALVINGS):
+                if task.terms(z)[0] + task.penalty(self.w) <= value * (1 + 1e-15):
+                    break
+                length *= 0.5
+                self.w[chosen] = old + length * moves
+                z = self.z + length * along
+        self.caution.learn(length)
+        self.b += length * shift
+        self.z = z

@@ -1,0 +1,195 @@
+r"""What a solver minimises, and what it returns.
+
+.. math:: P(w, b) = \sum_i s_i\, \ell(x_i^\top w + b, y_i)
+          + \frac{\lambda_2}{2} \|w\|_2^2 + \lambda_1 \|w\|_1, \qquad \sum_i s_i = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from scgd.linear.data import Data, as_data, transposed
+from scgd.linear.losses import HINGE, HUBER, SQUARED, SQUARED_HINGE
+from scgd.linear.samples import terms
+from scgd.typing import Array, Floats
+
+__all__ = ["Caution", "Design", "Fit", "Report", "Task"]
+
+Report = Callable[[int, float, Floats, float], bool]
+"""Called with the passes made, the gap, the coefficients and the intercept; True stops."""
+BLOCK = 4096
+
+
+class Design:
+    """A matrix with the products and layouts that solvers ask for, each made once.
+
+    Parameters
+    ----------
+    X
+        A dense array or a CSR or CSC matrix, of floats.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self.sparse = bool(sparse.issparse(X))
+        self.n_samples, self.n_features = X.shape
+
+    @cached_property
+    def columns(self) -> Data:
+        """The matrix column by column."""
+        return transposed(self.X)
+
+    @cached_property
+    def rows(self) -> Data:
+        """The matrix row by row."""
+        return as_data(self.X)
+
+    @cached_property
+    def row_squares(self) -> Floats:
+        """The squared lengths of the rows."""
+        if not self.sparse:
+            return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+        out, starts = np.zeros(self.n_samples), self.rows.indptr[:-1]
+        filled = self.rows.indptr[1:] > starts
+        if filled.any():
+            squares = np.square(self.rows.values, dtype=np.float64)
+            out[filled] = np.add.reduceat(squares, starts[filled])
+        return out
+
+    def margins(self, w: Floats) -> Floats:
+        """Return X w in double precision."""
+        return np.asarray(self._product(self.X, w))
+
+    def correlations(self, u: Floats) -> Floats:
+        """Return X'u in double precision."""
+        return np.asarray(self._product(self.X.T, u))
+
+    def _product(self, X: Any, v: Floats) -> Array:
+        if self.sparse or X.dtype == np.float64:
+            return np.asarray(X @ v)
+        if X.shape[0] < X.shape[1]:  # single precision: a block at a time is widened
+            parts = range(0, X.shape[1], BLOCK)
+            blocks = (X[:, i : i + BLOCK].astype(np.float64) @ v[i : i + BLOCK] for i in parts)
+            return np.sum(list(blocks), axis=0)
+        parts = range(0, X.shape[0], BLOCK)
+        return np.concatenate([X[i : i + BLOCK].astype(np.float64) @ v for i in parts])
+
+
+@dataclass(frozen=True)
+class Task:
+    """A penalised risk to be minimised until the duality gap is at most ``tol`` times f0.
+
+    Attributes
+    ----------
+    design, y, shares
+        Data, targets and the samples' shares in the risk, which sum to one.
+    loss, epsilon, l2, l1, intercept
+        The objective.
+    tol, max_passes, seed, report
+        When to stop, the seed of all draws, and whom to tell.
+    watched
+        Whether the report may stop the fit early, so that it should go in small steps.
+    """
+
+    design: Design
+    y: Floats
+    shares: Floats
+    loss: int
+    epsilon: float
+    l2: float
+    l1: float
+    intercept: bool
+    tol: float
+    max_passes: int
+    seed: int
+    report: Report | None = None
+    watched: bool = False
+
+    def terms(self, z: Floats) -> tuple[float, Floats, Floats]:
+        """Return the risk at margins ``z``, and the slopes and curvatures times the shares."""
+        value, slope, bend = terms(self.loss, z, self.y, self.epsilon)
+        return float(self.shares @ value), self.shares * slope, self.shares * bend
+
+    def rounded(self, epsilon: float) -> Task:
+        """Return the task with another corner."""
+        return replace(self, epsilon=epsilon)
+
+    def penalty(self, w: Floats) -> float:
+        """Return the penalty of coefficients."""
+        return float(0.5 * self.l2 * (w @ w) + self.l1 * np.abs(w).sum())
+
+    @cached_property
+    def null(self) -> tuple[float, float]:
+        """The best constant, up to the loss, and its risk: the unit of ``tol``."""
+        b = 0.0
+        if self.intercept and self.loss in (SQUARED, HUBER):
+            b = float(self.shares @ self.y)
+        return b, self.terms(np.full(len(self.y), b))[0]
+
+    @cached_property
+    def limit(self) -> float:
+        """The gap that closes the task: ``tol`` times f0."""
+        return self.tol * (self.null[1] or 1.0)
+
+    @cached_property
+    def rounding(self) -> float:
+        """How far rounding may falsify a gap: it is the difference of sums of this size."""
+        size = float(self.shares @ self.y**2) if self.loss in (SQUARED, HUBER) else 1.0
+        return 4e-15 * (self.null[1] + size)
+
+    def told(self, n_passes: int, gap: float, w: Floats, b: float) -> bool:
+        """Tell the report where the fit is; return whether it wants to stop."""
+        return self.report is not None and self.report(n_passes, gap / (self.null[1] or 1.0), w, b)
+
+
+class Caution:
+    """The least curvature that a model assumes, for losses whose curvature jumps to zero.
+
+    It falls while whole steps are good and rises when they have to be cut.
+    """
+
+    def __init__(self, loss: int) -> None:
+        self.least = 0.1 if loss in (HINGE, SQUARED_HINGE, HUBER) else 0.0
+
+    def apply(self, curve: Floats, shares: Floats) -> Floats:
+        """Return weighted curvatures that are at least the least."""
+        return np.maximum(curve, self.least * shares) if self.least > 0.0 else curve
+
+    def learn(self, length: float) -> None:
+        """Adapt to the part of the last step that was taken."""
+        if length == 1.0:
+            self.least = max(0.1 * self.least, min(self.least, 1e-12))
+        elif length < 0.25:
+            self.least = min(10.0 * self.least, 100.0)
+
+
+@dataclass
+class Fit:
+    """Where a solver ended.
+
+    Attributes
+    ----------
+    w, b
+        Coefficients and intercept.
+    n_passes
+        Passes made: over the coordinates, the samples, or Newton steps.
+    gap
+        A bound on how far the objective is from its minimum; infinite without a penalty.
+    converged
+        Whether the solver met its stopping test.
+    visits
+        The share of each coordinate in the visits.
+    """
+
+    w: Floats
+    b: float
+    n_passes: int
+    gap: float
+    converged: bool
+    visits: Floats

@@ -1,0 +1,203 @@
+r"""Shuffled sweeps whose visits follow recent gains: nothing is drawn twice by chance.
+
+Independent draws cost two to three sweeps' work for one; sums of all gains keep early ones for
+ever. Here a round is a shuffled list in which coordinate *k* stands about :math:`f_k` times,
+
+.. math:: f_k \propto \min\Bigl(\text{most},\;
+          \text{least} + (1 - \text{least}) \frac{s_k}{\bar s}\Bigr),
+          \qquad s_k \leftarrow (1 - \text{forget})\, s_k + \text{forget}\, |g_k|,
+
+with :math:`s_k` updated at each visit. Fractions of visits are carried over from round to round, so
+a coordinate without any gain is still seen about every :math:`1/\text{least}`-th round. The first
+two rounds visit each coordinate once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scgd.compiling import njit
+from scgd.policies.base import Policy
+from scgd.random import below
+from scgd.typing import Array, Floats, Ints
+
+__all__ = ["Adaptive"]
+
+NEXT, END, ROUND = range(3)
+PLAIN_ROUNDS = 2
+
+
+class AdaptiveState(NamedTuple):
+    """What the policy remembers.
+
+    Attributes
+    ----------
+    scores
+        The recent size of the gradient, per coordinate.
+    shares
+        The visits planned for a round, per coordinate; they sum to one.
+    credits
+        Fractions of visits not yet made, per coordinate.
+    queue
+        The coordinates of the current round in their order.
+    place
+        The next place in the queue, its end, and the rounds begun.
+    """
+
+    scores: Floats
+    shares: Floats
+    credits: Floats
+    queue: Ints
+    place: Ints
+
+
+@njit(cache=True)
+def share_out(scores, shares, least, most):  # type: ignore[no-untyped-def]
+    """Set the shares of the next round from the scores."""
+    n, total, all_shares = len(scores), 0.0, 0.0
+    for k in range(n):
+        total += scores[k]
+    for k in range(n):
+        gain = scores[k] * n / total if total > 0.0 else 1.0
+        shares[k] = min(most, least + (1.0 - least) * gain)
+        all_shares += shares[k]
+    for k in range(n):
+        shares[k] /= all_shares
+
+
+@njit(cache=True)
+def begin_round(state, stream, least, most):  # type: ignore[no-untyped-def]
+    """Fill the queue: whole visits by credit, then shuffled."""
+    scores, shares, credits, queue, place = state
+    n, end = len(scores), 0
+    if place[ROUND] < PLAIN_ROUNDS:
+        for k in range(n):
+            queue[k], shares[k] = k, 1.0 / n
+        end = n
+    else:
+        share_out(scores, shares, least, most)
+        for k in range(n):
+            credits[k] = min(credits[k] + n * shares[k], most + 1.0)
+            for _ in range(min(int(credits[k]), int(most), len(queue) - end)):
+                queue[end] = k
+                credits[k] -= 1.0
+                end += 1
+    for i in range(end - 1, 0, -1):
+        j = below(stream, i + 1)
+        queue[i], queue[j] = queue[j], queue[i]
+    place[NEXT], place[END] = 0, end
+    place[ROUND] += 1
+
+
+@njit(cache=True, nogil=True)
+def draw_visits(state, stream, coords, probs, block, least, most):  # type: ignore[no-untyped-def]
+    """Fill ``coords`` from the queue; blocks longer than what is left begin a new round."""
+    credits, queue, place = state.credits, state.queue, state.place
+    for t in range(len(coords)):
+        left = place[END] - place[NEXT]
+        if left <= 0 or (block > 1 and t % block == 0 and left < block):
+            for i in range(place[NEXT], place[END]):
+                credits[queue[i]] += 1.0
+            place[NEXT] = place[END]
+            while place[NEXT] >= place[END]:
+                begin_round(state, stream, least, most)
+        coords[t] = queue[place[NEXT]]
+        probs[t] = state.shares[coords[t]]
+        place[NEXT] += 1
+
+
+@njit(cache=True, nogil=True)
+def learn(scores, coords, grads, forget):  # type: ignore[no-untyped-def]
+    """Let the scores of the visited coordinates follow what was seen there."""
+    for t in range(len(coords)):
+        size = abs(grads[t])
+        if size <= 1e280:  # neither NaN nor so large that sums overflow
+            scores[coords[t]] += forget * (size - scores[coords[t]])
+
+
+@dataclass(frozen=True)
+class Adaptive(Policy):
+    """Sweep over shuffled coordinates, those with large recent gains more often.
+
+    Parameters
+    ----------
+    least
+        Visits per round of a coordinate without gain, before normalisation; none is seen more
+        rarely than about every ``1 / least``-th round.
+    most
+        Visits per round at most.
+    forget
+        Weight of the newest gain in a coordinate's score.
+
+    Examples
+    --------
+    >>> policy = Adaptive()
+    >>> state = policy.init(4)
+    >>> coords, probs = np.empty(4, np.int64), np.empty(4)
+    >>> words = np.random.SeedSequence(0).generate_state(4, np.uint64)
+    >>> policy.draw(state, words, coords, probs, 1, True)
+    >>> sorted(coords.tolist())
+    [0, 1, 2, 3]
+    """
+
+    least: float = 0.125
+    most: float = 4.0
+    forget: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.least <= 1.0:
+            raise ValueError(f"least must lie in (0, 1], got {self.least!r}")
+        if not (1.0 <= self.most < float("inf")):
+            raise ValueError(f"most must be finite and at least 1, got {self.most!r}")
+        if not 0.0 < self.forget <= 1.0:
+            raise ValueError(f"forget must lie in (0, 1], got {self.forget!r}")
+
+    def phase_length(self, n_coords: int) -> int:
+        """Return the number of draws between two updates: a round."""
+        return n_coords
+
+    def init(self, n_coords: int, replace: bool = True) -> AdaptiveState:
+        """Return a fresh state."""
+        return AdaptiveState(
+            np.zeros(n_coords),
+            np.full(n_coords, 1.0 / n_coords),
+            np.zeros(n_coords),
+            np.zeros(2 * n_coords, np.int64),
+            np.zeros(3, np.int64),
+        )
+
+    def draw(
+        self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
+    ) -> None:
+        """Fill ``coords`` with the next visits; without ``replace`` blocks hold none twice."""
+        distinct = not replace and block > 1
+        draw_visits(
+            state, stream, coords, probs, block if distinct else 1,
+            self.least, 1.0 if distinct else self.most,
+        )  # fmt: skip
+
+    def update(self, state: Any, coords: Ints, probs: Floats, grads: Floats, mixing: float) -> None:
+        """End a phase: learn from the gradients seen at the drawn coordinates."""
+        learn(state.scores, coords, grads, self.forget)
+
+    def weights(self, state: Any) -> Floats:
+        """Return the share of each coordinate in the current round."""
+        return np.asarray(state.shares.copy())
+
+    def check_state(self, state: Any, n_coords: int, replace: bool = True) -> None:
+        """Raise ValueError where a state from elsewhere could lead out of the queue."""
+        super().check_state(state, n_coords, replace)
+        here, end, n_rounds = state.place.tolist()
+        if not 0 <= here <= end <= len(state.queue) or n_rounds < 0:
+            raise ValueError(f"place is {state.place.tolist()}, outside of the queue")
+        if np.any((state.queue < 0) | (state.queue >= n_coords)):
+            raise ValueError("the queue holds coordinates that there are not")
+        if not np.all(np.isfinite(state.scores)) or np.any(state.scores < 0):
+            raise ValueError("scores are not finite and positive")
+        if not np.all(np.isfinite(state.credits)) or np.any(np.abs(state.credits) > 2 + self.most):
+            raise ValueError("credits are out of range")
+        if np.any(state.shares <= 0) or not np.isclose(state.shares.sum(), 1.0):
+            raise ValueError("shares are not probabilities")
