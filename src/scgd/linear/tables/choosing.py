@@ -41,6 +41,9 @@ class Options:
 
 def choose(name: str, column: Any, options: Options, note: Callable[[str], None]) -> Column | None:
     """Return what becomes of a column, or None when it is left out; ``note`` hears the reasons."""
+    if column.dtype.kind == "f" and (n_infinite := int(np.isinf(column).sum())):
+        note(f"{name!r}: {n_infinite} cells are infinite and count as missing")
+        column = column.where(~np.isinf(column))
     cells = column if column.dtype.kind in "biufM" else as_words(column)
     there = cells.notna()
     if not there.any():
