@@ -207,12 +207,43 @@ def test_files_as_people_have_them(write, words, told, least, width, tmp_path, c
         assert part in said, said
     measured = re.search(r"(R2|accuracy) in 3-fold .*: (-?[\d.]+) \+-", said)
     assert float(measured[2]) >= least
-    assert f"over {width} columns" in said, said
+    assert f" of {width} columns used" in said, said
     assert main(["predict", str(model), str(data), "--out", str(out)]) == 0
     there = capsys.readouterr()
     own = re.search(r"(R2|accuracy) (-?[\d.]+)", there.err)
     assert own[1] == measured[1] and float(own[2]) > least - 0.02
     assert len(pd.read_csv(out)) == N and f"{N} predictions" in there.out
+
+
+def test_what_the_coefficients_speak_for_is_said(tmp_path, capsys):
+    data = tmp_path / "data.csv"
+    labels(data)
+    assert main(["fit", str(data), "--penalty", "l1", "--alpha", "0.1", "--cv", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "2 of 5 columns used; above zero speaks for 'dear'; per standard" in said
+    assert re.search(r"\n  size +\d", said) and "age" not in said and "colour = blue" not in said
+    counts(data)
+    words = ["--task", "classification", "--alpha", "0.1", "--cv", "2"]
+    assert main(["fit", str(data), *words, "--plot", str(tmp_path / "p.svg")]) == 0
+    assert re.search(
+        r"speaks for the label after the arrow.*\n  size -> \d", capsys.readouterr().out
+    )
+    assert (
+        main(
+            [
+                "fit",
+                str(data),
+                "--penalty",
+                "l1",
+                "--alpha",
+                "1e9",
+                "--plot",
+                str(data.with_suffix(".svg")),
+            ]
+        )
+        == 0
+    )
+    assert "0 of 5 columns used; above zero speaks for more of 'visits'" in capsys.readouterr().out
 
 
 def test_predictions_do_not_depend_on_what_else_is_in_the_file(tmp_path, capsys):

@@ -115,11 +115,7 @@ def report(outcome: Any, task: str, ordinary: str, manner: str, notes: list[str]
     measure = "accuracy" if task == "classification" else "R2"
     found = f"{scores.mean():.4f} +- {scores.std():.4f}; {ordinary}"
     print(f"{measure} in {len(scores)}-fold cross-validation ({manner}): {found}")
-    fitted = outcome.model.model
-    print(
-        f"{fitted.n_iter_} passes over {fitted.n_features_in_} columns; largest coefficients per "
-        "standard deviation, sampling weights:"
-    )
+    print(f"{outcome.meaning()}; per standard deviation, with sampling weights:")
     for name, size, weight in outcome.largest():
         print(f"  {name:<36} {size:12.5g} {weight:10.4f}")
 

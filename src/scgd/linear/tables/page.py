@@ -12,7 +12,7 @@ from scgd.typing import Floats
 
 __all__ = ["draw"]
 
-WIDTH, ROW, TOP = 960, 24, 84
+WIDTH, ROW, TOP = 960, 24, 104
 NAMES, BARS, WEIGHTS = 300, (320, 720), (760, 920)
 UP, DOWN, GREY, INK = "#1f6feb", "#d1662b", "#8a94a0", "#222"
 CHART = 220
@@ -24,7 +24,8 @@ def draw(path: Path, outcome: Outcome, title: str) -> None:
     """Write the picture as an SVG file, or as a page that holds it."""
     model, rows = outcome.model, outcome.largest()
     bottom = TOP + ROW * len(rows)
-    parts = [text(20, 30, f"{model.target} in {title}", size=18), *bars(rows)]
+    parts = [text(20, 30, f"{model.target} in {title}", size=18)]
+    parts += [text(20, 50, outcome.meaning(), fill=GREY), *bars(rows)]
     height = bottom + 24
     if len(outcome.alphas) > 1:
         parts += curve(outcome, bottom + 50)
@@ -56,9 +57,9 @@ def bar(start: float, end: float, y: float, fill: str) -> str:
 
 def bars(rows: list[tuple[str, float, float]]) -> list[str]:
     """Return the bars of coefficients and sampling weights, with their names."""
-    sizes = np.array([size for _, size, _ in rows])
-    weights = np.array([weight for *_, weight in rows])
-    low, high = min(sizes.min(), 0.0), max(sizes.max(), 0.0)
+    sizes = np.array([0.0, *(size for _, size, _ in rows)])
+    weights = np.array([0.0, *(weight for *_, weight in rows)])
+    low, high = sizes.min(), sizes.max()
     room = 56.0  # for the figures beside the bars
     left, right = BARS[0] + (room if low < 0 else 0.0), BARS[1] - (room if high > 0 else 0.0)
     zero = left - low / (high - low or 1.0) * (right - left)

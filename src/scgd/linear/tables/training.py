@@ -36,13 +36,31 @@ class Outcome:
     notes: list[str]
 
     def largest(self) -> list[tuple[str, float, float]]:
-        """Return what stands out: names, coefficients per standard deviation, sampling weights."""
+        """Return what stands out: names, coefficients per standard deviation, sampling weights.
+
+        Of several classes each column shows the one it says most about; zeros are left out.
+        """
         fitted, names = self.model.model, self.model.preparation.labels
         sizes = np.atleast_2d(fitted.coef_) * self.spread
         weights = np.atleast_2d(fitted.sampling_weights_).mean(axis=0)
-        strongest = sizes[np.abs(sizes).argmax(axis=0), np.arange(sizes.shape[1])]
+        rows = np.abs(sizes).argmax(axis=0)
+        strongest = sizes[rows, np.arange(sizes.shape[1])]
+        if len(sizes) > 1:
+            names = [f"{n} -> {fitted.classes_[row]}" for n, row in zip(names, rows, strict=True)]
         order = np.argsort(-np.abs(strongest), kind="stable")[:N_SHOWN]
-        return [(names[k], float(strongest[k]), float(weights[k])) for k in order]
+        return [(names[k], float(strongest[k]), float(weights[k])) for k in order if strongest[k]]
+
+    def meaning(self) -> str:
+        """Return what the coefficients speak for, and how many there are."""
+        fitted = self.model.model
+        sizes = np.atleast_2d(fitted.coef_)
+        there = np.count_nonzero(np.any(sizes != 0, axis=0))
+        speaks = f"more of {self.model.target!r}"
+        if hasattr(fitted, "classes_"):
+            speaks = (
+                "the label after the arrow" if len(sizes) > 1 else repr(str(fitted.classes_[1]))
+            )
+        return f"{there} of {sizes.shape[1]} columns used; above zero speaks for {speaks}"
 
 
 def train(
