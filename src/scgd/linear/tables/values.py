@@ -66,14 +66,22 @@ def as_numbers(column: Any) -> Floats:
     if column.dtype.kind in "biuf":
         values = column.to_numpy(np.float64, na_value=np.nan).copy()
     else:
-        words = as_words(column).replace({"True": "1", "False": "0"})
-        values = pd.to_numeric(words, errors="coerce").to_numpy(np.float64, na_value=np.nan).copy()
-        for place in np.flatnonzero(np.isnan(values) & words.notna().to_numpy()):
-            if match := MONEY.fullmatch(words.iloc[place]):
-                sign, whole, fraction = match.groups("")
-                values[place] = float(sign + whole.replace(",", "") + fraction)
+        codes, words = pd.factorize(as_words(column))
+        numbers = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce").to_numpy(float)
+        unread = np.flatnonzero(np.isnan(numbers))
+        numbers = np.append(numbers, np.nan)  # the last is that of missing cells, coded -1
+        numbers[unread] = [as_money(words[place]) for place in unread]
+        values = numbers[codes]
     values[~np.isfinite(values)] = np.nan
     return np.asarray(values)
+
+
+def as_money(cell: str) -> float:
+    """Return a number written with signs around it, or a truth as 0 or 1; NaN for other words."""
+    if match := MONEY.fullmatch(cell):
+        sign, whole, fraction = match.groups("")
+        return float(sign + whole.replace(",", "") + fraction)
+    return {"True": 1.0, "False": 0.0}.get(cell, np.nan)
 
 
 def date_format(column: Any) -> str | None:
