@@ -83,6 +83,7 @@ FIT = [
     (["data.csv", "--cv", "1"], 2, "--cv must be a whole number of at least 2"),
     (["data.csv", "--seed", "-1"], 2, "--seed must be"),
     (["data.csv", "--seed", str(2**40)], 2, "--seed must be"),
+    (["data.csv", "--jobs", "0"], 2, "--jobs must be"),
     (["data.csv", "--max-levels", "0"], 2, "--max-levels must be"),
     (["data.csv", "--sep", "::"], 2, "--sep must be one character"),
     (["data.csv", "--out", "nowhere/m.npz"], 2, "there is no folder"),

@@ -110,6 +110,13 @@ BROKEN = {
     "a column of another kind": {"header": lambda h: h["preparation"]["columns"][0].update(kind="x")},
     "a field too many": {"header": lambda h: h["preparation"]["columns"][0].update(more=1)},
     "a median in words": {"header": lambda h: h["preparation"]["columns"][0].update(median="1")},
+    "a median that is no number": {"header": lambda h: h["preparation"]["columns"][0].update(median=float("nan"))},
+    "levels that are no words": {"header": lambda h: h["preparation"]["columns"][1].update(levels=[1, 2, 3])},
+    "a cycle nobody knows": {"header": lambda h: h["preparation"]["columns"][2].update(cycles=["moon"])},
+    "buckets without end": {"header": lambda h: h["preparation"]["columns"][3].update(buckets=10**15)},
+    "no buckets": {"header": lambda h: h["preparation"]["columns"][3].update(buckets=0)},
+    "a scale of zeros": {"arrays": {"preparation.scale": np.zeros(7)}},
+    "an infinite center": {"arrays": {"preparation.center": np.full(7, np.inf)}},
     "a preparation nobody knows": {"header": lambda h: h["preparation"].update(kind="x")},
     "options of another type": {"header": lambda h: h["preparation"]["options"].update(max_levels="9")},
     "coefficients of another shape": {"arrays": {"coef_": np.zeros((1, 2))}},
@@ -127,6 +134,13 @@ BROKEN = {
 def test_what_does_not_fit_is_refused(name, saved, tmp_path):
     with pytest.raises(ModelError, match="is not a model saved by scgd"):
         load_model(changed(saved[0], tmp_path / "m.npz", **BROKEN[name]))
+
+
+def test_the_columns_are_those_that_are_broken(saved):
+    kinds = [type(column).__name__ for column in saved[1].preparation.columns]
+    assert (
+        kinds == ["Numbers", "Levels", "Dates", "Hashed"] and len(saved[1].preparation.scale) == 7
+    )
 
 
 def test_the_unchanged_copy_is_read(saved, table, tmp_path):

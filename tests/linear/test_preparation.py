@@ -259,9 +259,11 @@ def test_every_fold_is_prepared_by_itself():
     folds, _ = splits(problem, arguments(), False)
     words = {"loss": "squared", "penalty": "l2", "random_state": 0}
     outcome = train(problem, "regression", words, 0.1, folds, Options())
+    again = train(problem, "regression", words, 0.1, folds, Options(), n_jobs=2)
+    np.testing.assert_array_equal(again.scores, outcome.scores)
     for place, (rows, held) in enumerate(folds):
         step = TablePreparation().fit(table.iloc[rows])
-        model = SCGDRegressor(alpha=0.1, random_state=0).fit(
+        model = SCGDRegressor(alpha=0.1, tol=1e-4, random_state=0).fit(
             step.transform(table.iloc[rows])[0], y[rows]
         )
         expected = r2_score(y[held], model.predict(step.transform(table.iloc[held])[0]))

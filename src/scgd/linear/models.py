@@ -20,7 +20,7 @@ from scgd.typing import Array
 
 __all__ = ["ModelError", "TableModel", "load_model", "save_model"]
 
-KINDS = {"classifier": SCGDClassifier, "regressor": SCGDRegressor}
+KINDS: dict[str, Any] = {"classifier": SCGDClassifier, "regressor": SCGDRegressor}
 FORMAT = 2
 PLAIN = (str, int, float, bool, type(None))
 

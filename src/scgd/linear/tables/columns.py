@@ -19,7 +19,7 @@ from scgd.typing import Floats, Ints
 
 __all__ = ["KINDS", "Column", "Dates", "Hashed", "Levels", "Numbers"]
 
-BUCKETS = 256
+BUCKETS, MOST_BUCKETS = 256, 1 << 20
 YEAR = 365.2425
 CYCLES = {"year": YEAR, "week": 7.0, "day": 1.0}
 MISSING = "(missing)"
@@ -79,6 +79,10 @@ class Dates(Column):
     median: float
     cycles: list[str]
     dense: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if unknown := set(self.cycles) - set(CYCLES):
+            raise ValueError(f"dates have no cycles {sorted(unknown)}")
 
     @classmethod
     def fit(cls, name: str, column: Any, form: str) -> Dates:
@@ -148,6 +152,10 @@ class Hashed(Column):
     """Words by the remainder of their CRC-32, for columns with too many of them."""
 
     buckets: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.buckets <= MOST_BUCKETS:
+            raise ValueError(f"buckets must be between 1 and {MOST_BUCKETS}, got {self.buckets}")
 
     @classmethod
     def fit(cls, name: str, column: Any) -> Hashed:

@@ -40,6 +40,7 @@ def add_parser(subparsers: Any) -> None:
     add("--max-levels", type=int, default=100, metavar="N", help="words that get a column each")
     add("--high-cardinality", choices=("auto", "hash", "drop", "levels"), default="auto")
     add("--sep", help="the separator of the columns (default: found)")
+    add("--jobs", type=int, default=1, metavar="N", help="folds at a time, each in a thread")
     add("--seed", type=int, default=0)
     add("--out", type=Path, help="save the model here (.npz, safe to load)")
     add("--plot", type=Path, help="write a picture of the model here (.html or .svg)")
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     words = {"loss": loss, "penalty": args.penalty, "random_state": args.seed}
     options = Options(args.missing, args.max_levels, args.high_cardinality, tuple(args.categorical))
     try:
-        outcome = train(problem, task, words, alpha, folds, options)
+        outcome = train(problem, task, words, alpha, folds, options, args.jobs)
     except (ValueError, ArithmeticError, MemoryError) as error:
         raise CommandError(f"cannot fit {args.data}: {one_line(error)}") from error
     report(outcome, task, baseline(problem.y, task), manner, table.notes + outcome.notes)
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
 def check_arguments(args: argparse.Namespace) -> float | None:
     """Refuse what can be refused before any work; return the penalty, None to search it."""
-    for option, least in (("cv", 2), ("seed", 0), ("max_levels", 1)):
+    for option, least in (("cv", 2), ("seed", 0), ("max_levels", 1), ("jobs", 1)):
         value = getattr(args, option)
         if not least <= value < 2**32:
             name = option.replace("_", "-")

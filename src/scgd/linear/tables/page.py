@@ -125,7 +125,7 @@ def curve(outcome: Outcome, top: float) -> list[str]:
 def across(values: Floats) -> Floats:
     """Return values moved to the range from 0 to 1."""
     low, high = values.min(), values.max()
-    return (values - low) / (high - low if high > low else 1.0)
+    return np.asarray((values - low) / (high - low if high > low else 1.0))
 
 
 def joined(x: Floats, y: Floats) -> str:

@@ -79,7 +79,7 @@ class TablePreparation:
 
     def _blocks(self, frame: Any) -> tuple[Floats, list[Any], list[str]]:
         """Return the real columns, the blocks of indicators, and notes on cells."""
-        real, words, notes = [np.empty((len(frame), 0))], [], []
+        real, words, notes = [np.empty((len(frame), 0))], list[Any](), list[str]()
         for column in self._ordered():
             block, n_missing, n_new = column.transform(frame[column.name])
             (real if column.dense else words).append(block)
@@ -114,9 +114,11 @@ class TablePreparation:
             words = dict(words)
             self.columns.append(made(KINDS[words.pop("kind")], words))
         n_real = sum(len(column.labels) for column in self.columns if column.dense)
-        self.center, self.scale = (arrays[name].astype(np.float64) for name in ("center", "scale"))
-        if self.center.shape != (n_real,) or self.scale.shape != (n_real,):
+        self.center, self.scale = arrays["center"], checked_scale(arrays["scale"])
+        if not self.center.shape == self.scale.shape == (n_real,):
             raise ValueError("center and scale do not fit the columns")
+        if not np.all(np.isfinite(self.center)):
+            raise ValueError("the center of a column is not finite")
         return self
 
 
@@ -151,7 +153,7 @@ class MatrixPreparation:
     def restore(cls, plain: dict[str, Any], arrays: dict[str, Array]) -> MatrixPreparation:
         """Undo :meth:`state`."""
         self = cls()
-        self.scale = arrays["scale"].astype(np.float64)
+        self.scale = checked_scale(arrays["scale"])
         return self
 
 
@@ -160,9 +162,21 @@ PREPARATIONS: dict[str, Any] = {"table": TablePreparation, "matrix": MatrixPrepa
 
 def made(cls: Any, words: dict[str, Any]) -> Any:
     """Return a dataclass made of plain values, each of the type it is declared with."""
-    kinds = {"str": str, "float": (int, float), "int": int, "bool": bool, "list[str]": list}
+    kinds: dict[str, Any] = {"str": str, "float": (int, float), "int": int, "bool": bool}
     for field in fields(cls):
-        kind = kinds.get(str(field.type), tuple)
-        if not isinstance(words[field.name], kind):
-            raise ValueError(f"{field.name} of {cls.__name__} is {words[field.name]!r}")
+        value = words[field.name]
+        fits = isinstance(value, kinds.get(str(field.type), (list, tuple)))
+        if isinstance(value, list | tuple):
+            fits = fits and all(isinstance(part, str) for part in value)
+        if isinstance(value, float):
+            fits = fits and bool(np.isfinite(value))
+        if not fits:
+            raise ValueError(f"{field.name} of {cls.__name__} is {value!r}")
     return cls(**words)
+
+
+def checked_scale(scale: Array) -> Floats:
+    """Return what columns are divided by; refuse anything but positive numbers."""
+    if not (scale.dtype.kind == "f" and np.all(scale > 0) and np.all(np.isfinite(scale))):
+        raise ValueError("the scale of a column is not a positive number")
+    return scale

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
 from scgd.linear.estimators import SCGDClassifier, SCGDRegressor
@@ -19,9 +20,11 @@ from scgd.typing import Array, Floats
 
 __all__ = ["N_SHOWN", "Outcome", "train"]
 
-KINDS = {"classification": SCGDClassifier, "regression": SCGDRegressor}
+KINDS: dict[str, Any] = {"classification": SCGDClassifier, "regression": SCGDRegressor}
 N_ALPHAS = 20
 N_SHOWN = 20
+ROUGH = 1e-4
+"""Tolerance of the fits that are only compared with each other."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Outcome:
 
 def train(
     problem: Problem, task: str, words: dict[str, Any], alpha: float | None, folds: list[Any],
-    options: Options,
+    options: Options, n_jobs: int = 1,
 ) -> Outcome:  # fmt: skip
     """Return the model at the best penalty; ``words`` are the estimator's parameters."""
     prepare = PREPARATIONS["table" if hasattr(problem.features, "iloc") else "matrix"]
@@ -78,11 +81,12 @@ def train(
         mine, other = problem.take(rows), problem.take(held)
         step = prepare(options).fit(mine.features)
         train_part, test_part = ((step.transform(p.features)[0], p.y) for p in (mine, other))
-        return path_scores(KINDS[task](**words), train_part, test_part, alphas, score)
+        return path_scores(KINDS[task](**words, tol=ROUGH), train_part, test_part, alphas, score)
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        scores = np.stack([fold_scores(*fold) for fold in folds], axis=1)
+        parallel = Parallel(n_jobs, prefer="threads")
+        scores = np.stack(parallel(delayed(fold_scores)(*fold) for fold in folds), axis=1)
         place = best_place(scores)
         *_, fitted = follow(single, X, problem.y, alphas[: place + 1])
     fitted.set_params(warm_start=False)
@@ -106,4 +110,4 @@ def spreads(X: Any) -> Floats:
     """Return the standard deviations of the columns of a dense or sparse matrix."""
     squares = X.multiply(X) if hasattr(X, "tocsr") else np.square(X)
     means, squares = (np.ravel(part.mean(axis=0)) for part in (X, squares))
-    return np.sqrt(np.maximum(squares - means**2, 0.0))
+    return np.asarray(np.sqrt(np.maximum(squares - means**2, 0.0)))
