@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoCV
 from sklearn.metrics import make_scorer, mean_squared_error
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
@@ -139,6 +140,13 @@ def test_balanced_classes_are_heard():
         for w in (None, "balanced")
     )
     assert balanced.predict(X).sum() > 2 * plain.predict(X).sum()
+
+
+def test_a_path_warns_once(data):
+    X, y = data
+    with pytest.warns(ConvergenceWarning) as caught:
+        SCGDRegressorCV(max_iter=1, tol=1e-12, alphas=5, random_state=0).fit(X, y)
+    assert len(caught) == 1
 
 
 def test_own_penalties_are_sorted_and_checked(data):

@@ -19,7 +19,7 @@ from scgd.linear.tables.choosing import Options, choose  # noqa: E402
 from scgd.linear.tables.columns import Dates, Hashed, Levels, Numbers  # noqa: E402
 from scgd.linear.tables.preparation import TablePreparation  # noqa: E402
 from scgd.linear.tables.reading import find_separator, has_decimal_commas  # noqa: E402
-from scgd.linear.tables.target import Problem, decide, splits  # noqa: E402
+from scgd.linear.tables.target import Problem, decide, splits, target_values  # noqa: E402
 from scgd.linear.tables.training import train  # noqa: E402
 from scgd.linear.tables.values import as_numbers, as_words, date_format, days  # noqa: E402
 
@@ -238,6 +238,7 @@ def test_shuffled_folds_follow_the_seed_and_the_labels():
         (np.array(["a", "b"] * 5), "classification", "U"),
         (np.array([0.0, 1.0] * 5), "classification", "i"),
         (np.array([0.5, 1.5] * 5), "classification", "U"),
+        (np.array([1e300, 2e300] * 5), "classification", "U"),
         (np.arange(10.0) % 3, "regression", "f"),
         (np.linspace(0, 1, 10), "regression", "f"),
     ],
@@ -247,6 +248,21 @@ def test_the_task_is_guessed(y, task, kind):
     found, loss, _ = decide(problem, arguments())
     assert found == task and loss == {"classification": "logistic", "regression": "squared"}[task]
     assert problem.y.dtype.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ([1, 2], [1.0, 2.0]),
+        (["$1,200", "3"], [1200.0, 3.0]),
+        ([True, False], ["True", "False"]),
+        (pd.Series([True, False], dtype=object), ["True", "False"]),
+        (["3", "many"], ["3", "many"]),
+        ([3.0, 2.5], [3.0, 2.5]),
+    ],
+)
+def test_targets_are_numbers_where_all_are(cells, expected):
+    assert target_values(pd.Series(cells)).tolist() == expected
 
 
 def test_every_fold_is_prepared_by_itself():

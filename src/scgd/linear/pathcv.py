@@ -101,8 +101,8 @@ class PathCV(BaseEstimator):
                 self.model_ = fitted
         self.model_.set_params(warm_start=False)
         self.alpha_, self.best_score_ = float(self.alphas_[place]), self.scores_[place].mean()
-        for kind, message in dict.fromkeys((w.category, str(w.message)) for w in caught):
-            warnings.warn(message, kind, stacklevel=3)
+        for kind, message in {w.category: str(w.message) for w in caught}.items():
+            warnings.warn(message, kind, stacklevel=3)  # one of each kind, not one per fit
 
     def _alphas(self, X: Any, y: Any, weight: Floats) -> Floats:
         """Return the penalties to try, the strongest first."""

@@ -83,10 +83,9 @@ def judged(model: Any, table: Any, predicted: Any) -> list[str]:
     truth = target_values(table.frame[model.target][there])
     told = f"the file holds the target {model.target!r}; beside it the predictions have"
     if hasattr(model.model, "classes_") and there.any():
-        if predicted.dtype.kind == "i" and truth.dtype.kind == "f":
-            truth = truth.astype(np.int64)
-        share = np.mean(truth.astype(str) == predicted[there].astype(str))
-        return [f"{told} accuracy {share:.4f}"]
+        numbers = predicted.dtype.kind == "i" and truth.dtype.kind == "f"
+        same = truth == predicted[there] if numbers else truth.astype(str) == predicted[there]
+        return [f"{told} accuracy {np.mean(same):.4f}"]
     if truth.dtype.kind == "f" and len(truth) > 1:
         return [f"{told} R2 {r2_score(truth, predicted[there]):.4f}"]
     return []

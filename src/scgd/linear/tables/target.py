@@ -9,6 +9,7 @@ import numpy as np
 
 from scgd.errors import CommandError, UsageError, nearest
 from scgd.linear.tables.reading import Table
+from scgd.linear.tables.values import as_numbers, as_words, date_format, days
 from scgd.typing import Array
 
 __all__ = ["LOSSES", "TASKS", "Problem", "decide", "split_target", "splits"]
@@ -43,30 +44,10 @@ class Problem:
 def split_target(table: Table, args: Any, notes: list[str]) -> Problem:
     """Return the features and the target of a table, rows without a target left out."""
     if table.frame is None:
-        for option in ("target", "groups", "drop", "categorical"):
-            if getattr(args, option):
-                raise UsageError(f"--{option} needs columns with names; {args.data} has none")
-        if args.time_ordered:
-            raise UsageError(f"--time-ordered NAME needs names; {args.data} has none")
+        refuse_names(args)
         return Problem(table.matrix, table.targets, "target")
-    frame, names = table.frame, list(table.frame.columns)
-    for name in [args.target, args.groups, args.time_ordered, *args.drop, *args.categorical]:
-        if name and name not in names:
-            raise UsageError(f"no column {name!r} in {args.data}{nearest(name, names)}")
-    target = args.target or next((n for n in reversed(names) if n not in args.drop), names[-1])
-    if target in (args.groups, args.time_ordered, *args.drop, *args.categorical):
-        raise UsageError(f"{target!r} is the target; it cannot have another part as well")
-    from scgd.linear.tables.values import as_words
-
-    there = as_words(frame[target]).notna().to_numpy()
-    if not there.any():
-        raise CommandError(f"the target {target!r} is empty in all rows; choose another --target")
-    if not there.all():
-        told = f"the target {target!r} is missing in {(~there).sum()} of {len(frame)} rows"
-        if args.missing == "refuse":
-            raise CommandError(f"{told}; fill or remove them, or allow --missing impute")
-        notes.append(f"{told}; they are left out")
-        frame = frame[there].reset_index(drop=True)
+    target = target_name(list(table.frame.columns), args)
+    frame = with_target(table.frame, target, args.missing, notes)
     groups = None if not args.groups else as_words(frame[args.groups]).fillna("").to_numpy(str)
     order = None if not args.time_ordered else moments(frame[args.time_ordered])
     features = frame.drop(columns=[target, *args.drop, *([args.groups] if args.groups else [])])
@@ -75,21 +56,51 @@ def split_target(table: Table, args: Any, notes: list[str]) -> Problem:
     return Problem(features, target_values(frame[target]), target, groups, order)
 
 
+def refuse_names(args: Any) -> None:
+    """Refuse options with names for a file without names."""
+    for option in ("target", "groups", "drop", "categorical", "time_ordered"):
+        if getattr(args, option):
+            word = option.replace("_", "-")
+            raise UsageError(f"--{word} needs columns with names; {args.data} has none")
+
+
+def target_name(names: list[str], args: Any) -> str:
+    """Return the column to predict; refuse names that do not exist or have two parts."""
+    for name in [args.target, args.groups, args.time_ordered, *args.drop, *args.categorical]:
+        if name and name not in names:
+            raise UsageError(f"no column {name!r} in {args.data}{nearest(name, names)}")
+    others = {args.groups, args.time_ordered, *args.drop, *args.categorical}
+    target: str = args.target or next((n for n in reversed(names) if n not in args.drop), names[-1])
+    if target in others:
+        raise UsageError(f"{target!r} is the target; it cannot have another part as well")
+    return target
+
+
+def with_target(frame: Any, target: str, missing: str, notes: list[str]) -> Any:
+    """Return the rows that have a target."""
+    there = as_words(frame[target]).notna().to_numpy()
+    if there.all():
+        return frame
+    if not there.any():
+        raise CommandError(f"the target {target!r} is empty in all rows; choose another --target")
+    told = f"the target {target!r} is missing in {(~there).sum()} of {len(frame)} rows"
+    if missing == "refuse":
+        raise CommandError(f"{told}; fill or remove them, or allow --missing impute")
+    notes.append(f"{told}; they are left out")
+    return frame[there].reset_index(drop=True)
+
+
 def target_values(column: Any) -> Array:
     """Return numbers where all cells are numbers, else words."""
-    from scgd.linear.tables.values import as_numbers, as_words
-
-    if column.dtype.kind != "b":
-        numbers = as_numbers(column)
-        if np.all(np.isfinite(numbers)):
-            return numbers
-    return np.asarray(as_words(column).to_numpy(str))
+    words = as_words(column)
+    numbers = as_numbers(column)
+    if np.all(np.isfinite(numbers)) and not words.isin(["True", "False"]).all():
+        return numbers
+    return np.asarray(words.to_numpy(str))
 
 
 def moments(column: Any) -> Array:
     """Return numbers that order the rows of a column of dates or numbers."""
-    from scgd.linear.tables.values import as_numbers, date_format, days
-
     values = as_numbers(column)
     if np.isnan(values).any() and (form := date_format(column)):
         values = days(column, form)
@@ -101,30 +112,35 @@ def moments(column: Any) -> Array:
 
 def decide(problem: Problem, args: Any) -> tuple[str, str, str]:
     """Return the task, the loss and why; labels among the targets become whole numbers or words."""
-    y = problem.y
-    task = args.task
+    y, task, why = problem.y, args.task, "as asked"
     implied = next((name for name, losses in LOSSES.items() if args.loss in losses), None)
     if implied and task not in ("auto", implied):
         raise UsageError(f"--loss {args.loss} is for {implied}, not for --task {task}")
-    task, why = (implied or task), "as asked"
     n_values = len(np.unique(y))
-    whole = y.dtype.kind == "f" and bool(np.all(y == np.round(y)))
-    if task == "auto":
-        task, why = guess(y, n_values, whole)
-    if task == "regression" and y.dtype.kind != "f":
-        raise CommandError(
-            f"the target {problem.target!r} holds words ({str(y[0])!r}); use --task classification"
-        )
     if n_values < 2:
         raise CommandError(f"the target {problem.target!r} is {y[0]} in all rows")
+    whole = y.dtype.kind == "f" and bool(np.all(y == np.round(y)) and np.abs(y).max() < 2**53)
+    task = implied or task
+    if task == "auto":
+        task, why = guess(y, n_values, whole)
     if task == "classification":
-        if (y.dtype.kind == "f" and not whole and n_values > FEW) or n_values > len(y) / 2 > 1:
-            raise CommandError(
-                f"the target {problem.target!r} has {n_values} different values in {len(y)} rows, "
-                "too many for labels; use --task regression or another --target"
-            )
-        problem.y = y.astype(np.int64) if whole else y.astype(str)
+        problem.y = as_labels(problem, n_values, whole)
+    elif y.dtype.kind != "f":
+        told = f"the target {problem.target!r} holds words ({str(y[0])!r})"
+        raise CommandError(f"{told}; use --task classification")
     return task, args.loss or LOSSES[task][0], why
+
+
+def as_labels(problem: Problem, n_values: int, whole: bool) -> Array:
+    """Return the targets as whole numbers or words; refuse those that are no labels."""
+    y = problem.y
+    fractions = y.dtype.kind == "f" and not whole and n_values > FEW
+    if fractions or n_values > max(len(y) / 2, 2):
+        raise CommandError(
+            f"the target {problem.target!r} has {n_values} different values in {len(y)} rows, "
+            "too many for labels; use --task regression or another --target"
+        )
+    return y.astype(np.int64) if whole else y.astype(str)
 
 
 def guess(y: Array, n_values: int, whole: bool) -> tuple[str, str]:
