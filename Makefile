@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
-.PHONY: run bench-peers test test-slow test-faults bench lint clean
+.PHONY: run bench-peers test test-slow test-faults test-benchopt bench lint clean
 
 run: $(VENV)/.core
 	@$(VENV)/bin/scgd run zo-linear
@@ -26,6 +26,11 @@ bench: $(VENV)/.dev
 bench-peers: $(VENV)/.dev
 	@$(PIP) install -c constraints.txt -e ".[peers]"
 	@$(PY) benchmarks/peers/run.py --full
+
+test-benchopt: $(VENV)/.dev
+	@$(PIP) install -c constraints.txt -e ".[benchopt]"
+	@$(PY) -m pytest -q tests/linear/test_benchopt.py
+	@$(PY) -m benchopt run benchmarks/benchopt_linear --no-display
 
 lint: $(VENV)/.dev
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy

@@ -23,7 +23,8 @@ COMMANDS = (
     "scgd.experiments.commands.report",
     "scgd.experiments.commands.data",
     "scgd.compare.command",
-    "scgd.linear.command",
+    "scgd.linear.tables.fit",
+    "scgd.linear.tables.predict",
     "scgd.command",
 )
 """The modules of the commands, in the order of ``scgd --help``."""

@@ -1,0 +1,137 @@
+"""``scgd fit``: fit a linear model to a file of data, score it, save it and show what matters."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+from scgd.errors import CommandError, UsageError
+from scgd.linear.tables.places import check_place
+from scgd.linear.tables.reading import one_line, read, separator
+
+__all__ = ["add_parser", "run"]
+
+LOSSES = ("squared", "huber", "logistic", "hinge", "squared-hinge")
+N_NOTES = 20
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the command."""
+    parser = subparsers.add_parser("fit", help="fit a linear model to a file of data")
+    add = parser.add_argument
+    add("data", type=Path, help="a CSV (any separator), Parquet or svmlight file")
+    add("--target", metavar="NAME", help="the column to predict (default: the last one)")
+    add("--task", choices=("auto", "regression", "classification"), default="auto")
+    add("--loss", choices=LOSSES, help="default: squared or logistic, by the task")
+    add("--penalty", choices=("l2", "l1", "elasticnet"), default="l2")
+    add("--alpha", metavar="A", default="auto", help="a number, or auto: the best along a path")
+    add("--cv", type=int, default=5, help="folds of the score (default: 5)")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--groups", metavar="NAME", help="rows of one group stay in one fold")
+    how.add_argument(
+        "--time-ordered", nargs="?", const="", metavar="NAME",
+        help="test on later rows only, by this column or as the file is ordered",
+    )  # fmt: skip
+    add("--missing", choices=("impute", "refuse"), default="impute", help="what to do with gaps")
+    add("--drop", action="append", default=[], metavar="NAME", help="leave a column out")
+    add("--categorical", action="append", default=[], metavar="NAME", help="its numbers are names")
+    add("--max-levels", type=int, default=100, metavar="N", help="words that get a column each")
+    add("--high-cardinality", choices=("auto", "hash", "drop", "levels"), default="auto")
+    add("--sep", help="the separator of the columns (default: found)")
+    add("--jobs", type=int, default=1, metavar="N", help="folds at a time, each in a thread")
+    add("--seed", type=int, default=0)
+    add("--out", type=Path, help="save the model here (.npz, safe to load)")
+    add("--plot", type=Path, help="write a picture of the model here (.html or .svg)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit, score, save and plot."""
+    alpha = check_arguments(args)
+    sep = separator(args.sep)
+    try:
+        from scgd.linear.tables.choosing import Options
+        from scgd.linear.tables.target import decide, split_target, splits
+        from scgd.linear.tables.training import train
+    except ImportError as error:
+        raise CommandError(f"scgd fit needs pandas: pip install 'scgd[cli]' ({error})") from error
+    table = read(args.data, sep)
+    problem = split_target(table, args, table.notes)
+    task, loss, why = decide(problem, args)
+    folds, manner = splits(problem, args, task == "classification")
+    print(f"{len(problem.y)} rows; {task} of {problem.target!r} with {loss} loss ({why})")
+    words = {"loss": loss, "penalty": args.penalty, "random_state": args.seed}
+    options = Options(args.missing, args.max_levels, args.high_cardinality, tuple(args.categorical))
+    try:
+        outcome = train(problem, task, words, alpha, folds, options, args.jobs)
+    except (ValueError, ArithmeticError, MemoryError) as error:
+        raise CommandError(f"cannot fit {args.data}: {one_line(error)}") from error
+    report(outcome, task, baseline(problem.y, task), manner, table.notes + outcome.notes)
+    keep(outcome, args)
+    return 0
+
+
+def check_arguments(args: argparse.Namespace) -> float | None:
+    """Refuse what can be refused before any work; return the penalty, None to search it."""
+    for option, least in (("cv", 2), ("seed", 0), ("max_levels", 1), ("jobs", 1)):
+        value = getattr(args, option)
+        if not least <= value < 2**32:
+            name = option.replace("_", "-")
+            raise UsageError(f"--{name} must be a whole number of at least {least}, got {value}")
+    check_place(args.out, "--out", (".npz",), args.data)
+    check_place(args.plot, "--plot", (".html", ".svg"), args.data, args.out)
+    if args.alpha == "auto":
+        return None
+    try:
+        alpha = float(args.alpha)
+    except ValueError:
+        alpha = math.nan
+    if not 0 <= alpha < math.inf:
+        raise UsageError(f"--alpha must be auto or a number of at least 0, got {args.alpha!r}")
+    return alpha
+
+
+def baseline(y: Any, task: str) -> str:
+    """Return how well a constant does, in words."""
+    import numpy as np
+
+    if task == "regression":
+        return "0 is the mean alone"
+    share = np.unique(y, return_counts=True)[1].max() / len(y)
+    return f"the most frequent label alone has {share:.4f}"
+
+
+def report(outcome: Any, task: str, ordinary: str, manner: str, notes: list[str]) -> None:
+    """Say what was done and how well it went."""
+    for note in notes[:N_NOTES]:
+        print(f"note: {note}")
+    if len(notes) > N_NOTES:
+        print(f"note: and {len(notes) - N_NOTES} more of this kind")
+    alphas, place = outcome.alphas, outcome.place
+    if len(alphas) > 1:
+        tried = f"the best of {len(alphas)} from {alphas[0]:.3g} to {alphas[-1]:.3g}"
+        print(f"alpha {alphas[place]:.3g}, {tried}")
+    scores = outcome.scores[place]
+    measure = "accuracy" if task == "classification" else "R2"
+    found = f"{scores.mean():.4f} +- {scores.std():.4f}; {ordinary}"
+    print(f"{measure} in {len(scores)}-fold cross-validation ({manner}): {found}")
+    print(f"{outcome.meaning()}; per standard deviation, with sampling weights:")
+    for name, size, weight in outcome.largest():
+        print(f"  {name:<36} {size:12.5g} {weight:10.4f}")
+
+
+def keep(outcome: Any, args: argparse.Namespace) -> None:
+    """Write the model and the picture."""
+    from scgd.linear.models import save_model
+    from scgd.linear.tables.page import draw
+
+    try:
+        if args.out:
+            save_model(args.out, outcome.model)
+            print(f"model: {args.out}")
+        if args.plot:
+            draw(args.plot, outcome, args.data.name)
+            print(f"plot: {args.plot}")
+    except OSError as error:
+        raise CommandError(f"cannot write {error.filename}: {error.strerror}") from error
