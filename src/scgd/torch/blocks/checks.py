@@ -14,7 +14,7 @@ from scgd.torch.blocks.ledger import Ledger
 from scgd.torch.blocks.policies.base import check_count
 from scgd.typing import Array
 
-__all__ = ["check_arguments", "check_costs", "check_inner", "check_saved"]
+__all__ = ["check_arguments", "check_complete", "check_costs", "check_inner", "check_saved"]
 
 
 def check_arguments(
@@ -86,3 +86,15 @@ def check_saved(text: Any, policy: Any, book: Ledger) -> dict[str, Any]:
             "make it with the same policy"
         )
     return place
+
+
+def check_complete(place: Mapping[str, Any], state_dict: Mapping[str, Any]) -> None:
+    """Refuse a state from which something on the way has dropped the inner state of parameters."""
+    order = [i for group in state_dict["param_groups"] for i in group["params"]]
+    lost = [order[i] for i in place["stateful"] if not state_dict["state"].get(order[i])]
+    if lost:
+        raise ValueError(
+            f"the state has lost the inner state of parameters {lost}: DCP's get_state_dict and "
+            "set_state_dict skip frozen ones, so with keep_state='cpu' save and load "
+            "optimizer.state_dict() itself"
+        )

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from scgd.torch.blocks.checks import check_arguments, check_costs, check_inner, check_saved
+from scgd.torch.blocks.checks import check_arguments, check_complete, check_costs, check_inner, check_saved
 from scgd.torch.blocks.inner import COPY, Inner, move
 from scgd.torch.blocks.ledger import Ledger
 from scgd.torch.blocks.meter import Meter
@@ -250,16 +250,22 @@ class BlockOptimizer(Visits):
             "ledger": self.book.to_dict(),
             "meter": self.meter.state(),
             "factor": self.factor,
+            "stateful": [i for p, i in self._numbers().items() if self.state.get(p)],
         }
         return json.dumps(place)
 
     def seek(self, position: str) -> None:
         """Go to a position, with an inner state that is there but new.
 
-        ``torch.distributed.checkpoint`` fills tensors that exist; see the documentation for how to
-        load with it. ``load_state_dict`` needs no such preparation.
+        ``torch.distributed.checkpoint`` fills tensors that exist: load the position first, seek it,
+        then load into ``state_dict()``. ``load_state_dict`` alone needs no such preparation.
         """
-        self._go(check_saved(position, self.policy, self.book))
+        place = check_saved(position, self.policy, self.book)
+        if self.keep_state:
+            for b in np.flatnonzero(place["ledger"]["counts"]):
+                self._activate([int(b)], force=True)
+                self.inner.rehearse(self.state)
+        self._go(place)
         self.inner.rehearse(self.state)
 
     def _go(self, place: dict[str, Any]) -> None:
@@ -276,7 +282,7 @@ class BlockOptimizer(Visits):
         self.param_groups[0][MEMORY] = self.position()
         saved = super().state_dict()
         self.param_groups[0][MEMORY] = ""
-        numbers = {p: i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
+        numbers = self._numbers()
         for p, copy in self.inner.copies.items():
             saved["state"][numbers[p]] = {**saved["state"].get(numbers[p], {}), COPY: copy}
         return saved
@@ -284,6 +290,7 @@ class BlockOptimizer(Visits):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take up a state of an optimizer with the same blocks and policy."""
         place = check_saved(state_dict["param_groups"][0].get(MEMORY), self.policy, self.book)
+        check_complete(place, state_dict)
         super().load_state_dict(state_dict)
         self.param_groups[0][MEMORY] = ""
         # Loading has cast states to the precision of the parameters; take them as they were saved.
@@ -294,6 +301,10 @@ class BlockOptimizer(Visits):
         for i, p in zip(numbers, params, strict=True):
             self._take_state(p, state_dict["state"].get(i, {}))
         self._go(place)
+
+    def _numbers(self) -> dict[Tensor, int]:
+        """Return the number under which a saved state knows each parameter."""
+        return {p: i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
 
     def _take_state(self, p: Tensor, saved: Mapping[str, Any]) -> None:
         own = {k: v.clone() if isinstance(v, Tensor) else v for k, v in saved.items()}

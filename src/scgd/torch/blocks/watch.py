@@ -113,6 +113,7 @@ def mend(optimizer: Any, model: nn.Module, args: Any, kwargs: Any) -> Any:
         output, unrecorded = ran_without_grad(optimizer.owners(), run)
         if unrecorded and not optimizer.input_hooks:
             optimizer.input_hooks = require_input_grads(model)
+            suspect = False
         elif reaches(output) and not suspect:
             return output
         else:
