@@ -62,7 +62,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--tuning", type=int, default=100)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
-    parser.add_argument("--untuned", action="store_true", help="take the middle rate of each method")
+    parser.add_argument(
+        "--untuned", action="store_true", help="take the middle rate of each method"
+    )
     parser.add_argument("--out", type=Path, default=HERE / "results.csv")
     options = parser.parse_args()
     torch.set_num_threads(1)

@@ -19,7 +19,9 @@ def results(tmp_path_factory):
     """What one process with all the data and two processes with halves of it arrive at."""
     folder = tmp_path_factory.mktemp("blocks")
     for world in (1, 2):
-        commands = [[sys.executable, str(WORKER), str(r), str(world), str(folder)] for r in range(world)]
+        commands = [
+            [sys.executable, str(WORKER), str(r), str(world), str(folder)] for r in range(world)
+        ]
         workers = [
             subprocess.Popen(c, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             for c in commands

@@ -255,6 +255,16 @@ def test_falls_of_the_loss():
     assert math.isnan(meter.fall())
 
 
+def test_costs_are_lower_quartiles_shared_by_the_blocks_of_a_visit(monkeypatch):
+    now = iter([0.0, 1.0, 3.0, 103.0, 105.0])  # differences 1, 2, 100 (a pause), 2 in a visit
+    monkeypatch.setattr("scgd.torch.blocks.meter.time.perf_counter", lambda: next(now))
+    model = stack()
+    optimizer = BlockOptimizer(model, period=5, active=2, lr=0.01)
+    train(model, optimizer, 5)
+    np.testing.assert_allclose(optimizer.book.costs[[4, 5]], 1.75 / 2)
+    assert np.isnan(optimizer.book.costs[:4]).all()
+
+
 def test_a_probe_measures_all_blocks_at_the_same_parameters():
     model, plain = stack(), stack()
     policy = BlockMusketeer(probe=2, forget=1.0)
@@ -271,7 +281,9 @@ def test_a_probe_measures_all_blocks_at_the_same_parameters():
     np.testing.assert_allclose(optimizer.book.gains, expected, rtol=1e-6)
     assert [n for n, p in model.named_parameters() if p.requires_grad] == held
     train(model, optimizer, 1)  # the second visit has begun, without a probe
-    assert [n for n, p in model.named_parameters() if p.requires_grad] == optimizer.blocks["layers.3"]
+    assert [n for n, p in model.named_parameters() if p.requires_grad] == optimizer.blocks[
+        "layers.3"
+    ]
     np.testing.assert_allclose(optimizer.book.gains, expected, rtol=1e-6)
     train(model, optimizer, 2)
     assert all(p.requires_grad for p in model.parameters())

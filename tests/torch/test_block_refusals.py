@@ -32,7 +32,7 @@ LAYERS = ["bert.encoder.layer.0", "bert.encoder.layer.1"]
 @pytest.mark.parametrize(
     ("blocks", "names"),
     [
-        ("layer", ["scale", "bert.embeddings", *LAYERS, "bert.norm", "head.0", "head.2"]),
+        ("layer", ["scale", "bert.embeddings", *LAYERS, "bert.norm", "head"]),
         (
             "module",
             ["scale", "bert.embeddings.word"]
@@ -45,6 +45,18 @@ LAYERS = ["bert.encoder.layer.0", "bert.encoder.layer.1"]
 )
 def test_cuts(blocks, names):
     assert list(BlockOptimizer(Nested(), blocks=blocks, lr=0.1).blocks) == names
+
+
+def test_layers_inside_a_mapping_and_layers_of_sequences():
+    linear = [nn.Linear(2, 2) for _ in range(5)]
+    parts = {"wte": nn.Embedding(3, 2), "h": nn.ModuleList(linear[:3]), "ln": nn.LayerNorm(2)}
+    model = nn.Module()
+    model.transformer = nn.ModuleDict(parts)
+    names = [f"transformer.{part}" for part in ("wte", "h.0", "h.1", "h.2", "ln")]
+    assert list(BlockOptimizer(model, lr=0.1).blocks) == names
+    stages = {"stem": linear[0], "stage": nn.Sequential(*linear[1:3]), "fc": linear[4]}
+    stages = nn.ModuleDict(stages)
+    assert list(BlockOptimizer(stages, lr=0.1).blocks) == ["stem", "stage.0", "stage.1", "fc"]
 
 
 def test_tensors():
@@ -131,8 +143,10 @@ def test_policies_that_look_at_the_loss_ask_for_it():
     model = stack()
     optimizer = BlockOptimizer(model, policy="blockllm", period=1, lr=0.1)
     model(torch.zeros(2, 5, dtype=torch.long)).sum().backward()
+    before = model.head.weight.clone()
     with pytest.raises(RuntimeError, match=r"optimizer.tell\(loss\)"):
         optimizer.step()
+    assert torch.equal(model.head.weight, before)
 
 
 def test_attach_takes_the_right_wrapper():

@@ -108,6 +108,21 @@ def test_roles():
     assert all(s["step"] == 11 for p, s in optimizer.state.items() if p is model.head.bias)
 
 
+def test_lisa_trains_both_ends_all_the_time_and_one_layer_in_turn():
+    model = stack()
+    optimizer = BlockOptimizer(model, policy="lisa", period=1, seed=0, lr=0.01, first=["head"])
+    seen = set()
+    for step in range(12):
+        before = {n: p.detach().clone() for n, p in model.named_parameters()}
+        seen |= set(optimizer.active_blocks)
+        (active,) = optimizer.active_blocks
+        train(model, optimizer, 1, start=step)
+        moved = {n for n, p in model.named_parameters() if not torch.equal(p, before[n])}
+        parts = ("embeddings", active, "head")
+        assert moved == {n for part in parts for n in optimizer.blocks[part]}
+    assert seen == set(LAYERS)
+
+
 def test_several_blocks_at_once():
     model = stack()
     optimizer = BlockOptimizer(model, policy="cyclic", period=2, active=2, lr=0.01)

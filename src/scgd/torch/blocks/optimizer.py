@@ -11,7 +11,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from scgd.torch.blocks.checks import check_arguments, check_complete, check_costs, check_inner, check_saved
+from scgd.torch.blocks.checks import (
+    check_arguments,
+    check_complete,
+    check_costs,
+    check_inner,
+    check_saved,
+)
 from scgd.torch.blocks.inner import COPY, Inner, move
 from scgd.torch.blocks.ledger import Ledger
 from scgd.torch.blocks.meter import Meter
@@ -145,7 +151,7 @@ class BlockOptimizer(Visits):
         super().__init__(outer, dict(defaults))
         book.seed = int(self.ranks.agree(number)[0])
         self._take_hold()
-        self._visit(self._next())
+        self._visit()
 
     # Blocks and laws as users see them
 
@@ -195,6 +201,11 @@ class BlockOptimizer(Visits):
         if self._is_rehearsal():
             self.inner.rehearse(self.state)
             return loss
+        if self.policy.needs_loss and not self.meter.losses:
+            raise RuntimeError(
+                f"the policy {self.policy!r} looks at the loss: call optimizer.tell(loss) before "
+                "optimizer.step(), or give step a closure"
+            )
         self._close_probe()
         if all(p.grad is None for p, _ in self.inner.pairs):
             return loss  # as torch's own: without gradients nothing happens
@@ -206,7 +217,7 @@ class BlockOptimizer(Visits):
         self.meter.tick()
         if self.meter.steps >= self.policy.length(self.book, self.period):
             self._end_visit()
-            self._visit(self._next())
+            self._visit()
         return loss
 
     def attach(self, model: DistributedDataParallel) -> None:

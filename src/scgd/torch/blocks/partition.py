@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 __all__ = ["CUTS", "Parts", "cut", "divide", "finds"]
 
-CONTAINERS = (nn.ModuleList, nn.Sequential, nn.ModuleDict)
 Cut = str | Mapping[str, str] | Callable[[str], str | None]
 
 
@@ -35,14 +34,17 @@ def has_parameters(module: nn.Module) -> bool:
 
 
 def containers(model: nn.Module) -> set[str]:
-    """Return the names of the outermost lists of layers."""
-    found: set[str] = set()
-    for name, module in model.named_modules():
-        inside = any(name == outer or name.startswith(f"{outer}.") or not outer for outer in found)
-        layers = [child for child in module.children() if has_parameters(child)]
-        if not inside and isinstance(module, CONTAINERS) and len(layers) > 1:
-            found.add(name)
-    return found
+    """Return the names of the outermost lists of layers; sequences count where there are none."""
+    for kind in (nn.ModuleList, nn.Sequential):
+        found: set[str] = set()
+        for name, module in model.named_modules():
+            inside = any(not outer or name.startswith(f"{outer}.") for outer in found)
+            layers = [child for child in module.children() if has_parameters(child)]
+            if not inside and isinstance(module, kind) and len(layers) > 1:
+                found.add(name)
+        if found:
+            return found
+    return set()
 
 
 def layer_of(name: str, lists: set[str]) -> str:

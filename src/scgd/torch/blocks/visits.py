@@ -20,6 +20,7 @@ from scgd.torch.blocks.policies import BlockPolicy
 from scgd.torch.blocks.probing import Probe
 from scgd.torch.blocks.ranks import Ranks, narrow
 from scgd.torch.blocks.watch import Watch
+from scgd.typing import Array
 
 __all__ = ["HELD", "MEMORY", "Visits", "is_trainable"]
 
@@ -74,15 +75,17 @@ class Visits(torch.optim.Optimizer):
         self.watch_hook = hook
         self.param_groups[0][MEMORY] = ""
 
-    def _next(self) -> list[int]:
-        """Return the blocks of the next visit: those named first, then the policy's choice."""
-        waiting = [b for b in self.book.first if self.book.counts[b] == 0 and self.book.alive[b]]
-        chosen = waiting[: self.n_active] or self.policy.choose(self.book, self.n_active)
-        return [b for b in chosen if b not in self.ends]
-
-    def _visit(self, chosen: list[int]) -> None:
-        """Begin a visit."""
+    def _next(self) -> tuple[list[int], Array]:
+        """Return the blocks of the next visit, those named first, and the law in force."""
         law = self.policy.weights(self.book)
+        new = (self.book.counts == 0) & (self.book.alive == 1)
+        waiting = [b for b in self.book.first if new[b] and b not in self.ends]
+        chosen = waiting[: self.n_active] or self.policy.choose(self.book, self.n_active)
+        return [b for b in chosen if b not in self.ends], law
+
+    def _visit(self) -> None:
+        """Begin a visit."""
+        chosen, law = self._next()
         self.book.begin(chosen, law)
         self.meter = Meter()
         weight = float(law[chosen].mean()) if chosen else 0.0
@@ -131,11 +134,6 @@ class Visits(torch.optim.Optimizer):
     def _end_visit(self) -> None:
         """Learn from the visit, and agree with the other processes."""
         book, meter = self.book, self.meter
-        if self.policy.needs_loss and not meter.losses:
-            raise RuntimeError(
-                f"the policy {self.policy!r} looks at the loss: call optimizer.tell(loss) before "
-                "optimizer.step(), or give step a closure"
-            )
         if meter.losses:
             book.losses = [*book.losses[-99:], meter.loss()]
         gains = meter.gains()
@@ -185,4 +183,4 @@ class Visits(torch.optim.Optimizer):
         self.book.alive[self.book.current] = 0.0
         if not len(self.book.blocks):
             raise RuntimeError("no gradient reaches any block: does the loss depend on the model?")
-        self._visit(self._next())
+        self._visit()

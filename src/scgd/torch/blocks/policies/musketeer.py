@@ -89,8 +89,9 @@ class BlockMusketeer(BlockLaw):
         """Return weights that sum to one."""
         if self.normalization == "l1":
             return super().normalise(scores)
-        powers: Array = np.exp(self.eta * (scores - scores.max()))
-        return powers / powers.sum()
+        powers = np.exp(self.eta * (scores - scores.max()))
+        law: Array = powers / powers.sum()
+        return law
 
     @property
     def looks_at_all(self) -> bool:  # type: ignore[override]

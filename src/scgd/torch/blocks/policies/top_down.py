@@ -1,7 +1,7 @@
 """From the top down, one block further whenever the gains of the present one stall."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from scgd.torch.blocks.ledger import Ledger
 from scgd.torch.blocks.policies.base import BlockPolicy, check_count, check_share, uniform_over
@@ -31,27 +31,24 @@ class TopDown(BlockPolicy):
         check_count("patience", self.patience, 1)
 
     def choose(self, book: Ledger, n_active: int) -> list[int]:
-        """Return a window of neighbouring blocks whose upper end is ``at``."""
+        """Return neighbouring blocks, downwards from where the policy stands now."""
+        book.memory = self._after(book)
         order = [int(b) for b in book.blocks[::-1]]
-        at = min(book.memory.get("at", 0), len(order) - 1)
-        if book.current:
-            at = self._move(book, at, len(order))
-        window = [order[(at + i) % len(order)] for i in range(min(n_active, len(order)))]
-        book.memory["at"] = at
-        return window
+        return [order[(book.memory["at"] + i) % len(order)] for i in range(n_active)][: len(order)]
 
-    def _move(self, book: Ledger, at: int, n_blocks: int) -> int:
-        gain, best = float(book.gains[book.current].sum()), book.memory.get("best")
+    def _after(self, book: Ledger) -> dict[str, Any]:
+        """Return place, best gain and visits stalled, as they are after the last visit."""
+        at = min(book.memory.get("at", 0), len(book.blocks) - 1)
+        best, stalled = book.memory.get("best"), book.memory.get("stalled", 0)
+        if not book.current:
+            return {"at": at, "best": None, "stalled": 0}
+        gain = float(book.gains[book.current].sum())
         if best is None or gain < (1 - self.fall) * best:
-            book.memory.update(best=gain, stalled=0)
-            return at
-        book.memory["stalled"] = book.memory.get("stalled", 0) + 1
-        if book.memory["stalled"] < self.patience:
-            return at
-        book.memory.update(best=None, stalled=0)
-        return (at + 1) % n_blocks
+            return {"at": at, "best": gain, "stalled": 0}
+        if stalled + 1 < self.patience:
+            return {"at": at, "best": best, "stalled": stalled + 1}
+        return {"at": (at + 1) % len(book.blocks), "best": None, "stalled": 0}
 
     def weights(self, book: Ledger) -> Array:
-        """Return one for the block at which the policy stands."""
-        order = book.blocks[::-1]
-        return uniform_over(book, [int(order[min(book.memory.get("at", 0), len(order) - 1)])])
+        """Return one for the block at which the policy will stand."""
+        return uniform_over(book, [int(book.blocks[::-1][self._after(book)["at"]])])
