@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
-.PHONY: run bench-peers test test-slow test-faults test-benchopt bench lint clean
+.PHONY: run bench-peers test test-slow test-faults test-benchopt test-trainers bench lint clean
 
 run: $(VENV)/.core
 	@$(VENV)/bin/scgd run zo-linear
@@ -19,6 +19,11 @@ test-faults: $(VENV)/.dev
 
 test-slow: $(VENV)/.dev
 	@$(PY) -m pytest -q -m slow
+
+test-trainers: $(VENV)/.dev
+	@$(PIP) install -c constraints.txt transformers accelerate lightning
+	@$(PY) -m pytest -q tests/torch/test_torch_recipes.py tests/torch/test_block_recipes.py \
+		tests/torch/test_block_trainers.py
 
 bench: $(VENV)/.dev
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done

@@ -1,0 +1,101 @@
+"""Train once with one method, rate and seed.
+
+Seconds are CPU seconds of this process on one thread, so a busy machine does not shorten a run. The
+rate falls linearly to zero over them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import torch
+from methods import METHODS
+from minilm import Classifier
+from sentences import splits
+from torch.nn import functional as F
+
+BATCH = 8
+
+
+def bytes_of(optimizer: Any, model: torch.nn.Module) -> int:
+    """Return the bytes of gradients and of the optimizer's state."""
+    grads = sum(p.grad.nbytes for p in model.parameters() if p.grad is not None)
+    states = (s.values() for s in optimizer.state.values())
+    return grads + sum(v.nbytes for values in states for v in values if torch.is_tensor(v))
+
+
+class Saved:
+    """Counts the bytes that backward keeps, each storage once and no parameters."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self.seen = {p.untyped_storage().data_ptr() for p in model.parameters()}
+        self.total = 0
+
+    def pack(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Count a tensor that is kept."""
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in self.seen:
+            self.seen.add(storage.data_ptr())
+            self.total += storage.nbytes()
+        return tensor
+
+
+def train(method: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
+    """Return what came out of one run."""
+    data, test = splits(seed)
+    torch.manual_seed(seed)
+    model, optimizer = METHODS[method].build(Classifier(seed).train(), rate, seed)
+    base = [group["lr"] for group in optimizer.param_groups]
+    order = torch.Generator().manual_seed(seed)
+    spent, steps, peak, saved_peak, seen = 0.0, 0, 0, 0, set()
+    rows = iter([])
+    while spent < seconds:
+        start = time.process_time()
+        batch = next(rows, None)
+        if batch is None:
+            rows = iter(torch.randperm(len(data[0]), generator=order).split(BATCH))
+            batch = next(rows)
+        for group, lr in zip(optimizer.param_groups, base, strict=True):
+            group["lr"] = lr * (1 - spent / seconds)
+        active = tuple(getattr(optimizer, "active_blocks", ()))
+        saved = Saved(model)
+        if active not in seen:
+            with torch.autograd.graph.saved_tensors_hooks(saved.pack, lambda t: t):
+                loss = F.cross_entropy(model(data[0][batch], data[1][batch]), data[2][batch])
+        else:
+            loss = F.cross_entropy(model(data[0][batch], data[1][batch]), data[2][batch])
+        loss.backward()
+        if hasattr(optimizer, "tell"):
+            optimizer.tell(loss)
+        optimizer.step()
+        if active not in seen:
+            seen.add(active)
+            peak = max(peak, bytes_of(optimizer, model))
+            saved_peak = max(saved_peak, saved.total)
+        optimizer.zero_grad()
+        spent += time.process_time() - start
+        steps += 1
+    accuracy, loss_test = judge(model, test)
+    row = {"method": method, "rate": rate, "seed": seed, "seconds": seconds, "steps": steps}
+    row |= {"accuracy": round(accuracy, 4), "loss": round(loss_test, 4)}
+    row |= {
+        "gradients_state_mb": round(peak / 1e6, 2),
+        "activations_mb": round(saved_peak / 1e6, 1),
+    }
+    if hasattr(optimizer, "law"):
+        counts = dict(zip(optimizer.book.names, optimizer.book.counts.tolist(), strict=True))
+        row["visits"] = json.dumps({k.rpartition(".")[2]: int(v) for k, v in counts.items()})
+    return row
+
+
+@torch.no_grad()
+def judge(model: torch.nn.Module, test: Any) -> tuple[float, float]:
+    """Return accuracy and loss on the test sentences."""
+    model.eval()
+    scores = torch.cat(
+        [model(t, m) for t, m in zip(test[0].split(64), test[1].split(64), strict=True)]
+    )
+    right = (scores.argmax(1) == test[2]).double().mean()
+    return float(right), float(F.cross_entropy(scores, test[2]))

@@ -1,0 +1,90 @@
+"""The methods compared: each row says how a model becomes one with an optimizer.
+
+The head starts at random, so every method trains it all the time, at the same rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from scgd.torch import BlockOptimizer
+from scgd.torch.blocks import LISA, BlockMusketeer, Cyclic
+
+HEAD_RATE, PERIOD = 1e-3, 10
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to train, and the rates tried on the tuning seed."""
+
+    build: Callable[[nn.Module, float, int], tuple[nn.Module, torch.optim.Optimizer]]
+    rates: tuple[float, ...]
+
+
+def with_head(model: nn.Module, lr: float) -> list[dict[str, Any]]:
+    """Return the parameters in training, the head in a group of its own."""
+    named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    return [
+        {"params": [p for n, p in named if "head" not in n], "lr": lr},
+        {"params": [p for n, p in named if "head" in n], "lr": HEAD_RATE},
+    ]
+
+
+def adamw(model: nn.Module, lr: float, seed: int) -> Any:
+    """All parameters."""
+    return model, torch.optim.AdamW(with_head(model, lr))
+
+
+def lora(model: nn.Module, lr: float, seed: int) -> Any:
+    """Rank 8 on every query, key and value matrix and both dense ones (peft)."""
+    from peft import LoraConfig, get_peft_model
+
+    config = LoraConfig(
+        r=8,
+        lora_alpha=16,
+        lora_dropout=0.0,
+        target_modules=["query", "key", "value", "dense"],
+        modules_to_save=["head"],
+    )
+    model = get_peft_model(model, config)
+    return model, torch.optim.AdamW(with_head(model, lr))
+
+
+def blocks(**settings: Any) -> Any:
+    """Return a maker of block optimizers; embeddings stay frozen unless the row says otherwise."""
+    chosen = {"period": PERIOD, "never": ["embeddings"], "always": ["head"], **settings}
+
+    def build(model: nn.Module, lr: float, seed: int) -> Any:
+        own = {"head": {"lr": HEAD_RATE}}
+        return model, BlockOptimizer(model, groups=own, seed=seed, lr=lr, **chosen)
+
+    return build
+
+
+FULL, BLOCK = (1e-4, 2e-4, 4e-4), (2e-4, 4e-4, 8e-4)
+METHODS: dict[str, Method] = {
+    "adamw": Method(adamw, FULL),
+    "top-2": Method(blocks(policy="top", active=2), BLOCK),
+    "lora": Method(lora, (1e-3, 2e-3, 4e-3)),
+    "inverse-cost": Method(blocks(policy="inverse-cost"), BLOCK),
+    "musketeer/s": Method(blocks(policy=BlockMusketeer(gain_per="second")), BLOCK),
+    "musketeer": Method(blocks(policy="musketeer"), BLOCK),
+    "probe/s": Method(blocks(policy=BlockMusketeer(gain_per="second", probe=6)), BLOCK),
+    "top-1": Method(blocks(policy="top"), BLOCK),
+    "inverse-cost, 2": Method(blocks(policy="inverse-cost", active=2), BLOCK),
+    "inverse-cost, kept": Method(blocks(policy="inverse-cost", keep_state="cpu"), BLOCK),
+    "top-down": Method(blocks(policy="top-down"), BLOCK),
+    "descending": Method(blocks(policy=Cyclic("descending")), BLOCK),
+    "badam": Method(blocks(policy="shuffled"), BLOCK),
+    "uniform": Method(blocks(policy="uniform"), BLOCK),
+    "misa": Method(blocks(policy="misa", blocks="module", active=6), BLOCK),
+    "lisa": Method(
+        blocks(policy=LISA(ends_always=False), never=[], always=["head", "embeddings"]), BLOCK
+    ),
+    "blockllm": Method(blocks(policy="blockllm"), BLOCK),
+}

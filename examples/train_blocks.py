@@ -1,0 +1,65 @@
+"""Train a small language model one block at a time and draw the law that was learned.
+
+python examples/train_blocks.py [picture.png]
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from scgd.torch import BlockOptimizer
+from scgd.torch.blocks import BlockMusketeer
+
+WIDTH, CONTEXT, STEPS = 32, 32, 600
+
+
+class Model(nn.Module):
+    """Characters, three transformer layers and a head."""
+
+    def __init__(self, n_characters: int) -> None:
+        super().__init__()
+        self.embeddings = nn.Embedding(n_characters, WIDTH)
+        self.positions = nn.Parameter(torch.zeros(CONTEXT, WIDTH))
+        layer = {"dim_feedforward": 64, "dropout": 0.0, "batch_first": True, "norm_first": True}
+        self.layers = nn.ModuleList(nn.TransformerEncoderLayer(WIDTH, 4, **layer) for _ in range(3))
+        self.head = nn.Linear(WIDTH, n_characters)
+
+    def forward(self, tokens):
+        """Return the scores of the next character at each place."""
+        hidden = self.embeddings(tokens) + self.positions
+        mask = nn.Transformer.generate_square_subsequent_mask(CONTEXT)
+        for layer in self.layers:
+            hidden = layer(hidden, src_mask=mask, is_causal=True)
+        return self.head(hidden)
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    root = Path(__file__).parents[1]
+    text = "".join(path.read_text() for path in sorted(root.glob("docs/*.md")))
+    characters = sorted(set(text))
+    tokens = torch.tensor([characters.index(c) for c in text])
+    model = Model(len(characters))
+    policy = BlockMusketeer(gain_per="second")
+    optimizer = BlockOptimizer(model, policy=policy, period=10, seed=0, lr=3e-3)
+    for step in range(STEPS + 1):
+        start = torch.randint(0, len(tokens) - CONTEXT - 1, (16,))
+        rows = torch.stack([tokens[i : i + CONTEXT + 1] for i in start])
+        loss = F.cross_entropy(model(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
+        loss.backward()
+        if step % 100 == 0:
+            print(f"step {step:4d}  loss {loss:.3f}  training {optimizer.active_blocks[0]}")
+        optimizer.step()
+        optimizer.zero_grad()
+    print("law:", {name: round(p, 3) for name, p in optimizer.law().items()})
+    picture = sys.argv[1] if len(sys.argv) > 1 else "block-law.png"
+    optimizer.picture(picture)
+    print(f"the law over the run is in {picture}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""What is known about the blocks: visits, gains, costs and the law over the run.
+
+Everything a policy remembers is here, as numbers, lists and strings, so a run is resumed from one
+line of JSON. Random draws depend on the seed and the number of the visit alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from scgd.typing import Array
+
+__all__ = ["HISTORY", "Ledger"]
+
+HISTORY = 512
+"""Visits the history keeps; when it is full, every second one is dropped."""
+
+
+@dataclass
+class Ledger:
+    """The blocks of a model, from the bottom to the top.
+
+    ``gains`` and ``costs`` are NaN where nothing is known. ``visit`` counts visits begun, ``last``
+    is the visit at which a block was trained last (-1: never), ``memory`` belongs to the policy.
+    """
+
+    names: tuple[str, ...]
+    sizes: Array
+    seed: int
+    first: list[int] = field(default_factory=list)
+    current: list[int] = field(default_factory=list)
+    visit: int = 0
+    losses: list[float] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list)
+    stride: int = 1
+    memory: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n = len(self.names)
+        self.gains = np.full(n, np.nan)
+        self.costs = np.full(n, np.nan)
+        self.counts = np.zeros(n)
+        self.last = np.full(n, -1.0)
+        self.alive = np.ones(n)
+
+    @property
+    def blocks(self) -> Array:
+        """The numbers of the blocks that can be trained."""
+        return np.flatnonzero(self.alive)
+
+    def unvisited(self) -> list[int]:
+        """Return blocks never trained: those named first, then from the top down."""
+        new = [int(b) for b in self.blocks[::-1] if self.counts[b] == 0]
+        named = [b for b in self.first if b in new]
+        return named + [b for b in new if b not in named]
+
+    def generator(self) -> np.random.Generator:
+        """Return the generator of the next draw; nothing but the seed and the visit moves it."""
+        return np.random.default_rng([self.seed, self.visit])
+
+    def begin(self, chosen: Sequence[int], law: Array) -> None:
+        """Note that a visit of these blocks begins, drawn from this law."""
+        self.current = [int(b) for b in chosen]
+        if self.visit % self.stride == 0:
+            row = {"visit": self.visit, "blocks": self.current, "law": [float(w) for w in law]}
+            self.history.append(row)
+        if len(self.history) > HISTORY:
+            self.history, self.stride = self.history[::2], 2 * self.stride
+        self.last[self.current] = self.visit
+        self.counts[self.current] += 1
+        self.visit += 1
+
+    def learn(self, gains: dict[int, float], forget: float) -> None:
+        """Blend gains in, ``forget`` being the share of the new; NaN and infinity are ignored."""
+        for b, gain in gains.items():
+            if np.isfinite(gain):
+                old = self.gains[b]
+                self.gains[b] = gain if np.isnan(old) else (1 - forget) * old + forget * gain
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain numbers, lists and strings."""
+        plain = {k: v for k, v in self.__dict__.items() if not isinstance(v, np.ndarray)}
+        return {**plain, **{name: list(map(float, getattr(self, name))) for name in ARRAYS}}
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Take up what :meth:`to_dict` returned for the same blocks."""
+        arrays = {name: np.array(data[name]) for name in ARRAYS}
+        plain = {k: v for k, v in data.items() if k not in ("names", *ARRAYS)}
+        self.__dict__.update({**plain, **arrays})
+
+    def share(self) -> Array:
+        """Return the numbers on which the processes must agree."""
+        return np.concatenate([self.gains, self.costs, self.losses[-1:] or [np.nan]])
+
+    def accept(self, numbers: Array) -> None:
+        """Take the numbers of the first process."""
+        self.gains, self.costs = (part.copy() for part in np.split(numbers[:-1], 2))
+        self.losses[-1:] = [float(numbers[-1])] if self.losses else []
+
+
+ARRAYS = ("gains", "costs", "counts", "last", "alive")

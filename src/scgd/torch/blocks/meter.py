@@ -1,0 +1,108 @@
+"""Measuring a visit: gains of its blocks, seconds of its steps, losses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["MEASURES", "Meter"]
+
+
+def square(grads: Sequence[Tensor], states: Sequence[Mapping[str, Any]]) -> Tensor:
+    """Return the squared norm of a block's gradient."""
+    return torch.stack([n.double().square() for n in torch._foreach_norm(list(grads))]).sum()
+
+
+def absolute(grads: Sequence[Tensor], states: Sequence[Mapping[str, Any]]) -> Tensor:
+    """Return the l1 norm of a block's gradient."""
+    return torch.stack([n.double() for n in torch._foreach_norm(list(grads), 1)]).sum()
+
+
+def mean_square(grads: Sequence[Tensor], states: Sequence[Mapping[str, Any]]) -> Tensor:
+    """Return the squared norm of a block's gradient by its size."""
+    return square(grads, states) / sum(g.numel() for g in grads)
+
+
+def adam(grads: Sequence[Tensor], states: Sequence[Mapping[str, Any]]) -> Tensor:
+    """Return the norm of m / sqrt(v), or that of the gradient where the inner state has neither."""
+    if not all("exp_avg" in state and "exp_avg_sq" in state for state in states):
+        return square(grads, states).sqrt()
+    steps = [state["exp_avg"] / state["exp_avg_sq"].sqrt().add(1e-8) for state in states]
+    return square(steps, states).sqrt()
+
+
+MEASURES: dict[str, Callable[[Sequence[Tensor], Sequence[Mapping[str, Any]]], Tensor]] = {
+    "square": square,
+    "absolute": absolute,
+    "mean-square": mean_square,
+    "adam": adam,
+}
+
+
+class Meter:
+    """Sums over the steps of one visit; sums of gains stay on their device until the visit ends."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.sums: dict[int, Tensor] = {}
+        self.seconds: list[float] = []
+        self.losses: list[float | Tensor] = []
+        self._clock: float | None = None
+
+    def add(self, block: int, gain: Tensor) -> None:
+        """Add the gain of one step."""
+        self.sums[block] = self.sums[block] + gain if block in self.sums else gain
+
+    def tick(self) -> None:
+        """Count a step, and the time since the one before it in the same visit."""
+        now = time.perf_counter()
+        if self._clock is not None:
+            self.seconds.append(now - self._clock)
+        self._clock = now
+        self.steps += 1
+
+    def gains(self) -> dict[int, float]:
+        """Return the mean gain of a step by block."""
+        return {b: float(total) / self.steps for b, total in self.sums.items()}
+
+    def cost(self) -> float:
+        """Return the seconds of a step: the lower quartile, so that pauses do not count."""
+        return float(np.quantile(self.seconds, 0.25)) if self.seconds else float("nan")
+
+    def loss(self) -> float:
+        """Return the mean loss."""
+        numbers = self._numbers()
+        return sum(numbers) / len(numbers) if numbers else float("nan")
+
+    def fall(self) -> float:
+        """Return how much the loss fell per step, between the halves of the visit; at least 0."""
+        numbers = self._numbers()
+        half = len(numbers) // 2
+        if half == 0:
+            return float("nan")
+        early, late = sum(numbers[:half]) / half, sum(numbers[-half:]) / half
+        return max(0.0, early - late) / (len(numbers) - half)
+
+    def _numbers(self) -> list[float]:
+        self.losses = [float(loss) for loss in self.losses]
+        return [float(loss) for loss in self.losses]
+
+    def state(self) -> dict[str, Any]:
+        """Return everything as plain numbers."""
+        return {
+            "steps": self.steps,
+            "sums": [[b, float(total)] for b, total in self.sums.items()],
+            "seconds": self.seconds,
+            "losses": self._numbers(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up what :meth:`state` returned."""
+        self.steps, self.seconds = state["steps"], list(state["seconds"])
+        self.losses, self._clock = list(state["losses"]), None
+        self.sums = {b: torch.tensor(total, dtype=torch.float64) for b, total in state["sums"]}

@@ -1,0 +1,186 @@
+"""Visits: which blocks are in training, what is freed and made at a switch, what is learned."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.weak import WeakIdKeyDictionary
+
+from scgd.torch.blocks.inner import Inner
+from scgd.torch.blocks.ledger import Ledger
+from scgd.torch.blocks.meter import MEASURES, Meter
+from scgd.torch.blocks.partition import Parts
+from scgd.torch.blocks.policies import BlockPolicy
+from scgd.torch.blocks.probing import Probe
+from scgd.torch.blocks.ranks import Ranks, narrow
+from scgd.torch.blocks.watch import Watch
+from scgd.typing import Array
+
+__all__ = ["HELD", "MEMORY", "Visits", "is_trainable"]
+
+MEMORY = "scgd"
+"""Key of the first parameter group under which a saved state holds the position of the run."""
+# Parameters frozen by a block optimizer, which the user did not freeze.
+HELD: Any = WeakIdKeyDictionary()
+
+
+def is_trainable(p: Tensor) -> bool:
+    """Whether the user has not frozen a parameter."""
+    return p.requires_grad or p in HELD
+
+
+class Visits(torch.optim.Optimizer):
+    """The part of the block optimizer that goes from block to block."""
+
+    model: Any
+    wrapper: DistributedDataParallel | None
+    policy: BlockPolicy
+    parts: Parts
+    book: Ledger
+    meter: Meter
+    inner: Inner
+    ranks: Ranks
+    probe: Probe | None
+    n_active: int
+    keep_state: bool | str
+    importance: str | None
+    factor: float
+    input_hooks: list[Any]
+
+    @property
+    def active_blocks(self) -> list[str]:
+        """The blocks in training."""
+        return [self.book.names[b] for b in self.book.current]
+
+    def _params(self, blocks: Iterable[int]) -> list[Tensor]:
+        listed = list(self.parts.blocks.values())
+        return [self.parts.params[name] for b in blocks for name in listed[b]]
+
+    def _take_hold(self) -> None:
+        """Freeze every block, and what is never trained."""
+        self.ends = self.policy.ends(self.book)
+        self.constant = [self.parts.params[n] for n in self.parts.always] + self._params(self.ends)
+        constant = set(self.constant)
+        for p in self.parts.params.values():
+            if p not in constant and p.requires_grad:
+                p.requires_grad_(False)
+                HELD[p] = True
+        hook = self.model.register_forward_hook(Watch(self), with_kwargs=True)
+        self.watch_hook = hook
+        self.param_groups[0][MEMORY] = ""
+
+    def _next(self) -> tuple[list[int], Array]:
+        """Return the blocks of the next visit, those named first, and the law in force."""
+        law = self.policy.weights(self.book)
+        new = (self.book.counts == 0) & (self.book.alive == 1)
+        waiting = [b for b in self.book.first if new[b] and b not in self.ends]
+        chosen = waiting[: self.n_active] or self.policy.choose(self.book, self.n_active)
+        return [b for b in chosen if b not in self.ends], law
+
+    def _visit(self) -> None:
+        """Begin a visit."""
+        chosen, law = self._next()
+        self.book.begin(chosen, law)
+        self.meter = Meter()
+        weight = float(law[chosen].mean()) if chosen else 0.0
+        relative = self.importance == "relative" and weight > 0
+        self.factor = 1 / (len(self.book.blocks) * weight) if relative else 1.0
+        self._activate(chosen)
+        if self.policy.probes(self.book):
+            self._open_probe()
+
+    def _activate(self, chosen: list[int], force: bool = False) -> None:
+        """Free what leaves, unfreeze what comes, and make the inner optimizer for it."""
+        entering = set(self._params(chosen))
+        fixed = set(self.constant)
+        in_training = {p for p, _ in self.inner.pairs} - fixed
+        leaving = in_training - entering
+        if self.inner.optimizer is not None and in_training == entering and not force:
+            return  # the same blocks again: nothing is emptied
+        for p in leaving:
+            p.grad = None
+            p.requires_grad_(False)
+        self.inner.release(leaving, self.state, self.keep_state)
+        for p in entering:
+            p.requires_grad_(True)
+        self._rebuild(entering, fixed)
+
+    def _rebuild(self, entering: set[Tensor], fixed: set[Tensor]) -> None:
+        rows = []
+        for group in self.param_groups:
+            for visiting, members in ((True, entering), (False, fixed)):
+                rows.append((group, visiting, [p for p in group["params"] if p in members]))
+        self.inner.rebuild(rows, self.state)
+        if self.wrapper is not None:
+            narrow(self.wrapper)
+
+    def _measure(self) -> None:
+        """Add the gains of this step."""
+        measure = MEASURES.get(self.policy.gain or "")
+        if measure is None or self.policy.looks_at_all:
+            return
+        for b in self.book.current:
+            params = [p for p in self._params([b]) if p.grad is not None]
+            if params:
+                grads = [p.grad for p in params if p.grad is not None]
+                self.meter.add(b, measure(grads, [self.state.get(p, {}) for p in params]))
+
+    def _end_visit(self) -> None:
+        """Learn from the visit, and agree with the other processes."""
+        book, meter = self.book, self.meter
+        if meter.losses:
+            book.losses = [*book.losses[-99:], meter.loss()]
+        gains = meter.gains()
+        if self.policy.gain == "loss":
+            gains = dict.fromkeys(book.current, meter.fall())
+        if self.policy.timed:
+            for b in book.current:
+                if np.isnan(book.costs[b]):
+                    book.costs[b] = meter.cost() / len(book.current)
+        book.learn(gains, self.policy.forget)
+        book.accept(self.ranks.agree(book.share()))
+
+    # Probes
+
+    def _open_probe(self) -> None:
+        alive = {int(b): self._params([int(b)]) for b in self.book.blocks}
+        frozen = {p for params in alive.values() for p in params if not p.requires_grad}
+        self.probe = Probe(alive, frozen)
+        self.probe.open(MEASURES[self.policy.gain or ""])
+
+    def _close_probe(self) -> None:
+        """Learn from the look at all blocks."""
+        if self.probe is not None:
+            self.book.learn(self.probe.gains(), self.policy.forget)
+            self._drop_probe()
+
+    def _drop_probe(self) -> None:
+        if self.probe is not None:
+            self.probe.close()
+            self.probe = None
+
+    # Blocks without gradients
+
+    def owners(self) -> list[nn.Module]:
+        """Return the modules that own parameters of the active blocks."""
+        active = set(self._params(self.book.current))
+        modules = self.model.modules()
+        return [m for m in modules if not active.isdisjoint(m.parameters(recurse=False))]
+
+    def drop(self) -> None:
+        """Give up the active blocks, which no gradient reaches, and begin another visit."""
+        warnings.warn(
+            f"no gradient reaches {self.active_blocks}: the loss does not depend on them; they are "
+            "not trained (never=[...] says so from the start)",
+            stacklevel=2,
+        )
+        self.book.alive[self.book.current] = 0.0
+        if not len(self.book.blocks):
+            raise RuntimeError("no gradient reaches any block: does the loss depend on the model?")
+        self._visit()

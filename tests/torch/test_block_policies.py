@@ -1,0 +1,310 @@
+"""Laws of blocks against their formulas, orders, coverage, and what a visit measures."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from block_models import loss_of, stack, train
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scgd.torch import BlockOptimizer
+from scgd.torch.blocks import (
+    LISA,
+    MISA,
+    BlockLLM,
+    BlockMusketeer,
+    Cyclic,
+    InverseCost,
+    Shuffled,
+    Top,
+    TopDown,
+    UniformBlocks,
+)
+from scgd.torch.blocks.ledger import HISTORY, Ledger
+from scgd.torch.blocks.meter import Meter
+
+GAINS = np.array([1.0, 4.0, 2.0, 9.0])
+COSTS = np.array([4.0, 3.0, 2.0, 1.0])
+
+
+def book(visited=True, seed=0, n=4):
+    made = Ledger(tuple(f"b{i}" for i in range(n)), np.array([10, 20, 30, 40])[:n], seed)
+    made.gains, made.costs = GAINS[:n].copy(), COSTS[:n].copy()
+    if visited:
+        made.counts, made.last, made.visit = np.arange(1.0, n + 1), np.arange(float(n)), n
+    return made
+
+
+def follow(policy, ledger, visits, n_active=1):
+    chosen = []
+    for _ in range(visits):
+        blocks = policy.choose(ledger, n_active)
+        ledger.begin(blocks, policy.weights(ledger))
+        chosen.append(blocks)
+    return chosen
+
+
+def softmax(x):
+    return np.exp(x) / np.exp(x).sum()
+
+
+@pytest.mark.parametrize(
+    ("policy", "law"),
+    [
+        (InverseCost(), (1 / COSTS) / (1 / COSTS).sum()),
+        (InverseCost(mix=0.4), 0.6 * (1 / COSTS) / (1 / COSTS).sum() + 0.1),
+        (UniformBlocks(), np.full(4, 0.25)),
+        (BlockMusketeer(mix=0), GAINS / 16),
+        (BlockMusketeer(), 0.9 * GAINS / 16 + 0.025),
+        (BlockMusketeer(mix=0, gain_per="second"), (GAINS / COSTS) / (GAINS / COSTS).sum()),
+        (BlockMusketeer(mix=0, normalization="softmax", eta=0.3), softmax(0.3 * GAINS)),
+        (MISA(eta=0.5), softmax(0.5 * GAINS)),
+        (LISA(), np.array([0, 0.5, 0.5, 0])),
+        (LISA(ends_always=False), np.full(4, 0.25)),
+        (Top(), np.array([0, 0, 0, 1.0])),
+        (Cyclic(), np.array([1.0, 0, 0, 0])),  # block 0 has waited longest
+        (Shuffled(), np.full(4, 0.25)),
+        (BlockLLM(), np.array([0, 0, 0, 1.0])),  # scores 10, 20, 20/3, 22.5
+    ],
+    ids=repr,
+)
+def test_laws(policy, law):
+    np.testing.assert_allclose(policy.weights(book()), law, rtol=1e-12)
+
+
+def test_draws_follow_the_law():
+    policy = BlockMusketeer(mix=0, coverage=0)
+    drawn = np.zeros(4)
+    for seed in range(4000):
+        drawn[policy.choose(book(seed=seed), 1)] += 1
+    expected = GAINS / 16
+    z = (drawn / 4000 - expected) / np.sqrt(expected * (1 - expected) / 4000)
+    assert np.abs(z).max() < 4
+
+
+def test_several_blocks_are_drawn_one_after_another_without_replacement():
+    policy = BlockMusketeer(mix=0, coverage=0)
+    pairs = np.zeros((4, 4))
+    for seed in range(4000):
+        first, second = policy.choose(book(seed=seed), 2)
+        pairs[first, second] += 1
+    assert np.trace(pairs) == 0
+    p = GAINS / 16
+    expected = p[3] * p[1] / (1 - p[3])
+    assert pairs[3, 1] / 4000 == pytest.approx(expected, abs=4 * math.sqrt(expected / 4000))
+
+
+def test_orders():
+    assert [b for (b,) in follow(Cyclic(), book(False), 6)] == [3, 2, 1, 0, 3, 2]
+    assert [b for (b,) in follow(Cyclic("ascending"), book(False), 6)] == [0, 1, 2, 3, 0, 1]
+    assert follow(Top(), book(False), 3, 2) == [[3, 2]] * 3
+    shuffled = [b for (b,) in follow(Shuffled(), book(False), 40)]
+    cycles = [tuple(shuffled[i : i + 4]) for i in range(0, 40, 4)]
+    assert all(sorted(cycle) == [0, 1, 2, 3] for cycle in cycles) and len(set(cycles)) > 3
+
+
+@pytest.mark.parametrize("policy", [UniformBlocks(), InverseCost(), BlockMusketeer()], ids=repr)
+def test_the_first_cycle_visits_all_from_the_top_with_those_named_first(policy):
+    ledger = book(False)
+    ledger.first = [1]
+    assert follow(policy, ledger, 4) == [[1], [3], [2], [0]]
+
+
+def test_the_first_cycle_is_shorter():
+    ledger = book(False)
+    policy = UniformBlocks(first_period=7)
+    lengths = []
+    for _ in range(6):
+        ledger.begin(policy.choose(ledger, 1), policy.weights(ledger))
+        lengths.append(policy.length(ledger, 50))
+    assert lengths == [7, 7, 7, 7, 50, 50]
+    assert policy.length(ledger, 3) == 3
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(1, 9),
+    coverage=st.integers(1, 4),
+    active=st.integers(1, 3),
+    seed=st.integers(0, 10**6),
+    spread=st.floats(0, 12),
+    first=st.booleans(),
+)
+def test_no_block_waits_longer_than_its_deadline(n, coverage, active, seed, spread, first):
+    ledger = Ledger(tuple(map(str, range(n))), np.ones(n), seed)
+    ledger.costs = 10 ** (np.random.default_rng(seed).random(n) * spread)
+    policy = InverseCost(coverage=coverage, first_cycle=first)
+    last = np.full(n, -1)
+    for visit in range(6 * n * coverage):
+        chosen = policy.choose(ledger, active)
+        assert len(set(chosen)) == len(chosen) == min(active, n)
+        ledger.begin(chosen, policy.weights(ledger))
+        last[chosen] = visit
+        assert (visit - last < coverage * n).all()
+
+
+def test_without_coverage_a_block_can_wait_for_ever():
+    ledger = book()
+    ledger.costs = np.array([1e9, 1.0, 1.0, 1.0])
+    chosen = follow(InverseCost(coverage=0), ledger, 200)
+    assert [0] not in chosen
+
+
+def test_unknown_gains_count_as_the_mean_of_the_known():
+    ledger = book()
+    ledger.gains = np.array([1.0, np.nan, 3.0, np.nan])
+    np.testing.assert_allclose(BlockMusketeer(mix=0).weights(ledger), np.array([1, 2, 3, 2]) / 8)
+    ledger.gains[:] = np.nan
+    np.testing.assert_allclose(BlockMusketeer(mix=0).weights(ledger), np.full(4, 0.25))
+    ledger.gains[:] = 0.0
+    np.testing.assert_allclose(BlockMusketeer(mix=0).weights(ledger), np.full(4, 0.25))
+
+
+def test_gains_forget():
+    ledger = book()
+    ledger.learn({0: 3.0, 1: float("nan"), 2: float("inf")}, 0.25)
+    np.testing.assert_allclose(ledger.gains, [1.5, 4.0, 2.0, 9.0])
+    ledger.gains[0] = np.nan
+    ledger.learn({0: 3.0}, 0.25)
+    assert ledger.gains[0] == 3.0
+
+
+def test_top_down_leaves_a_block_when_its_gains_stall():
+    policy, ledger = TopDown(fall=0.1, patience=2), book(False)
+    seen = []
+    for gain in (10.0, 8.0, 7.9, 7.8, 5.0, 5.0, 5.0, 5.0):
+        ledger.begin(policy.choose(ledger, 1), policy.weights(ledger))
+        seen += ledger.current
+        ledger.gains[ledger.current] = gain
+    # 8 and the first of each block fall far enough; two visits without a fall end a stay.
+    assert seen == [3, 3, 3, 3, 2, 2, 2, 1]
+
+
+def test_blockllm_stays_while_the_loss_falls_and_prefers_rarely_visited_blocks():
+    policy, ledger = BlockLLM(patience=2), book(False)
+    assert follow(policy, ledger, 1) == [[3]]
+    ledger.losses = [3.0, 2.0]
+    assert policy.choose(ledger, 1) == [3]  # the loss falls
+    ledger.losses = [2.0, 3.0, 2.5]
+    assert policy.choose(ledger, 1) == [2]  # 2.5 is the mean of the two before it: stalled
+    ledger = book()
+    ledger.losses, ledger.current = [1.0, 1.0], [0]
+    ledger.counts = np.array([1.0, 10.0, 1.0, 10.0])
+    assert policy.choose(ledger, 2) == [2, 0]  # 2/1 and 1/1 before 9/10 and 4/10
+
+
+def test_misa_draws_up_to_a_share_of_the_parameters():
+    for seed in range(50):
+        chosen = MISA(share=0.5).choose(book(seed=seed), 1)
+        sizes = book().sizes[chosen]
+        assert sizes.sum() >= 50 > sizes[:-1].sum()
+
+
+def test_history_is_thinned():
+    ledger = book()
+    follow(UniformBlocks(), ledger, 3 * HISTORY)
+    visits = [row["visit"] for row in ledger.history]
+    assert len(visits) <= HISTORY and len(set(np.diff(visits))) == 1 and visits[0] == 4
+
+
+def measured(gain, **settings):
+    """Gains of the first visit of three steps, and the gradients behind them."""
+    model = stack()
+    policy = BlockMusketeer(gain=gain, first_period=3)
+    optimizer = BlockOptimizer(model, policy=policy, period=3, lr=0.01, **settings)
+    grads, losses = [], []
+    for step in range(3):
+        optimizer.zero_grad()
+        loss = loss_of(model, step)
+        loss.backward()
+        grads.append(torch.cat([p.grad.reshape(-1) for p in model.head.parameters()]).double())
+        losses.append(loss.item())
+        optimizer.tell(loss)
+        optimizer.step()
+    return optimizer.book.gains, grads, losses
+
+
+def test_gains_measured():
+    gains, grads, _ = measured("square")
+    assert gains[-1] == pytest.approx(sum(float(g @ g) for g in grads) / 3, rel=1e-5)
+    assert np.isnan(gains[:-1]).all()
+    gains, grads, _ = measured("absolute")
+    assert gains[-1] == pytest.approx(sum(float(g.abs().sum()) for g in grads) / 3, rel=1e-5)
+    gains, grads, _ = measured("mean-square")
+    assert gains[-1] == pytest.approx(sum(float(g @ g) / len(g) for g in grads) / 3, rel=1e-5)
+    gains, grads, _ = measured("adam")
+    m = v = torch.zeros_like(grads[0])
+    norms = []
+    for g in grads:
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        norms.append(float((m / (v.sqrt() + 1e-8)).norm()))
+    assert gains[-1] == pytest.approx(sum(norms) / 3, rel=1e-3)
+    gains, _, losses = measured("loss")
+    assert gains[-1] == pytest.approx(max(0.0, losses[0] - losses[-1]) / 2, rel=1e-5)
+
+
+def test_falls_of_the_loss():
+    meter = Meter()
+    meter.losses = [4.0, 3.0, 9.0, 2.0, 1.0]
+    assert meter.fall() == pytest.approx((3.5 - 1.5) / 3)
+    meter.losses = [1.0, 2.0]
+    assert meter.fall() == 0.0
+    meter.losses = [1.0]
+    assert math.isnan(meter.fall())
+
+
+def test_costs_are_lower_quartiles_shared_by_the_blocks_of_a_visit(monkeypatch):
+    now = iter([0.0, 1.0, 3.0, 103.0, 105.0])  # differences 1, 2, 100 (a pause), 2 in a visit
+    monkeypatch.setattr("scgd.torch.blocks.meter.time.perf_counter", lambda: next(now))
+    model = stack()
+    optimizer = BlockOptimizer(model, period=5, active=2, lr=0.01)
+    train(model, optimizer, 5)
+    np.testing.assert_allclose(optimizer.book.costs[[4, 5]], 1.75 / 2)
+    assert np.isnan(optimizer.book.costs[:4]).all()
+
+
+def test_a_probe_measures_all_blocks_at_the_same_parameters():
+    model, plain = stack(), stack()
+    policy = BlockMusketeer(probe=2, forget=1.0)
+    optimizer = BlockOptimizer(model, policy=policy, period=2, lr=0.01)
+    loss_of(plain, 0).backward()
+    expected = [
+        sum(float(plain.get_parameter(n).grad.double().square().sum()) for n in names)
+        for names in optimizer.blocks.values()
+    ]
+    loss_of(model, 0).backward()
+    held = [n for n, p in model.named_parameters() if p.grad is not None]
+    assert held == optimizer.blocks["head"]  # the others were dropped as they came
+    optimizer.step()
+    np.testing.assert_allclose(optimizer.book.gains, expected, rtol=1e-6)
+    assert [n for n, p in model.named_parameters() if p.requires_grad] == held
+    train(model, optimizer, 1)  # the second visit has begun, without a probe
+    assert [n for n, p in model.named_parameters() if p.requires_grad] == optimizer.blocks[
+        "layers.3"
+    ]
+    np.testing.assert_allclose(optimizer.book.gains, expected, rtol=1e-6)
+    train(model, optimizer, 2)
+    assert all(p.requires_grad for p in model.parameters())
+
+
+def test_probes_change_no_step():
+    runs = []
+    for probe in (0, 1):
+        model = stack()
+        policy = BlockMusketeer(probe=probe, first_cycle=True, coverage=1)
+        optimizer = BlockOptimizer(model, policy=policy, period=3, lr=0.01, seed=0)
+        runs.append(train(model, optimizer, 18))
+    assert runs[0] == runs[1]
+
+
+def test_pictures(tmp_path):
+    from PIL import Image
+
+    model = stack()
+    optimizer = BlockOptimizer(model, policy="uniform", period=1, seed=0, lr=0.01)
+    train(model, optimizer, 30)
+    optimizer.picture(tmp_path / "law.png")
+    with Image.open(tmp_path / "law.png") as picture:
+        assert picture.size[0] == 900 and len(picture.getcolors(10000)) > 5
