@@ -112,7 +112,7 @@ def zeroth(rank, world):
     group = dist.group.WORLD if dist.is_initialized() else None
     optimizer = ZeroOrderSCGD(
         model.parameters(), 0.2, radius=1e-3, block_size=2, seed=1, process_group=group,
-        check_every=0,
+        check_every=0, estimator="forward",
     )  # fmt: skip
     for _ in range(40):
         optimizer.step(lambda: loss_of(model, x, y))
@@ -184,7 +184,7 @@ def shards(rank, world, folder):
     x, y = (t.float() for t in share(rank, world))
     optimizer = SCGD(model.parameters(), 0.05, fraction=0.3, seed=0)
     try:
-        ZeroOrderSCGD(model.parameters(), 0.05, radius=1e-2)
+        ZeroOrderSCGD(model.parameters(), 0.05, radius=1e-2, estimator="forward")
         raise AssertionError("probes of shards would mix")
     except ValueError as error:
         assert "sharded" in str(error)
