@@ -105,7 +105,9 @@ def zeroth_order_step(repeats: int) -> None:
         generic = ZeroOrderSCGD(model.parameters(), 1e-3, radius=1e-2, seed=0, estimator="forward")
         fast = ZeroOrderSCGD(model.parameters(), 1e-3, radius=1e-2, seed=0, estimator="forward")
         many = [
-            ZeroOrderSCGD(model.parameters(), 1e-3, radius=1e-2, block_size=16, seed=0, estimator="forward")
+            ZeroOrderSCGD(
+                model.parameters(), 1e-3, radius=1e-2, block_size=16, seed=0, estimator="forward"
+            )
             for _ in range(2)
         ]
 
@@ -177,8 +179,13 @@ elif way == "MeZO as published":
                     p.data = p.data + sign * torch.normal(0, 1, p.shape) * 1e-3
                 loss()
 else:
-    settings = {"coordinates": {}, "rows": {"granularity": "rows"}, "mezo": {"estimator": "mezo"}}
-    optimizer = ZeroOrderSCGD(model.parameters(), 1e-3, radius=1e-2, **settings[way], estimator="forward")
+    forward = {"estimator": "forward"}
+    settings = {
+        "coordinates": forward,
+        "rows": {**forward, "granularity": "rows"},
+        "mezo": {"estimator": "mezo"},
+    }
+    optimizer = ZeroOrderSCGD(model.parameters(), 1e-3, radius=1e-2, **settings[way])
     for _ in range(3):
         optimizer.step(loss)
 with open("/proc/self/status") as file:

@@ -82,7 +82,7 @@ def test_slope_curvature_radius_and_step_of_a_parabola(bend):
 
 
 def test_one_sided_probes_know_the_curvature():
-    p, closure = quadratic(2.0)
+    p, _ = quadratic(2.0)
     law = LayerLaw(None, Layout([p]), 1, 0)
     law.table[BEND, 0] = 128.0
     # Along signs u: f(h u) - f(0) = -h sum(u) bend + h^2 bend n / 2.
@@ -186,7 +186,7 @@ def test_parameters_chosen_by_name():
     assert names == ["layers1.weight", "layers1.bias"]
     both = ZeroOrderSCGD(model.named_parameters(), only=[r".*1\.weight", r".*10\.bias"])
     assert both.param_groups[0]["param_names"] == ["layers1.weight", "layers10.bias"]
-    with pytest.raises(ValueError, match="matches no whole name; there are layers1.weight, "):
+    with pytest.raises(ValueError, match=r"matches no whole name; there are layers1\.weight, "):
         ZeroOrderSCGD(model.named_parameters(), only="layers1")
     with pytest.raises(ValueError, match=r"pass model.named_parameters\(\)"):
         ZeroOrderSCGD(model.parameters(), only="layers1.*")

@@ -280,7 +280,9 @@ def test_labels_that_name_no_output_are_torchs_business():
 def test_single_precision_agrees_within_rounding(activation):
     model, (x, y) = perceptron(torch.float32, activation=activation), batch(torch.float32)
     closure = ForwardLoss(model, F.cross_entropy, x, y)
-    probes = closure.probes(ZeroOrderSCGD(model.parameters(), 0.5, radius=1e-2, estimator="forward").layouts[0])
+    probes = closure.probes(
+        ZeroOrderSCGD(model.parameters(), 0.5, radius=1e-2, estimator="forward").layouts[0]
+    )
     found, _ = probes.differences([0, 40, 66], 0.1, False)
     with torch.no_grad():
         assert found[0] == pytest.approx(closure().item(), rel=4e-7)

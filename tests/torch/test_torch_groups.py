@@ -145,7 +145,10 @@ def test_sparse_mezo_decays_what_it_trains_and_takes_any_tensor():
 
 def test_losses_keep_the_precision_of_the_parameters():
     p = nn.Parameter(torch.ones(3, dtype=torch.float64))
-    assert ZeroOrderSCGD([p], 0.1, radius=1e-3, estimator="forward").step(lambda: p.sum()).dtype == torch.float64
+    assert (
+        ZeroOrderSCGD([p], 0.1, radius=1e-3, estimator="forward").step(lambda: p.sum()).dtype
+        == torch.float64
+    )
     optimizer = ZeroOrderSCGD([p], 0.1, radius=1e-3, estimator="mezo")
     assert optimizer.weights() == pytest.approx([1 / 3] * 3)
 

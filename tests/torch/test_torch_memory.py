@@ -145,7 +145,9 @@ def test_adam_on_chunks_takes_ten_bytes_per_parameter():
     optimizer = SCGD([p], 0.1, rule="adam", granularity="chunks", fraction=0.2, seed=0)
     for _ in range(3):
         step(optimizer, p)
-    law = sum(t.nbytes for t in optimizer.state[p]["law"]["sampler"].values() if hasattr(t, "nbytes"))
+    law = sum(
+        t.nbytes for t in optimizer.state[p]["law"]["sampler"].values() if hasattr(t, "nbytes")
+    )
     assert bytes_held(optimizer) + law <= 10 * p.numel()
     assert optimizer.state[p]["visits"].numel() == 98
 
@@ -216,7 +218,7 @@ def test_states_without_newer_settings_load():
     fresh.load_state_dict(state)
     assert fresh.param_groups[0]["maximize"] is True
     state["param_groups"][0]["memory"] = {}
-    with pytest.raises(ValueError, match="before 0.2"):
+    with pytest.raises(ValueError, match=r"before 0\.2"):
         fresh.load_state_dict(state)
 
 

@@ -274,7 +274,9 @@ def test_frozen_parameters_stay():
     model = perceptron()
     model[0].requires_grad_(False)
     before = values(model)
-    optimizer = ZeroOrderSCGD(model.parameters(), 1.0, radius=1e-2, block_size=8, seed=0, estimator="forward")
+    optimizer = ZeroOrderSCGD(
+        model.parameters(), 1.0, radius=1e-2, block_size=8, seed=0, estimator="forward"
+    )
     for _ in range(10):
         optimizer.step(closure_of(model))
     same = [torch.equal(a, b) for a, b in zip(before, values(model), strict=True)]

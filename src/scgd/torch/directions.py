@@ -42,8 +42,8 @@ class MeZO(GaussianSmoothing):
 class SparseMeZO(MeZO):
     """MeZO on the small entries of each tensor (arXiv 2402.15751).
 
-    Which entries are small is settled at the first step and kept: a mask by present size would drain
-    itself, because what is trained grows out of it. Others are neither perturbed nor decayed.
+    Which entries are small is settled at the first step and kept: a mask by present size would
+    drain itself, because what is trained grows out of it. Others are neither perturbed nor decayed.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class Draw(NamedTuple):
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def included(leaves, n_coords, numbers, words, coords, probs):  # type: ignore[no-untyped-def]
-    """Write the coordinates that a Poisson draw includes; return number and sum of probabilities."""
+    """Write the coordinates of a Poisson draw; return their number and expected number."""
     slope, floor, top = numbers[SLOPE], numbers[FLOOR], numbers[TOP]
     word1, word2 = words[0], words[1]
     size, equal, expected = 0, len(leaves) == 0, 0.0

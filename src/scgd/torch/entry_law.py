@@ -5,6 +5,7 @@ The gains have the precision of the parameters and are refreshed at every step (
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -241,7 +242,7 @@ class EntryLaw:
         self.totals[i] = total
 
     def close(self, expected: float | None) -> None:
-        """End a step that a fused pass has done, with the sum of its probabilities if all is known."""
+        """End a step of a fused pass, with the sum of its probabilities if all are known."""
         self.memory.step += 1
         self._count(self.n_draws)
         if self.learns and expected is not None:
@@ -274,13 +275,12 @@ class EntryLaw:
             self.law.counts[...] = state["counts"]
             self.totals, self.boost = state["totals"].tolist(), float(state["boost"])
         else:
-            parts = [sums[low:high] for low, high in zip(bounds, bounds[1:], strict=False)]
+            parts = [sums[low:high] for low, high in pairwise(bounds)]
             self.totals = [kernels.mend(part, LARGEST[self.dtype]) for part in parts]
             self.law.counts[...] = self.n_steps, self.n_steps * self.n_draws
         if not self.light and self.n_steps > 0:
             self.law.params[core.MIXING] = self.mixing(self.n_steps)
             core.refill(self.law)
-
 
 
 def fading(half_life: float | None) -> float:

@@ -6,8 +6,8 @@ state of the generator is a pair of integers.
 
 The fused passes do a whole step of plain SGD under Poisson sampling: include *k* with probability
 :math:`\pi_k = \min(1, s\,m\,d_n^{(k)})`, move it, add :math:`\psi(g)\,m/\pi_k` to its (faded) gain,
-and sum the new gains and the probabilities. The arithmetic of rewards and weights is that of :mod:`scgd.policies.law`; a test pins
-the two together.
+and sum the new gains and the probabilities. The arithmetic of rewards and weights is that of
+:mod:`scgd.policies.law`; a test pins the two together.
 """
 
 import numpy as np
@@ -122,8 +122,8 @@ def learn_span(theta, grads, gains, offset, words, numbers, gain):  # type: igno
 def learn(theta, grads, gains, offset, words, numbers, gain):  # type: ignore[no-untyped-def]
     r"""Do a step on one tensor under l1 weights; return the sums of its gains and probabilities.
 
-    ``slope * |gain| + floor`` is the expected number of visits :math:`s\,m\,d_n^{(k)}`; slope, floor
-    and the numbers divided by a probability are in units of 2^-30.
+    ``slope * |gain| + floor`` is the expected number of visits :math:`s\,m\,d_n^{(k)}`; slope,
+    floor and the numbers divided by a probability are in units of 2^-30.
     """
     total, expected = 0.0, 0.0
     for start in range(0, len(theta), SPAN):

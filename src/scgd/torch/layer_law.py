@@ -2,20 +2,20 @@ r"""How far to probe a layer and how far to move it, learned from the losses see
 
 A probe moves one layer along a random sign vector *u* by its radius *h*. Two losses around the
 parameters tell the slope and the curvature along *u*; over directions their mean squares and means
-are :math:`A = \|g\|^2` and :math:`C = \operatorname{tr} H` of the layer. For a step :math:`-a\,s\,u`
-along a slope *s* a quadratic model loses most at :math:`a = 1/C`, so
+are :math:`A = \|g\|^2` and :math:`C = \operatorname{tr} H` of the layer. For a step
+:math:`-a\,s\,u` along a slope *s* a quadratic model loses most at :math:`a = 1/C`, so
 
 .. math:: \text{step} = -\frac{\eta\, c}{C}\, s\, u , \qquad h = \kappa\, \frac{\sqrt{A}}{C} ,
 
-with :math:`\eta` the user's ``lr``: the rate has no unit (it is not a rate of the loss but a share of
-the way to the minimum of a parabola), and a probe goes about as far as a step. Most probes are
+with :math:`\eta` the user's ``lr``: the rate has no unit (it is a share of the way to the minimum
+of a parabola), and a probe goes about as far as a step. Most probes are
 one-sided, with the known curvature subtracted; every few visits one is two-sided. Layers are drawn
 in proportion to what a probe there is worth, :math:`A/C`, and uniformly with probability
 ``MIXING``.
 
 Why :math:`1/C`: :math:`E[(g \cdot u)^2] = \|g\|^2` and :math:`E[u^T H u] = \operatorname{tr} H`, so
-the expected loss after the step is :math:`f - a\|g\|^2 + \tfrac12 a^2 \|g\|^2 \operatorname{tr} H` up
-to terms of the order of one eigenvalue.
+the expected loss after the step is
+:math:`f - a\|g\|^2 + \tfrac12 a^2 \|g\|^2 \operatorname{tr} H` up to terms of one eigenvalue.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def layers_of(params: Sequence[torch.Tensor]) -> list[list[int]]:
 
     Examples
     --------
-    >>> model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.LayerNorm(2), torch.nn.Linear(2, 1))
+    >>> from torch import nn
+    >>> model = nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2), nn.Linear(2, 1))
     >>> layers_of(list(model.parameters()))
     [[0, 1, 2, 3], [4, 5]]
     """
@@ -138,9 +139,7 @@ class LayerLaw:
         """Whether a probe of a layer is to be two-sided."""
         return bool(self.table[BENDS, layer] < 3 or self.table[VISITS, layer] % EVERY == 0)
 
-    def see(
-        self, layer: int, radius: float, loss: float, up: float, down: float | None
-    ) -> float:
+    def see(self, layer: int, radius: float, loss: float, up: float, down: float | None) -> float:
         """Take the loss and its changes at plus (and minus) the radius; return the slope.
 
         A curvature lost in the rounding of the loss is not counted; the next probe goes further.
@@ -170,7 +169,7 @@ class LayerLaw:
         return -self.rate(layer, lr) * min(max(slope, -most), most)
 
     def widen(self, layer: int, loss: float) -> None:
-        """Set the radius of the next probe: about a step, above the rounding of loss and entries."""
+        """Set the next radius: about a step, above the rounding of loss and entries."""
         row, eps = self.table[:, layer], self.finest[layer][0]
         usual, now = sqrt(row[SQUARE]), row[RADIUS]
         if row[BEND] > TINY:

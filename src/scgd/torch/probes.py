@@ -169,7 +169,9 @@ class LayerProbe:
             torch._foreach_copy_(entries, saved)
         return values
 
-    def move(self, law: Any, group: dict[str, Any], base: float, changes: Array, buffers: Any) -> None:
+    def move(
+        self, law: Any, group: dict[str, Any], base: float, changes: Array, buffers: Any
+    ) -> None:
         """Learn from the changes of the loss and move the layer."""
         if not np.all(np.isfinite(changes)):
             law.shrink(self.layer)

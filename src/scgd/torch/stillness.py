@@ -57,7 +57,10 @@ class Still:
             self.saved += [(b, b.clone()) for b in moving(module)]
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         if self.hook is not None:
             self.hook.remove()

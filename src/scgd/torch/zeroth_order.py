@@ -51,57 +51,85 @@ ZEROTH = (*COMMON, *MOMENTS, *REFUSED, "radius", "estimator", "seed")
 
 
 class ZeroOrderSCGD(CoordinateOptimizer):
-    r"""Stochastic coordinate descent that sees only losses (Algorithm 1 of the paper).
+    r"""Training that sees only losses: forward passes and nothing else.
 
-    A step draws one or a few coordinates, asks the closure for the loss with each of them moved by
-    the radius, and moves them along the difference quotients (Example 2 of the paper),
+    With the parameters alone a step probes a few layers, each along random signs *u* by a radius
+    *h*,
 
-    .. math:: g^{(k)} = \frac{f(\theta + h e_k, \xi) - f(\theta, \xi)}{h} .
+    .. math:: s = \frac{f(\theta + h u, \xi) - f(\theta, \xi)}{h} - \frac h2 C , \qquad
+              \theta \leftarrow \theta - \frac{\eta\, c}{C}\, s\, u ,
 
-    Entries are changed in place and their saved values copied back, so nothing drifts in any
-    precision; ``.grad`` is never used.
+    where the curvature *C* of the layer, and with it radius and rate, is found on the way
+    (:mod:`scgd.torch.layer_law`). Other estimators follow the paper (Algorithm 1: one or a few
+    coordinates, moved along difference quotients) or are baselines along one direction for all
+    parameters. Entries are changed in place and their saved values copied back, so nothing drifts
+    in any precision; ``.grad`` is never used.
 
     Parameters
     ----------
     params
-        Parameters, named parameters or groups with settings of their own; frozen ones stay.
+        Parameters, named parameters or groups with settings of their own; frozen ones stay, and
+        what is frozen or unfrozen later is followed.
     lr
-        Learning rate.
+        ``estimator="auto"``: a factor on the rates found (default 1; above about 7 it changes
+        nothing). Otherwise the learning rate (default 1e-3).
     radius
-        The smoothing parameter *h*, in units of the parameters.
+        How far a probe goes, in units of the parameters; ``None`` lets ``"auto"`` find it (others:
+        1e-3). Read at every step.
     estimator
-        ``"forward"`` (1 + m losses per step) or ``"central"`` (2 m) for single coordinates;
-        ``"gaussian"``, ``"sphere"``, ``"spsa"``, ``"mezo"`` or ``"sparse-mezo"`` (2 losses) along a
-        random direction; or an estimator object.
+        ``"auto"``; ``"forward"`` (1 + m losses per step) or ``"central"`` (2 m) for single
+        coordinates; ``"gaussian"``, ``"sphere"``, ``"spsa"``, ``"mezo"`` or ``"sparse-mezo"`` (2
+        losses) along a random direction; or an estimator object.
+    only
+        A regular expression, or several, that the whole name of a parameter must match; needs
+        ``model.named_parameters()``.
     policy
-        How coordinates are drawn: default ``"musketeer"`` for differences, and ``"full"`` (all
-        parameters at once) for directions, which otherwise live on the units drawn.
+        How layers or coordinates are drawn: ``"musketeer"`` (by what they have brought) or
+        ``"uniform"``; for directions ``"full"`` (all parameters at once), which otherwise live on
+        the units drawn.
     block_size
-        Coordinates (with directions: units) per step.
+        Layers (default 4), coordinates (default 1) or units per step.
     granularity
-        What the law knows: ``"coordinates"``, ``"rows"``, ``"chunks"`` of 1024 entries or
-        ``"tensors"``; differences then take a random entry of the unit drawn. Default: coordinates
-        up to a million of them, chunks above.
-    importance, rule, momentum, nesterov, betas, eps, weight_decay, maximize, seed
-        As in :class:`~scgd.torch.SCGD`.
-    fix_model_rng
-        Run all losses of a step from the same state of torch's global generators, so that dropout
-        is the same in each.
+        What the law of coordinates knows: ``"coordinates"``, ``"rows"``, ``"chunks"`` of 1024
+        entries or ``"tensors"``; differences then take a random entry of the unit drawn. Default:
+        coordinates up to a million of them, chunks above.
+    momentum
+        A velocity, also for ``"auto"`` (where it leaves the mean step as it is) and for directions;
+        it costs a copy of the parameters.
+    importance, rule, nesterov, dampening, betas, eps, amsgrad, maximize, seed
+        As in :class:`~scgd.torch.SCGD`, for coordinates and units.
+    weight_decay, decoupled_weight_decay
+        As there; directions and ``"auto"`` decay decoupled in any case.
+    hold_still
+        Run all losses of a step with the same dropout (from one state of torch's global generators)
+        and put BatchNorm's running statistics back after each.
     keep_copy
         For the full policy: copy the parameters to come back exactly.
     process_group, check_every
         Data parallel training: see :mod:`scgd.torch.distributed`.
+    foreach, fused, capturable, differentiable
+        Accepted where they ask for nothing, refused otherwise.
 
     Notes
     -----
-    In single precision the loss has a relative error near 1e-7; a radius near 1e-3 to 1e-2 times
-    the size of the parameters balances it against the bias. A loss that is not finite raises, with
-    the parameters as they were before the step.
+    A loss that is not finite at the parameters raises, with the parameters as they were before the
+    step; ``"auto"`` answers one at a probe with a smaller radius. For other estimators: in single
+    precision the loss has a relative error near 1e-7; a radius near 1e-3 to 1e-2 times the size of
+    the parameters balances it against the bias.
 
     Examples
     --------
     >>> theta = torch.nn.Parameter(torch.ones(3))
-    >>> optimizer = ZeroOrderSCGD([theta], lr=0.5, radius=1e-2, estimator="central", seed=0)
+    >>> optimizer = ZeroOrderSCGD([theta], seed=0)
+    >>> for _ in range(60):
+    ...     loss = optimizer.step(lambda: theta.square().sum())
+    >>> loss.item() < 1e-2
+    True
+
+    The algorithm of the paper:
+
+    >>> theta = torch.nn.Parameter(torch.ones(3))
+    >>> optimizer = ZeroOrderSCGD([theta], 0.5, radius=1e-2, estimator="central", seed=0)
     >>> for _ in range(30):
     ...     loss = optimizer.step(lambda: theta.square().sum())
     >>> loss.item() < 1e-3
