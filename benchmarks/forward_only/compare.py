@@ -62,6 +62,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--forwards", type=int, default=6000)
     parser.add_argument("--rates", type=float, nargs=3, default=RATES)
+    parser.add_argument(
+        "--mezo", type=float, nargs=2, metavar=("LR", "RADIUS"), help="the best of an earlier grid"
+    )
     parser.add_argument("--extremes", action="store_true", help="also rates from 1e-4 to 1e2")
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -71,7 +74,7 @@ def main() -> None:
             return minilm(seed, given.cache)
         return rotated_mnist(seed, given.cache, given.data)
 
-    rival = tuned(make, given.forwards, tuple(given.rates))
+    rival = mezo(*given.mezo) if given.mezo else tuned(make, given.forwards, tuple(given.rates))
     methods: dict[str, dict[str, Any]] = {
         "parameters alone": {},
         "uniform layers": {"policy": "uniform"},

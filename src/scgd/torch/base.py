@@ -20,7 +20,7 @@ from scgd.torch import rules
 from scgd.torch.distributed import Team
 from scgd.torch.laws import Draw, FullLaw
 from scgd.torch.layout import GRANULARITIES, Layout, places_of, trainable
-from scgd.torch.memory import saved_states
+from scgd.torch.memory import law_in, saved_states
 from scgd.typing import Array
 
 __all__ = ["CoordinateOptimizer", "check_number", "check_positive"]
@@ -343,7 +343,10 @@ class CoordinateOptimizer(torch.optim.Optimizer):
             zip(self.param_groups, state_dict["param_groups"], strict=False)
         ):
             self._check_settings(mine, theirs)
-            if self.laws[g].memory.misfits(kept, self.quantities(g)):
+            law = self.laws[g]
+            saved = law_in(kept, mine["params"])
+            other = saved is not None and not law.fits(saved)
+            if other or law.memory.misfits(kept, self.quantities(g)):
                 raise ValueError(
                     f"the state was saved for other parameters than the "
                     f"{self.layouts[g].n_coords} coordinates of this group; make the optimizer for "

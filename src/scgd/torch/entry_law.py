@@ -265,6 +265,10 @@ class EntryLaw:
         totals = np.array(self.totals)
         return {"counts": self.law.counts.copy(), "totals": totals, "boost": float(self.boost)}
 
+    def fits(self, state: dict[str, Any]) -> bool:
+        """Whether a state belongs to the same kind of law."""
+        return not self.learns or "totals" in state
+
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
         """Go on with the gains in memory, and what another law of the same kind remembers."""
         self.pending = None

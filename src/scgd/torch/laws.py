@@ -107,9 +107,13 @@ class UnitLaw:
             return {}
         return {"sampler": self.sampler.state_dict()}
 
+    def fits(self, state: dict[str, Any]) -> bool:
+        """Whether a state belongs to as many units."""
+        return same_shapes(self.sampler.state_dict(), state["sampler"])
+
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
         """Take up what another law of the same kind remembers."""
-        if state is None or not same_shapes(self.sampler.state_dict(), state["sampler"]):
+        if state is None or not self.fits(state):
             return
         self.sampler.load_state_dict(state["sampler"])
 
@@ -170,6 +174,10 @@ class FullLaw:
     def state_dict(self) -> dict[str, Any]:
         """Return what it remembers of the group as a whole: nothing."""
         return {}
+
+    def fits(self, state: dict[str, Any]) -> bool:
+        """Whether a state belongs to the same kind of law."""
+        return not state
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
         """Take up what another law of the same kind remembers."""

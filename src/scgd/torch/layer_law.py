@@ -42,6 +42,8 @@ MIXING = 0.3
 EVERY = 8  # every how many visits a probe is two-sided
 FORGET_SLOPE, FORGET_BEND, FORGET_LOSS = 0.02, 0.1, 0.05
 STRETCH = 4.0  # how much a radius changes from one visit to the next
+RECOVERY = 1.003  # per step, after a halving and at the start
+SETTLING = 10  # steps before the running loss means something
 ROUNDING = 16.0  # a curvature counts when it changes the loss by this many roundings
 PATIENCE = 12  # visits of the first round to a layer without curvature
 TINY = 1e-30
@@ -100,7 +102,7 @@ class LayerLaw:
         self.params = [[layout.params[i] for i in layer] for layer in self.layers]
         self.table = np.zeros((N_ROWS, len(self.layers)))
         self.shared = np.zeros(N_SHARED)
-        self.shared[[BEST, DAMPING]] = np.inf, 1.0
+        self.shared[[BEST, DAMPING]] = np.inf, 0.5
         self.table[RADIUS] = [1e-3 * (usual_size(params) or 1.0) for params in self.params]
         self.finest = [finest(params) for params in self.params]
 
@@ -185,28 +187,38 @@ class LayerLaw:
         self.table[VISITS, layer] += 1
 
     def watch(self, loss: float) -> None:
-        """Note the loss of a batch; halve the steps where it has risen beyond its scatter."""
+        """Note the loss of a batch; halve the steps when its running mean has risen.
+
+        The mean of the last batches scatters by a sixth of a single one; a rise by a whole scatter
+        above the least mean seen is no accident. It tells of steps too long for the noise of a
+        batch, which no single batch can show, and ends them one halving after the other.
+        """
         shared, n = self.shared, self.n_steps + 1
         weight = max(1.0 / n, FORGET_LOSS)
         shared[LOSS] += weight * (loss - shared[LOSS])
         square = (loss - shared[LOSS]) ** 2
-        if n > 10:  # a run that diverges must not hide in the scatter it makes
+        if n > SETTLING:  # a run that diverges must not hide in the scatter it makes
             square = min(square, 4.0 * shared[SPREAD])
         shared[SPREAD] += weight * (square - shared[SPREAD])
-        shared[DAMPING] = min(1.0, 1.002 * shared[DAMPING])
-        if n > 10:
+        shared[DAMPING] = min(1.0, RECOVERY * shared[DAMPING])
+        if n > SETTLING:
             shared[BEST] = min(shared[BEST], shared[LOSS])
-            if shared[LOSS] > shared[BEST] + 2.0 * sqrt(shared[SPREAD]):
+            if shared[LOSS] > shared[BEST] + sqrt(shared[SPREAD]):
                 shared[DAMPING] *= 0.5
                 shared[BEST] = shared[LOSS]
 
     def state_dict(self) -> dict[str, Any]:
         """Return what it remembers."""
-        return {"table": self.table.copy(), "shared": self.shared.copy()}
+        sizes = np.array([sum(p.numel() for p in params) for params in self.params])
+        return {"table": self.table.copy(), "shared": self.shared.copy(), "sizes": sizes}
+
+    def fits(self, state: dict[str, Any]) -> bool:
+        """Whether a state belongs to layers of the same sizes."""
+        return bool(np.array_equal(self.state_dict()["sizes"], state["sizes"]))
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
         """Take up what another law of the same layers remembers."""
-        if state is not None and state["table"].shape == self.table.shape:
+        if state is not None and self.fits(state):
             self.table[...], self.shared[...] = state["table"], state["shared"]
 
 

@@ -20,7 +20,7 @@ import torch
 from scgd.torch.layout import Layout, real_entries
 from scgd.typing import Array
 
-__all__ = ["STEP", "Memory", "pack", "saved_states", "unpack"]
+__all__ = ["STEP", "Memory", "law_in", "pack", "saved_states", "unpack"]
 
 STEP, LAW = "step", "law"
 Quantity = tuple[Any, bool]
@@ -59,6 +59,12 @@ def saved_states(saved: dict[str, Any], groups: list[dict[str, Any]]) -> dict[An
     params = chain.from_iterable(group["params"] for group in groups)
     found = dict(zip(names, params, strict=False))
     return {found[name]: kept for name, kept in saved["state"].items() if name in found}
+
+
+def law_in(state: Any, params: list[torch.Tensor]) -> dict[str, Any] | None:
+    """Return what the states of a group's parameters hold of its law."""
+    found = [state[p][LAW] for p in params if LAW in state.get(p, {})]
+    return unpack(found[0]) if found else None
 
 
 class Memory:
@@ -138,18 +144,17 @@ class Memory:
         ``names`` tells the quantities that are known. What does not fit a parameter (one of another
         size by now) starts from zero.
         """
-        law, steps = None, [0]
+        steps = [0]
         for i, p in enumerate(self.layout.params):
             kept = state.get(p, {})
             steps.append(int(local(kept.get(STEP, 0))))
-            law = unpack(kept[LAW]) if law is None and LAW in kept else law
             for name in names.keys() & kept.keys():
                 self.make(name, names[name])
                 here, there = self.part(name, i), local(kept[name]).detach()
                 if there.numel() == here.numel():
                     here.view(-1).copy_(there.reshape(-1))
         self.step[...] = max(steps)
-        return law
+        return law_in(state, self.layout.params)
 
     def make(self, name: str, quantity: Quantity) -> None:
         """Make room for a quantity."""
