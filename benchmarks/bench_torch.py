@@ -102,10 +102,12 @@ def zeroth_order_step(repeats: int) -> None:
     x, y = torch.randn(32, 784), torch.randint(0, 10, (32,))
     for widths in ((784, 32, 32, 64), (784, 64, 64, 10)):
         model = perceptron(*widths)  # the same for all, so that all find it in the caches
-        generic = ZeroOrderSCGD(model.parameters(), 1e-3, radius=1e-2, seed=0)
-        fast = ZeroOrderSCGD(model.parameters(), 1e-3, radius=1e-2, seed=0)
+        generic = ZeroOrderSCGD(model.parameters(), 1e-3, radius=1e-2, seed=0, estimator="forward")
+        fast = ZeroOrderSCGD(model.parameters(), 1e-3, radius=1e-2, seed=0, estimator="forward")
         many = [
-            ZeroOrderSCGD(model.parameters(), 1e-3, radius=1e-2, block_size=16, seed=0)
+            ZeroOrderSCGD(
+                model.parameters(), 1e-3, radius=1e-2, block_size=16, seed=0, estimator="forward"
+            )
             for _ in range(2)
         ]
 
@@ -177,7 +179,12 @@ elif way == "MeZO as published":
                     p.data = p.data + sign * torch.normal(0, 1, p.shape) * 1e-3
                 loss()
 else:
-    settings = {"coordinates": {}, "rows": {"granularity": "rows"}, "mezo": {"estimator": "mezo"}}
+    forward = {"estimator": "forward"}
+    settings = {
+        "coordinates": forward,
+        "rows": {**forward, "granularity": "rows"},
+        "mezo": {"estimator": "mezo"},
+    }
     optimizer = ZeroOrderSCGD(model.parameters(), 1e-3, radius=1e-2, **settings[way])
     for _ in range(3):
         optimizer.step(loss)

@@ -101,7 +101,9 @@ def make_optimizer(method: str, model: nn.Module, seed: int) -> torch.optim.Opti
     policy = scgd.Uniform()
     if gain != "uniform":
         policy = scgd.Musketeer(gain=gain, memory="run", length=234)
-    return ZeroOrderSCGD(model.parameters(), 10.0, radius=0.01, policy=policy, seed=seed)
+    return ZeroOrderSCGD(
+        model.parameters(), 10.0, radius=0.01, policy=policy, seed=seed, estimator="forward"
+    )
 
 
 # method, epochs, axis of the softmax, where its published accuracies are, name there

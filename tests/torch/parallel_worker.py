@@ -112,7 +112,7 @@ def zeroth(rank, world):
     group = dist.group.WORLD if dist.is_initialized() else None
     optimizer = ZeroOrderSCGD(
         model.parameters(), 0.2, radius=1e-3, block_size=2, seed=1, process_group=group,
-        check_every=0,
+        check_every=0, estimator="forward",
     )  # fmt: skip
     for _ in range(40):
         optimizer.step(lambda: loss_of(model, x, y))
@@ -158,6 +158,64 @@ def differs(rank, world, folder):
         (folder / f"differs-{rank}.txt").write_text(str(error))
 
 
+def unseeded(rank, world, folder):
+    """Plain DDP, no seed and no process group: the processes must draw alike all the same."""
+    results = {}
+    for name, settings in {"fused": {}, "adam": {"rule": "adam"}, "rows": VARIANTS["rows"]}.items():
+        x, y = share(rank, world)
+        model = DistributedDataParallel(model_of())
+        optimizer = SCGD(model.parameters(), 0.05, **settings)
+        for _ in range(20):
+            optimizer.zero_grad()
+            loss_of(model, x, y).backward()
+            optimizer.step()
+        results[name] = flat(model)
+        results[name + " seed"] = optimizer.param_groups[0]["seed"]
+    np.savez(folder / f"unseeded-{rank}.npz", **results)
+
+
+def sharded_checkpoint(rank, world, folder):
+    """Law and moments of shards go through a distributed checkpoint, in shards."""
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.checkpoint import state_dict as tools
+    from torch.distributed.fsdp import fully_shard
+
+    x, y = (t.float() for t in share(rank, world))
+
+    def train(model, optimizer, n_steps):
+        losses = []
+        for _ in range(n_steps):
+            optimizer.zero_grad()
+            loss = loss_of(model, x, y)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return losses
+
+    for rule in ("sgd", "adam"):
+        model = fully_shard(model_of().float())
+        optimizer = SCGD(model.parameters(), 0.02, fraction=0.3, rule=rule, seed=0)
+        train(model, optimizer, 6)
+        whole = tools.get_state_dict(model, optimizer)
+        place = folder / f"sharded-{rule}"
+        dcp.save({"model": whole[0], "optimizer": whole[1]}, checkpoint_id=place)
+        other = fully_shard(model_of(seed=9).float())
+        fresh = SCGD(other.parameters(), 0.02, fraction=0.3, rule=rule, seed=0)
+        wanted = tools.get_state_dict(other, fresh)
+        loaded = {"model": wanted[0], "optimizer": wanted[1]}
+        dcp.load(loaded, checkpoint_id=place)
+        tools.set_state_dict(
+            other,
+            fresh,
+            model_state_dict=loaded["model"],
+            optim_state_dict=loaded["optimizer"],
+        )
+        kept = next(iter(fresh.state.values()))["gains"]
+        assert type(kept).__name__ == "DTensor", type(kept)
+        one, two = train(model, optimizer, 5), train(other, fresh, 5)
+        assert np.allclose(one, two, rtol=1e-6), (rule, one, two)
+
+
 def frozen(rank, world, folder):
     """A frozen parameter stays, weight decay or not."""
     model = model_of()
@@ -184,7 +242,7 @@ def shards(rank, world, folder):
     x, y = (t.float() for t in share(rank, world))
     optimizer = SCGD(model.parameters(), 0.05, fraction=0.3, seed=0)
     try:
-        ZeroOrderSCGD(model.parameters(), 0.05, radius=1e-2)
+        ZeroOrderSCGD(model.parameters(), 0.05, radius=1e-2, estimator="forward")
         raise AssertionError("probes of shards would mix")
     except ValueError as error:
         assert "sharded" in str(error)

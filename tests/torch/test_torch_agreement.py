@@ -76,11 +76,11 @@ def compare_with_core(optimizer, params, rule, drawn):
         set_gradients(params, step)
         before = flat(params)
         coords, probs = drawn(optimizer, law)
+        boost, n_draws = getattr(optimizer.laws[0], "boost", 1.0), optimizer.laws[0].n_draws
         optimizer.step()
         if coords is None:
             coords = np.flatnonzero(flat(params) != before)
-            probs = np.minimum(1, optimizer.laws[0].n_draws * core_weights(law)[coords])
-            probs /= optimizer.laws[0].n_draws
+            probs = np.minimum(1, boost * n_draws * core_weights(law)[coords]) / n_draws
         grads = flat([p.grad for p in params])[coords] + group["weight_decay"] * theta[coords]
         rates = group["lr"] * factors(group["importance"], probs, optimizer.laws[0].n_draws)
         applier(rule)(coords, grads, rates, hyper, slots, theta, NONE, NONE)
@@ -103,7 +103,9 @@ def changed(optimizer, law):
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_any_policy_and_sampling_agrees_with_the_core(policy, sampling):
     params = parameters()
-    optimizer = SCGD(params, 0.1, fraction=0.2, policy=policy, sampling=sampling, seed=3)
+    optimizer = SCGD(
+        params, 0.1, half_life=None, fraction=0.2, policy=policy, sampling=sampling, seed=3
+    )
     compare_with_core(optimizer, params, SGD(), pending)
 
 
@@ -114,7 +116,14 @@ def test_any_policy_and_sampling_agrees_with_the_core(policy, sampling):
 def test_the_fused_pass_agrees_with_the_core(policy, importance):
     params = parameters()
     optimizer = SCGD(
-        params, 0.1, fraction=0.3, policy=policy, importance=importance, weight_decay=0.01, seed=3
+        params,
+        0.1,
+        half_life=None,
+        fraction=0.3,
+        policy=policy,
+        importance=importance,
+        weight_decay=0.01,
+        seed=3,
     )
     assert optimizer._fused_views(0, optimizer.param_groups[0]) is not None
     compare_with_core(optimizer, params, SGD(), changed)
@@ -134,7 +143,14 @@ def test_the_fused_pass_agrees_with_the_core(policy, importance):
 def test_update_rules_agree_with_the_core(settings, rule, sampling):
     params = parameters()
     optimizer = SCGD(
-        params, 0.1, fraction=0.3, sampling=sampling, importance="inverse", seed=1, **settings
+        params,
+        0.1,
+        half_life=None,
+        fraction=0.3,
+        sampling=sampling,
+        importance="inverse",
+        seed=1,
+        **settings,
     )
     compare_with_core(optimizer, params, rule, pending)
 
@@ -142,7 +158,9 @@ def test_update_rules_agree_with_the_core(settings, rule, sampling):
 def test_fixed_weights_agree_with_the_core():
     params = parameters()
     policy = FixedWeights(tuple(np.linspace(0.1, 3.0, N_COORDS)))
-    optimizer = SCGD(params, 0.1, fraction=0.2, policy=policy, sampling="distinct", seed=3)
+    optimizer = SCGD(
+        params, 0.1, half_life=None, fraction=0.2, policy=policy, sampling="distinct", seed=3
+    )
     compare_with_core(optimizer, params, SGD(), pending)
 
 
@@ -150,7 +168,7 @@ def test_fixed_weights_agree_with_the_core():
 @pytest.mark.parametrize("policy", [Uniform(), Musketeer(), Musketeer(gain="average")], ids=str)
 def test_the_fused_pass_makes_the_draw_that_is_announced(policy, dtype):
     fused, gathered = parameters(dtype), parameters(dtype)
-    one, two = SCGD(fused, 0.1, policy=policy, seed=5), SCGD(gathered, 0.1, policy=policy, seed=5)
+    one, two = (SCGD(params, 0.1, policy=policy, seed=5) for params in (fused, gathered))
     for step in range(N_STEPS):
         set_gradients(fused, step)
         set_gradients(gathered, step)
@@ -166,7 +184,9 @@ def test_the_fused_pass_makes_the_draw_that_is_announced(policy, dtype):
 def test_units_are_the_cores_sampler_on_mean_gains(granularity, gain):
     params = parameters()
     policy = Musketeer(gain=gain, length=6)
-    optimizer = SCGD(params, 0.1, block_size=2, granularity=granularity, policy=policy, seed=2)
+    optimizer = SCGD(
+        params, 0.1, half_life=None, block_size=2, granularity=granularity, policy=policy, seed=2
+    )
     law, layout = core.make_law(optimizer.layouts[0].n_units, gain=gain), optimizer.layouts[0]
     units, probs, grads, n_phases = [], [], [], 0
     for step in range(N_STEPS):
@@ -222,7 +242,9 @@ def test_an_undrawn_nan_gradient_moves_nothing():
 @pytest.mark.parametrize("gain", GAINS)
 def test_a_nan_gradient_earns_nothing_in_the_fused_pass_as_in_the_core(gain):
     params, bad = parameters(), 2 * 7 + 3
-    optimizer = SCGD(params, 1e-3, fraction=0.5, policy=Musketeer(gain=gain), seed=0)
+    optimizer = SCGD(
+        params, 1e-3, half_life=None, fraction=0.5, policy=Musketeer(gain=gain), seed=0
+    )
     law, seen = core_law(optimizer.param_groups[0]["policy"]), []
     for step in range(N_STEPS):
         set_gradients(params, step)

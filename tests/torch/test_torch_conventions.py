@@ -25,9 +25,21 @@ VARIANTS = {
     "published": (SCGD.published, {}),
     "rows rms": (SCGD, {"granularity": "rows", "rule": "rms", "fraction": 0.3}),
     "tensors": (SCGD, {"granularity": "tensors", "fraction": 0.5}),
-    "forward": (ZeroOrderSCGD, {"radius": 1e-2}),
+    "amsgrad chunks": (
+        SCGD,
+        {"granularity": "chunks", "rule": "adam", "amsgrad": True, "fraction": 0.5},
+    ),
+    "decoupled": (SCGD, {"weight_decay": 0.1, "decoupled_weight_decay": True}),
+    "dampened": (SCGD, {"momentum": 0.9, "dampening": 0.5}),
+    "auto": (ZeroOrderSCGD, {}),
+    "auto momentum": (ZeroOrderSCGD, {"momentum": 0.5, "policy": "uniform"}),
+    "mezo momentum": (ZeroOrderSCGD, {"radius": 1e-2, "estimator": "mezo", "momentum": 0.9}),
+    "forward": (ZeroOrderSCGD, {"radius": 1e-2, "estimator": "forward"}),
     "central adam": (ZeroOrderSCGD, {"radius": 1e-2, "estimator": "central", "rule": "adam"}),
-    "chunks": (ZeroOrderSCGD, {"radius": 1e-2, "granularity": "chunks"}),
+    "chunks": (
+        ZeroOrderSCGD,
+        {"radius": 1e-2, "estimator": "forward", "granularity": "chunks"},
+    ),
     "spsa": (ZeroOrderSCGD, {"radius": 1e-2, "estimator": "spsa"}),
     "sparse-mezo": (ZeroOrderSCGD, {"radius": 1e-2, "estimator": "sparse-mezo"}),
     "mezo rows": (
@@ -36,6 +48,13 @@ VARIANTS = {
     ),
 }
 BOTH = pytest.mark.parametrize("make", [SCGD, ZeroOrderSCGD])
+
+
+def plain(make, *given, **settings):
+    """Make an optimizer that draws coordinates: not the default of zeroth order."""
+    return make(*given, **settings, **({} if make is SCGD else {"estimator": "forward"}))
+
+
 ALL = pytest.mark.parametrize("variant", VARIANTS)
 
 
@@ -129,8 +148,8 @@ def test_one_seed_one_trajectory(variant):
 @BOTH
 def test_a_saved_state_knows_its_policy(make):
     model = model_of()
-    state = make(model.parameters(), 0.1, seed=0).state_dict()
-    other = make(model.parameters(), 0.1, policy="uniform", seed=0)
+    state = plain(make, model.parameters(), 0.1, seed=0).state_dict()
+    other = plain(make, model.parameters(), 0.1, policy="uniform", seed=0)
     before = str(other.state_dict())
     with pytest.raises(ValueError, match=r"saved with policy=.Musketeer.*has policy=.Uniform"):
         other.load_state_dict(state)
@@ -141,7 +160,7 @@ def test_a_saved_state_knows_its_policy(make):
 def test_groups_have_settings_and_laws_of_their_own(make):
     first, second, third = (nn.Parameter(torch.zeros(40)) for _ in range(3))
     groups = [{"params": [first]}, {"params": [second], "lr": 0.5, "policy": "uniform"}]
-    optimizer = make(groups, lr=0.01, seed=0)
+    optimizer = plain(make, groups, lr=0.01, seed=0)
     optimizer.add_param_group({"params": [third], "lr": 0.25, "block_size": 2})
     assert [law.policy for law in optimizer.laws][1:] != [optimizer.laws[0].policy] * 2
 
@@ -173,8 +192,8 @@ def test_named_parameters(make):
 @BOTH
 def test_learning_rates_may_be_tensors_and_are_read_at_every_step(make):
     model, twin = model_of(), model_of()
-    one = make(model.parameters(), torch.tensor(0.05), seed=0)
-    two = make(twin.parameters(), 0.05, seed=0)
+    one = plain(make, model.parameters(), torch.tensor(0.05), seed=0)
+    two = plain(make, twin.parameters(), 0.05, seed=0)
     run(model, one, 3)
     run(twin, two, 3)
     for p, q in zip(model.parameters(), twin.parameters(), strict=True):
@@ -236,7 +255,7 @@ def test_hooks(make):
 
 def test_hooks_for_all_optimizers_and_profilers_see_zeroth_order_steps():
     theta, calls = nn.Parameter(torch.ones(3)), []
-    optimizer = ZeroOrderSCGD([theta], 0.1, radius=1e-2, seed=0)
+    optimizer = ZeroOrderSCGD([theta], 0.1, radius=1e-2, seed=0, estimator="forward")
     hook = register_optimizer_step_post_hook(lambda *given: calls.append(given[0]))
     optimizer.step(lambda: theta.sum())
     hook.remove()
@@ -303,7 +322,7 @@ def test_compiled_models_train():
     compiled = torch.compile(model, backend="eager")
     x = torch.randn(16, 6, generator=torch.Generator().manual_seed(1))
     optimizer = SCGD(model.parameters(), 0.2, fraction=0.5, seed=0)
-    zeroth = ZeroOrderSCGD(model.parameters(), 0.2, radius=1e-2, seed=0)
+    zeroth = ZeroOrderSCGD(model.parameters(), 0.2, radius=1e-2, seed=0, estimator="forward")
     losses = []
     for _ in range(60):
         optimizer.zero_grad()
@@ -346,7 +365,7 @@ def test_gains_are_one_float_per_coordinate():
     law = optimizer.laws[0].law
     held = [a for a in law if isinstance(a, np.ndarray)]
     assert sum(a.nbytes for a in held) < 4.01 * 100_000
-    assert optimizer.slots[0] is None
+    assert set(optimizer.state[p]) == {"step", "gains", "law"}
 
 
 @BOTH
@@ -387,7 +406,7 @@ def test_torchs_own_scheduler_sets(make):
     assert len(sets) >= 5
     for makers in sets.values():
         model = model_of()
-        optimizer = make(model.parameters(), 0.05, block_size=10, seed=0)
+        optimizer = plain(make, model.parameters(), 0.05, block_size=10, seed=0)
         planned = [maker(optimizer) for maker in makers]
         closure, losses = closure_for(model, optimizer), []
         for _ in range(40):

@@ -37,8 +37,8 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("parallel")
     has_shards = hasattr(torch.distributed.fsdp, "fully_shard")
     launch("alone", 1, folder)
-    sharded = ",shards" if has_shards else ""
-    launch(f"agree,differs,frozen{sharded},dies", 2, folder)
+    sharded = ",shards,sharded_checkpoint" if has_shards else ""
+    launch(f"agree,differs,frozen,unseeded{sharded},dies", 2, folder)
     launch("agree", 4, folder)
     return folder
 
@@ -52,6 +52,13 @@ def test_ranks_stay_equal_and_follow_one_process(folder, world):
             np.testing.assert_array_equal(ranks[0][name], rank[name], err_msg=name)
     for name in (*VARIANTS, "hook", "zeroth", "resumed"):
         np.testing.assert_allclose(ranks[0][name], reference[name], atol=1e-9, err_msg=name)
+
+
+def test_a_seed_is_agreed_on_under_plain_ddp(folder):
+    one, two = (np.load(folder / f"unseeded-{rank}.npz") for rank in range(2))
+    for name in one.files:
+        np.testing.assert_array_equal(one[name], two[name], err_msg=name)
+    assert one["fused seed"] != one["adam seed"]
 
 
 def test_bytes_on_the_wire_are_those_of_the_sample(folder):

@@ -23,7 +23,7 @@ def test_a_loss_that_fails_in_a_later_group_moves_no_group(estimator, keep_copy)
         [{"params": [a]}, {"params": [b]}], 0.1, radius=1e-2, estimator=estimator,
         keep_copy=keep_copy, seed=0,
     )  # fmt: skip
-    before, calls, state = [a.detach().clone(), b.detach().clone()], 0, optimizer.state_dict()
+    before, calls = [a.detach().clone(), b.detach().clone()], 0
 
     def fails():
         nonlocal calls
@@ -35,10 +35,7 @@ def test_a_loss_that_fails_in_a_later_group_moves_no_group(estimator, keep_copy)
     exact = 0.0 if keep_copy or estimator in ("forward", "central") else 1e-6
     for p, old in zip((a, b), before, strict=True):
         torch.testing.assert_close(p.detach(), old, rtol=0, atol=exact)
-    for mine, old in zip(
-        optimizer.state_dict()["param_groups"], state["param_groups"], strict=True
-    ):
-        assert mine["memory"]["law"]["n_steps"] == old["memory"]["law"]["n_steps"] == 0
+    assert [law.n_steps for law in optimizer.laws] == [0, 0]
 
 
 @pytest.mark.parametrize("make", [SCGD, ZeroOrderSCGD])
@@ -61,16 +58,8 @@ def test_empty_and_frozen_groups_are_left_alone(make):
     again.load_state_dict(optimizer.state_dict())
 
 
-def test_freezing_later_is_told():
-    p = some()
-    optimizer = ZeroOrderSCGD([p, some()], 0.1, radius=1e-2)
-    p.requires_grad_(False)
-    with pytest.raises(RuntimeError, match="frozen after the optimizer was made"):
-        optimizer.step(lambda: p.sum())
-
-
 @pytest.mark.parametrize("make", [SCGD, ZeroOrderSCGD])
-@pytest.mark.parametrize("settings", [{}, {"policy": "uniform", "momentum": 0.9}])
+@pytest.mark.parametrize("settings", [{}, {"momentum": 0.9}])
 def test_states_of_other_parameters_are_refused_whole(make, settings):
     saved = make([{"params": [some()]}, {"params": [some(60)]}], 0.1, seed=0, **settings)
     mine = make([{"params": [some()]}, {"params": [some(70)]}], 0.1, seed=5, **settings)
@@ -128,7 +117,7 @@ def test_too_few_positive_weights_are_told():
 
 def test_a_closure_with_gradients_of_its_own_is_refused():
     p = some()
-    optimizer = ZeroOrderSCGD([p], 0.1, radius=1e-2)
+    optimizer = ZeroOrderSCGD([p], 0.1, radius=1e-2, estimator="forward")
 
     @torch.enable_grad()
     def closure():
@@ -156,7 +145,10 @@ def test_sparse_mezo_decays_what_it_trains_and_takes_any_tensor():
 
 def test_losses_keep_the_precision_of_the_parameters():
     p = nn.Parameter(torch.ones(3, dtype=torch.float64))
-    assert ZeroOrderSCGD([p], 0.1, radius=1e-3).step(lambda: p.sum()).dtype == torch.float64
+    assert (
+        ZeroOrderSCGD([p], 0.1, radius=1e-3, estimator="forward").step(lambda: p.sum()).dtype
+        == torch.float64
+    )
     optimizer = ZeroOrderSCGD([p], 0.1, radius=1e-3, estimator="mezo")
     assert optimizer.weights() == pytest.approx([1 / 3] * 3)
 

@@ -9,28 +9,32 @@ from torch import nn  # noqa: E402
 from scgd.torch import SCGD, ZeroOrderSCGD  # noqa: E402
 
 BAD = [
-    ({"lr": 0.0}, "lr must be positive"),
-    ({"lr": -1.0}, "lr must be positive"),
-    ({"lr": float("nan")}, "lr must be positive"),
+    ({"lr": -1.0}, "lr must be a number in"),
+    ({"lr": float("nan")}, "lr must be a number in"),
     ({"policy": "nonsense"}, "policy must be an object or one of"),
     ({"policy": "gauss-southwell"}, "needs the whole gradient"),
     ({"importance": "twice"}, "importance must be None, 'inverse'"),
     ({"importance": [1.0, 2.0]}, "importance must be None, 'inverse'"),
     ({"block_size": 0}, "block_size must be a whole number"),
-    ({"block_size": 4}, "block_size must be at most the 3"),
     ({"granularity": "columns"}, "granularity must be one of"),
     ({"rule": "lion"}, "rule must be one of"),
     ({"weight_decay": -0.1}, "weight_decay must be a number in"),
     ({"momentum": 1.0}, "momentum must be a number in"),
     ({"nesterov": True}, "nesterov needs a positive momentum"),
+    ({"nesterov": True, "momentum": 0.9, "dampening": 0.1}, "nesterov needs dampening=0"),
+    ({"dampening": 1.5}, "dampening must be a number in"),
+    ({"amsgrad": True}, "amsgrad needs rule='adam'"),
     ({"betas": (0.9,)}, "betas must be two numbers"),
     ({"betas": 0.9}, "betas must be two numbers"),
-    ({"lr": None}, "lr must be positive"),
     ({"policy": "recent-gains"}, "needs to know how much of a budget"),
     ({"betas": (0.9, 1.0)}, "betas must be a number in"),
     ({"eps": -1e-8}, "eps must be a number in"),
 ]
 BAD_FIRST = [
+    ({"lr": None}, "lr must be a number in"),
+    ({"half_life": 0.0}, "half_life must be positive"),
+    ({"fused": True, "momentum": 0.9}, "fused=True needs plain SGD"),
+    ({"block_size": 4}, "block_size must be at most the 3"),
     ({"fraction": 0.0}, "fraction must be positive"),
     ({"fraction": "a"}, "fraction must be positive"),
     ({"granularity": None}, "granularity must be one of"),
@@ -44,8 +48,12 @@ BAD_ZEROTH = [
     ({"radius": float("inf")}, "radius must be positive"),
     ({"radius": "a"}, "radius must be positive"),
     ({"estimator": "first-order"}, "estimator must be an object or one of"),
-    ({"policy": "full"}, "needs a direction"),
-    ({"estimator": "spsa", "rule": "adam"}, "keeps no moments"),
+    ({"policy": "full", "estimator": "forward"}, "needs a direction"),
+    ({"policy": "full"}, "draws layers with policy"),
+    ({"rule": "adam"}, "finds its own rates"),
+    ({"importance": "inverse"}, "needs importance=None"),
+    ({"block_size": 4, "estimator": "forward"}, "block_size must be at most the 3"),
+    ({"estimator": "spsa", "rule": "adam"}, "keeps no moments but a momentum"),
     ({"estimator": "sparse-mezo", "policy": "uniform"}, "needs the full policy"),
 ]
 
@@ -64,6 +72,14 @@ def test_bad_settings_are_refused(make, settings, words):
     with pytest.raises(ValueError, match=words):
         optimizer.add_param_group({"params": [p], **settings})
     assert len(optimizer.param_groups) == len(optimizer.laws) == 1
+
+
+@pytest.mark.parametrize("make", [SCGD, ZeroOrderSCGD])
+@pytest.mark.parametrize("name", ["foreach", "capturable", "differentiable"])
+def test_keywords_of_torch_are_accepted_where_they_ask_for_nothing(make, name):
+    make([nn.Parameter(torch.ones(3))], 0.1, **{name: False})
+    with pytest.raises(ValueError, match=f"does not take {name}=True: .*; leave {name} out"):
+        make([nn.Parameter(torch.ones(3))], 0.1, **{name: True})
 
 
 @pytest.mark.parametrize("make", [SCGD, ZeroOrderSCGD])

@@ -158,7 +158,7 @@ def test_training_lowers_the_loss(granularity, rule):
     closure = closure_of(model, torch.float32)
     optimizer = ZeroOrderSCGD(
         model.parameters(), 1.0 if rule == "sgd" else 0.05, radius=1e-2, rule=rule,
-        granularity=granularity, seed=0,
+        granularity=granularity, seed=0, estimator="forward",
     )  # fmt: skip
     first = closure().item()
     for _ in range(400):
@@ -179,7 +179,7 @@ def test_maximize_climbs():
         assert theta.sum().item() > first
 
 
-def test_dropout_is_the_same_in_all_probes_of_a_step_if_asked():
+def test_dropout_is_the_same_in_all_probes_of_a_step():
     theta = nn.Parameter(torch.ones(50))
     seen = []
 
@@ -188,7 +188,7 @@ def test_dropout_is_the_same_in_all_probes_of_a_step_if_asked():
         seen.append(mask)
         return (theta * mask).sum()
 
-    optimizer = ZeroOrderSCGD([theta], 0.1, radius=1e-2, fix_model_rng=True, seed=0)
+    optimizer = ZeroOrderSCGD([theta], 0.1, radius=1e-2, seed=0, estimator="forward")
     optimizer.step(closure)
     optimizer.step(closure)
     assert torch.equal(seen[0], seen[1]) and torch.equal(seen[2], seen[3])
@@ -243,14 +243,14 @@ def test_a_failing_closure_leaves_parameters_and_state(estimator):
 )
 def test_bad_closures_are_refused(closure, error, words):
     theta = nn.Parameter(torch.ones(3))
-    optimizer = ZeroOrderSCGD([theta], 0.1, radius=1e-3, seed=0)
+    optimizer = ZeroOrderSCGD([theta], 0.1, radius=1e-3, seed=0, estimator="forward")
     with pytest.raises(error, match=words):
         optimizer.step(lambda: closure(theta))
     assert torch.equal(theta, torch.ones(3))
 
 
 def test_a_step_needs_a_closure():
-    optimizer = ZeroOrderSCGD([nn.Parameter(torch.ones(3))], 0.1)
+    optimizer = ZeroOrderSCGD([nn.Parameter(torch.ones(3))], 0.1, estimator="forward")
     with pytest.raises(TypeError, match="needs a closure"):
         optimizer.step()
 
@@ -258,14 +258,14 @@ def test_a_step_needs_a_closure():
 def test_a_radius_lost_in_rounding_warns_with_one_to_use():
     theta = nn.Parameter(torch.full((3,), 100.0))
     with pytest.warns(UserWarning, match="use a radius of at least 5e-05"):
-        optimizer = ZeroOrderSCGD([theta], 0.1, radius=1e-6, seed=0)
+        optimizer = ZeroOrderSCGD([theta], 0.1, radius=1e-6, seed=0, estimator="forward")
     optimizer.step(lambda: theta.sum())
     assert torch.equal(theta.detach(), torch.full((3,), 100.0))
 
 
 def test_large_models_get_a_law_of_chunks():
     theta = nn.Parameter(torch.zeros(1 << 21))
-    optimizer = ZeroOrderSCGD([theta], 0.1, radius=1e-2)
+    optimizer = ZeroOrderSCGD([theta], 0.1, radius=1e-2, estimator="forward")
     assert optimizer.param_groups[0]["granularity"] == "chunks"
     assert optimizer.layouts[0].n_units == 2048
 
@@ -274,7 +274,9 @@ def test_frozen_parameters_stay():
     model = perceptron()
     model[0].requires_grad_(False)
     before = values(model)
-    optimizer = ZeroOrderSCGD(model.parameters(), 1.0, radius=1e-2, block_size=8, seed=0)
+    optimizer = ZeroOrderSCGD(
+        model.parameters(), 1.0, radius=1e-2, block_size=8, seed=0, estimator="forward"
+    )
     for _ in range(10):
         optimizer.step(closure_of(model))
     same = [torch.equal(a, b) for a, b in zip(before, values(model), strict=True)]

@@ -151,7 +151,14 @@ def trainer(
     elif method.published:
         first = SCGD.published(params, problem.lr, sharpness=method.policy.sharpness, seed=seed)
     else:
-        first = SCGD(params, problem.lr, policy=method.policy, sampling="distinct", seed=seed)
+        first = SCGD(
+            params,
+            problem.lr,
+            policy=method.policy,
+            sampling="distinct",
+            half_life=None,
+            seed=seed,
+        )
 
     def with_gradient(inputs: torch.Tensor, targets: torch.Tensor) -> float:
         first.zero_grad()

@@ -1,8 +1,9 @@
 """What both optimizers share: settings of a group, its law, and saving and loading them.
 
-The memory of a law is not in ``optimizer.state``: loading would cast it to the precision of the
-parameters (integers and float32 gains to bfloat16, for one). It travels as plain tensors and
-numbers in the parameter groups of ``state_dict``, so files load with ``weights_only=True``.
+Whatever is learned about a parameter lies in ``optimizer.state[p]`` (:mod:`scgd.torch.memory`), so
+tools that save, shard or move the state of any torch optimizer find it there. Before every step the
+groups are compared with what the laws were made for: parameters that were swapped, unfrozen, frozen
+or resized since are followed, with the memory of all that stayed.
 """
 
 from __future__ import annotations
@@ -15,16 +16,15 @@ import torch
 
 from scgd.policies import POLICIES
 from scgd.recipes import check_block_size, check_importance, pick
-from scgd.steps import RMS, SGD, Adam, Momentum, StepRule, applier
+from scgd.torch import rules
 from scgd.torch.distributed import Team
 from scgd.torch.laws import Draw, FullLaw
-from scgd.torch.layout import GRANULARITIES, Layout
+from scgd.torch.layout import GRANULARITIES, Layout, places_of, trainable
+from scgd.torch.memory import law_in, saved_states
 from scgd.typing import Array
 
-__all__ = ["CoordinateOptimizer", "check_number", "check_positive", "make_rule", "pack", "unpack"]
+__all__ = ["CoordinateOptimizer", "check_number", "check_positive"]
 
-NO_BOUNDS = np.empty(0)
-PLAIN = SGD()
 RULES = ("sgd", "rms", "adam")
 # What a group may set for itself in both optimizers.
 COMMON = (
@@ -35,13 +35,24 @@ COMMON = (
     "granularity",
     "rule",
     "momentum",
+    "dampening",
     "nesterov",
+    "amsgrad",
     "weight_decay",
+    "decoupled_weight_decay",
     "maximize",
 )
-# Settings that shape a law; a state only fits an optimizer that agrees on them.
+MOMENTS = ("betas", "eps")
+# Settings that are objects, saved in words.
 DESCRIBED = ("policy", "estimator")
-SHAPING = ("policy", "sampling", "granularity", "estimator", "block_size", "fraction", "rule")
+# Settings that shape a law; a state only fits an optimizer that agrees on them.
+SHAPING = ("policy", "sampling", "granularity", "estimator", "rule")
+# Keywords of torch's optimizers that mean nothing here.
+REFUSED = {
+    "foreach": "it goes through all parameters in one compiled pass or in gathers of its own",
+    "capturable": "it draws on the processor and cannot run inside a CUDA graph",
+    "differentiable": "gradients do not pass through its steps",
+}
 
 
 def fresh_seed() -> int:
@@ -60,10 +71,10 @@ def check_number(name: str, value: Any, low: float, high: float = np.inf) -> Non
 
 
 def check_lr(lr: Any) -> None:
-    """Refuse learning rates that are not one positive finite number."""
+    """Refuse learning rates that are not one finite number >= 0."""
     if isinstance(lr, torch.Tensor) and lr.numel() != 1:
         raise ValueError(f"Tensor lr must be 1-element, got shape {tuple(lr.shape)}")
-    check_positive("lr", lr)
+    check_number("lr", lr, 0.0)
 
 
 def check_positive(name: str, value: Any) -> None:
@@ -87,65 +98,30 @@ def check_seed(seed: Any) -> int:
     return number
 
 
-def same_shapes(mine: Any, theirs: Any) -> bool:
-    """Whether nested memory holds arrays of the same shapes under the same names."""
-    if isinstance(mine, dict):
-        if not isinstance(theirs, dict) or mine.keys() != theirs.keys():
-            return False
-        return all(same_shapes(mine[name], theirs[name]) for name in mine)
-    shape = getattr(mine, "shape", None)
-    return shape is None or tuple(shape) == tuple(getattr(theirs, "shape", ()))
-
-
-def make_rule(group: dict[str, Any]) -> StepRule:
-    """Return the update rule a group asks for."""
-    if group["rule"] == "rms":
-        return RMS(group["betas"][1], group["eps"])
-    if group["rule"] == "adam":
-        return Adam(*group["betas"], group["eps"])
-    momentum = group["momentum"]
-    return Momentum(momentum, group["nesterov"]) if momentum > 0 else PLAIN
-
-
-def pack(value: Any) -> Any:
-    """Return a copy of nested memory with arrays as tensors (unsigned words as signed)."""
-    if isinstance(value, dict):
-        return {key: pack(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        signed = value.view(np.int64) if value.dtype == np.uint64 else value
-        return torch.from_numpy(signed.copy())
-    return value
-
-
-def unpack(value: Any) -> Any:
-    """Undo :func:`pack`."""
-    if isinstance(value, dict):
-        array = {key: unpack(item) for key, item in value.items()}
-        if "stream" in array:
-            array["stream"] = array["stream"].view(np.uint64)
-        return array
-    return value.cpu().numpy() if isinstance(value, torch.Tensor) else value
-
-
 class CoordinateOptimizer(torch.optim.Optimizer):
     """A torch optimizer whose parameter groups each have a law over their coordinates."""
 
     # What copies and pickles keep besides torch's own; process groups and hooks stay behind.
-    carried: ClassVar[tuple[str, ...]] = ("laws", "layouts", "slots", "moments")
+    carried: ClassVar[tuple[str, ...]] = ("moments",)
     own: ClassVar[tuple[str, ...]] = ()
     """Settings of a group besides the common ones."""
 
     def __init__(self, params: Any, given: dict[str, Any], team: Team) -> None:
+        for name, reason in REFUSED.items():
+            if given.get(name):
+                raise ValueError(
+                    f"{type(self).__name__} does not take {name}={given[name]!r}: {reason}; leave "
+                    f"{name} out"
+                )
         self.team = team
         defaults = {name: given[name] for name in (*COMMON, *self.own)}
-        defaults["seed"] = team.agree(check_seed(given["seed"]))
+        defaults["seed"] = team.agree(given["seed"], check_seed(given["seed"]))
         # Schedulers that cycle momentum cycle betas instead wherever the defaults have them.
         self.moments = {"betas": given["betas"], "eps": given["eps"]}
         if given["rule"] != "sgd":
             defaults.update(self.moments)
         self.laws: list[Any] = []
         self.layouts: list[Layout] = []
-        self.slots: list[Array | None] = []
         super().__init__(params, defaults)
         if not any(p.requires_grad for group in self.param_groups for p in group["params"]):
             raise ValueError("no parameter requires a gradient; unfreeze some before optimizing")
@@ -193,6 +169,7 @@ class CoordinateOptimizer(torch.optim.Optimizer):
             raise ValueError(f"rule must be one of {RULES}, got {group['rule']!r}")
         check_number("weight_decay", group["weight_decay"], 0.0)
         check_number("momentum", group["momentum"], 0.0, 1.0)
+        check_number("dampening", group["dampening"], 0.0, 1.0)
         check_number("eps", group["eps"], 0.0)
         betas = group["betas"]
         if not isinstance(betas, tuple | list) or len(betas) != 2:
@@ -202,14 +179,22 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         group["betas"] = tuple(map(float, betas))
         if group["nesterov"] and not group["momentum"] > 0:
             raise ValueError("nesterov needs a positive momentum")
+        if group["nesterov"] and group["dampening"]:
+            raise ValueError("nesterov needs dampening=0")
+        if group["amsgrad"] and group["rule"] != "adam":
+            raise ValueError(f"amsgrad needs rule='adam', got rule={group['rule']!r}")
 
     def make_law(self, group: dict[str, Any], layout: Layout, seed: int) -> Any:
         """Return the law of a group."""
         raise NotImplementedError
 
+    def n_draws(self, group: dict[str, Any], layout: Layout) -> int:
+        """Return how many coordinates or units a group draws, read anew at every step."""
+        raise NotImplementedError
+
     def make_layout(self, group: dict[str, Any]) -> Layout:
-        """Return the coordinates of a group."""
-        return Layout(group["params"], group["granularity"])
+        """Return the coordinates of a group's trainable parameters."""
+        return Layout(trainable(group["params"]), group["granularity"])
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters with settings of its own."""
@@ -219,16 +204,25 @@ class CoordinateOptimizer(torch.optim.Optimizer):
             group.setdefault(name, value)
         try:
             self.check_group(group)
-            layout = self.make_layout(group)
-            seed = self.group_seed(group, len(self.laws))
-            filled = layout.n_coords > 0
-            law = self.make_law(group, layout, seed) if filled else FullLaw(layout, seed)
+            made = self._make(group, len(self.laws))
         except Exception:
             self.param_groups.pop()
             raise
-        self.layouts.append(layout)
-        self.laws.append(law)
-        self.slots.append(None)
+        self.layouts.append(made[0])
+        self.laws.append(made[1])
+
+    def _make(self, group: dict[str, Any], g: int) -> tuple[Layout, Any]:
+        """Return coordinates and law of a group as its settings say now."""
+        layout = self.make_layout(group)
+        seed = self.group_seed(group, g)
+        filled = layout.n_coords > 0
+        law = self.make_law(group, layout, seed) if filled else FullLaw(layout, seed)
+        law.settings = self.settings(group)
+        return layout, law
+
+    def settings(self, group: dict[str, Any]) -> list[Any]:
+        """Return what a law was made for."""
+        return [group.get(name) for name in SHAPING]
 
     @staticmethod
     def group_seed(group: dict[str, Any], number: int) -> int:
@@ -236,44 +230,89 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         words = np.random.SeedSequence([int(group["seed"]), number]).generate_state(1, np.uint64)
         return int(words[0])
 
-    def slots_for(self, g: int, rule: StepRule) -> Array:
-        """Return what the update rule remembers, one row per quantity."""
-        slots = self.slots[g]
-        if slots is None or len(slots) != rule.n_slots:
-            layout = self.layouts[g]
-            slots = np.zeros((rule.n_slots, layout.n_coords), layout.dtype)
-            self.slots[g] = slots
-        return slots
+    def prepare(self) -> list[tuple[int, dict[str, Any]]]:
+        """Make laws and layouts fit the groups as they are; return those with something to move."""
+        for g, group in enumerate(self.param_groups):
+            self._follow(g, group)
+        return self.filled_groups()
+
+    def _follow(self, g: int, group: dict[str, Any]) -> None:
+        """Notice parameters and settings of a group that have changed."""
+        layout, law = self.layouts[g], self.laws[g]
+        params = trainable(group["params"])
+        places = places_of(params)
+        if places != layout.places or law.settings != self.settings(group):
+            same = [place[0] for place in places] == [place[0] for place in layout.places]
+            shapes = [place[2:] for place in places] == [place[2:] for place in layout.places]
+            if same and shapes and law.settings == self.settings(group):
+                layout.moved(places)
+            else:
+                self._remake(g, group, same)
+        elif layout.n_coords > 0:
+            wanted = self.n_draws(group, layout)
+            if wanted != law.n_draws:
+                law.resize(wanted)
+
+    def _remake(self, g: int, group: dict[str, Any], same: bool) -> None:
+        """Make a law for what a group holds now, with the memory of what stayed."""
+        self.check_group(group)
+        self.publish(g)
+        old, layout = self.layouts[g].params, None
+        layout, law = self._make(group, g)
+        if not same and len(old) == len(layout.params):  # as when a wrapper swaps all of them
+            for p, q in zip(old, layout.params, strict=True):
+                if q not in self.state and p in self.state:
+                    self.state[q] = self.state.pop(p)
+        self.layouts[g], self.laws[g] = layout, law
+        self.adopt(g)
+
+    def quantities(self, g: int) -> dict[str, Any]:
+        """Return what a group remembers of each parameter."""
+        group, law = self.param_groups[g], self.laws[g]
+        return {**law.quantities, **rules.quantities(group, self.layouts[g].dtype)}
+
+    def publish(self, g: int) -> None:
+        """Let ``state`` show what a group remembers."""
+        law = self.laws[g]
+        for name, quantity in self.quantities(g).items():
+            law.memory.make(name, quantity)
+        law.memory.publish(self.state, law.state_dict())
+
+    def adopt(self, g: int) -> None:
+        """Take up what ``state`` holds of a group's parameters."""
+        law = self.laws[g]
+        law.seed = self.group_seed(self.param_groups[g], g)
+        law.load_state_dict(law.memory.adopt(self.state, self.quantities(g)))
+        self.publish(g)
 
     def move(self, g: int, draw: Draw, grads: Array) -> None:
         """Apply the update rule to the entries drawn; weight decay joins the gradients in place."""
         group, law, layout = self.param_groups[g], self.laws[g], self.layouts[g]
-        coords, rule = draw.coords, make_rule(group)
-        if len(coords) == 0:
+        if len(draw.coords) == 0:
             return
-        pieces = layout.split(coords)
-        theta = layout.gather(layout.params, coords, pieces, draw.sizes)
-        if group["weight_decay"]:
-            with np.errstate(invalid="ignore", over="ignore"):
-                grads += group["weight_decay"] * theta
         rates: Any = float(group["lr"])
         if group["importance"] is not None:
             rates = rates * law.factors(draw, group["importance"])
-        if rule.n_slots == 0 and law.sampling != "replacement":
+        rates = np.broadcast_to(np.asarray(rates, grads.dtype), grads.shape)
+        if group["weight_decay"] and not group["decoupled_weight_decay"]:
+            theta = layout.gather(layout.params, draw.coords, layout.split(draw.coords), draw.sizes)
             with np.errstate(invalid="ignore", over="ignore"):
-                theta -= rule.kernel(0, grads, rates, (), ())  # all at once: nothing is remembered
-            layout.scatter(coords, pieces, theta, draw.sizes)
-            return
-        rates = np.broadcast_to(rates, grads.shape)
-        first = order = np.arange(len(coords))
-        if law.sampling == "replacement":
-            _, first, order = np.unique(coords, return_index=True, return_inverse=True)
-        slots = self.slots_for(g, rule)
-        here, memory = theta[first], slots[:, coords[first]]
-        hyper = np.array(rule.hyper)
-        applier(rule)(order, grads, rates, hyper, memory, here, NO_BOUNDS, NO_BOUNDS)
-        slots[:, coords[first]] = memory
-        layout.scatter(coords, pieces, here[order], draw.sizes)
+                grads += group["weight_decay"] * theta
+        rounds = visits_in_turn(draw) if law.sampling == "replacement" else [slice(None)]
+        for which in rounds:
+            self._move_once(g, part_of(draw, which), grads[which], rates[which])
+
+    def _move_once(self, g: int, draw: Draw, grads: Array, rates: Array) -> None:
+        """Move distinct entries."""
+        group, law, layout = self.param_groups[g], self.laws[g], self.layouts[g]
+        pieces = layout.split(draw.coords)
+        theta = layout.gather(layout.params, draw.coords, pieces, draw.sizes)
+        if group["decoupled_weight_decay"]:
+            theta *= 1.0 - float(group["lr"]) * group["weight_decay"]
+        steps = rules.advance(group, law.memory, draw.coords, draw.sizes, grads)
+        with np.errstate(invalid="ignore", over="ignore"):
+            theta -= rates * steps
+        layout.scatter(draw.coords, pieces, theta, draw.sizes)
 
     def weights(self, group: int = 0) -> Array:
         """Return the sampling weights in force, one per coordinate or unit of a group."""
@@ -281,57 +320,97 @@ class CoordinateOptimizer(torch.optim.Optimizer):
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on, as plain values and tensors."""
+        self.prepare()
+        held = {p for group in self.param_groups for p in group["params"]}
+        for p in [p for p in self.state if p not in held]:
+            del self.state[p]
+        for g, law in enumerate(self.laws):
+            if law.n_steps > 0:
+                self.publish(g)
         state = super().state_dict()
         groups = []
-        for group, law, slots in zip(state["param_groups"], self.laws, self.slots, strict=True):
-            memory = {
-                "law": pack(law.state_dict()),
-                "slots": None if slots is None else pack(slots),
-            }
+        for group in state["param_groups"]:
             described = {name: repr(group[name]) for name in DESCRIBED if name in group}
-            groups.append({**group, **described, "memory": memory})
+            groups.append({**group, **described})
         return {**state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take up the state of an optimizer with the same parameters and policy."""
-        pairs = zip(self.param_groups, state_dict["param_groups"], strict=False)
-        for g, (mine, theirs) in enumerate(pairs):
-            for name in SHAPING:
-                ours = repr(mine[name]) if name in DESCRIBED and name in mine else mine.get(name)
-                if name in theirs and theirs[name] != ours:
-                    raise ValueError(
-                        f"the state was saved with {name}={theirs[name]!r} and this optimizer has "
-                        f"{name}={ours!r}; make the optimizer with the same settings"
-                    )
-            self._check_sizes(theirs.get("memory"), self.laws[g], self.layouts[g])
-        super().load_state_dict(state_dict)
+        self.prepare()
+        kept = saved_states(state_dict, self.param_groups)
+        groups = []
+        for g, (mine, theirs) in enumerate(
+            zip(self.param_groups, state_dict["param_groups"], strict=False)
+        ):
+            self._check_settings(mine, theirs)
+            law = self.laws[g]
+            saved = law_in(kept, mine["params"])
+            other = saved is not None and not law.fits(saved)
+            if other or law.memory.misfits(kept, self.quantities(g)):
+                raise ValueError(
+                    f"the state was saved for other parameters than the "
+                    f"{self.layouts[g].n_coords} coordinates of this group; make the optimizer for "
+                    "the same model"
+                )
+            # What an older version did not know keeps its setting, objects stay objects.
+            objects = {name: mine[name] for name in DESCRIBED if name in mine}
+            own = {name: value for name, value in mine.items() if name != "params"}
+            groups.append({**own, **theirs, **objects})
+        groups += state_dict["param_groups"][len(groups) :]
+        super().load_state_dict({**state_dict, "param_groups": groups})
+        for p, memory in kept.items():
+            self.state[p] = memory  # as it was saved: see scgd.torch.memory
+        for g in range(len(self.param_groups)):
+            self.layouts[g], self.laws[g] = self._make(self.param_groups[g], g)
+            self.adopt(g)
 
     @staticmethod
-    def _check_sizes(memory: Any, law: Any, layout: Layout) -> None:
-        """Refuse memory of other parameters before anything is changed."""
-        if memory is None:
-            return
-        slots = memory["slots"]
-        fits = slots is None or slots.shape[1] == layout.n_coords
-        if not (fits and same_shapes(law.state_dict(), memory["law"])):
-            raise ValueError(
-                f"the state was saved for other parameters than the {layout.n_coords} coordinates "
-                "of this group; make the optimizer for the same model"
-            )
+    def _check_settings(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+        """Refuse a state of another kind before anything is changed."""
+        if "memory" in theirs:
+            raise ValueError("the state was saved by scgd before 0.2, which kept it elsewhere")
+        for name in SHAPING:
+            ours = repr(mine[name]) if name in DESCRIBED and name in mine else mine.get(name)
+            if name in theirs and theirs[name] != ours:
+                raise ValueError(
+                    f"the state was saved with {name}={theirs[name]!r} and this optimizer has "
+                    f"{name}={ours!r}; make the optimizer with the same settings"
+                )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle or a deep copy keeps."""
+        for g, law in enumerate(self.laws):
+            if law.n_steps > 0:
+                self.publish(g)
         return {**{name: self.__dict__[name] for name in self.carried}, **super().__getstate__()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take a pickle's dictionary, or the groups and state of a loaded state dict."""
-        laws = state.get("laws", self.__dict__.get("laws", []))
-        for g, group in enumerate(state["param_groups"]):
-            memory = group.pop("memory", None)
-            for name in DESCRIBED:
-                if isinstance(group.get(name), str):
-                    group[name] = self.param_groups[g][name]
-            if memory is not None:
-                laws[g].load_state_dict(unpack(memory["law"]))
-                self.slots[g] = unpack(memory["slots"])
         super().__setstate__(state)
+        if "laws" not in self.__dict__:  # a copy: its laws are made anew from the state
+            self.team = Team(None, 0)
+            made = [self._make(group, g) for g, group in enumerate(self.param_groups)]
+            self.layouts, self.laws = [m[0] for m in made], [m[1] for m in made]
+            for g in range(len(made)):
+                self.adopt(g)
+
+
+def visits_in_turn(draw: Draw) -> list[Array]:
+    """Return masks of the first, second, ... visit to each coordinate drawn repeatedly."""
+    if draw.sizes is None:
+        starts, sizes = draw.coords, np.ones(len(draw.coords), np.int64)
+    else:
+        starts = draw.coords[np.concatenate([[0], np.cumsum(draw.sizes)[:-1]])]
+        sizes = draw.sizes
+    _, first = np.unique(starts, return_index=True)
+    turns = np.arange(len(starts)) - np.repeat(first, np.diff([*first, len(starts)]))
+    turn_of = np.repeat(turns, sizes)
+    return [turn_of == turn for turn in range(int(turns.max()) + 1)]
+
+
+def part_of(draw: Draw, which: Any) -> Draw:
+    """Return some of the coordinates drawn: of a unit all or none."""
+    sizes = draw.sizes
+    if sizes is not None and not isinstance(which, slice):
+        sizes = sizes[which[np.concatenate([[0], np.cumsum(sizes)[:-1]])]]
+    return Draw(draw.coords[which], draw.probs[which], sizes)

@@ -10,18 +10,17 @@ values.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 
 from scgd.estimators import SPSA, GaussianSmoothing, SphereSmoothing
 from scgd.torch.kernels import splitmix
 from scgd.torch.layout import Layout, real_entries
 
-__all__ = ["MeZO", "SparseMeZO", "probe_along"]
+__all__ = ["Auto", "MeZO", "SparseMeZO", "probe_along"]
 
 CHUNK = 1 << 18
 SHORT = 1 << 20
@@ -43,8 +42,8 @@ class MeZO(GaussianSmoothing):
 class SparseMeZO(MeZO):
     """MeZO on the small entries of each tensor (arXiv 2402.15751).
 
-    Small is what does not exceed a size fixed at the first step; entries join and leave as they
-    shrink and grow. Others are neither perturbed nor decayed.
+    Which entries are small is settled at the first step and kept: a mask by present size would
+    drain itself, because what is trained grows out of it. Others are neither perturbed nor decayed.
 
     Parameters
     ----------
@@ -59,29 +58,50 @@ class SparseMeZO(MeZO):
             raise ValueError(f"kept must lie in (0, 1], got {self.kept!r}")
 
 
-class Direction:
-    """A random direction over a layout: drawn once if it is short, else whenever it is needed."""
+@dataclass(frozen=True)
+class Auto(SPSA):
+    """Random signs in one layer at a time, radius and rate found by :mod:`scgd.torch.layer_law`."""
 
-    def __init__(self, estimator: Any, layout: Layout, seed: int, thresholds: list[float]) -> None:
+
+class Direction:
+    """A random direction over some tensors: drawn once if it is short, else whenever it is needed.
+
+    Parameters
+    ----------
+    estimator
+        Tells how entries are distributed.
+    params
+        The tensors.
+    seed
+        The seed of the direction.
+    masks
+        Which entries take part (default: all).
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        params: Sequence[torch.Tensor],
+        seed: int,
+        masks: list[torch.Tensor] | None = None,
+    ) -> None:
         self.estimator, self.seed = estimator, seed
-        self.entries = [real_entries(p) for p in layout.params]
-        self.masks: list[torch.Tensor] | None = None
-        if isinstance(estimator, SparseMeZO):
-            pairs = zip(self.entries, thresholds, strict=True)
-            self.masks = [entries.abs().reshape(-1) <= limit for entries, limit in pairs]
-        short = layout.n_coords <= SHORT
-        flat = self.draw(layout) if short else None
+        self.entries = [real_entries(p) for p in params]
+        self.masks = None if masks is None else [mask.reshape(-1) for mask in masks]
+        size = sum(entries.numel() for entries in self.entries)
+        flat = self.draw(size) if size <= SHORT else None
         self.whole = None if flat is None else self.shape(flat)
         self.scale = 1.0
         if isinstance(estimator, SphereSmoothing):
             parts = (u for _, u in self.chunks()) if flat is None else (flat,)
             self.scale = 1.0 / math.hypot(*(float(torch.linalg.vector_norm(u)) for u in parts))
 
-    def draw(self, layout: Layout) -> torch.Tensor:
+    def draw(self, size: int) -> torch.Tensor:
         """Return the whole direction, drawn in one call."""
         device = self.entries[0].device
-        dtype = torch.float64 if layout.dtype == np.float64 else torch.float32
-        flat = torch.empty(layout.n_coords, dtype=dtype, device=device)
+        double = any(entries.dtype == torch.float64 for entries in self.entries)
+        dtype = torch.float64 if double else torch.float32
+        flat = torch.empty(size, dtype=dtype, device=device)
         return self.fill(flat, self.generator(0, device))
 
     def shape(self, flat: torch.Tensor) -> list[torch.Tensor]:
@@ -91,9 +111,11 @@ class Direction:
             parts = tuple(u * m for u, m in zip(parts, self.masks, strict=True))
         return [u.view_as(e).to(e) for u, e in zip(parts, self.entries, strict=True)]
 
-    def chunks(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yield stretches of the parameters and of the direction, drawn afresh."""
-        for i, entries in enumerate(self.entries):
+    def chunks(
+        self, tensors: list[torch.Tensor] | None = None
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Yield stretches of tensors (the parameters) and of the direction, drawn afresh."""
+        for i, entries in enumerate(self.entries if tensors is None else tensors):
             flat, generator = entries.reshape(-1), self.generator(i, entries.device)
             for start in range(0, flat.numel(), CHUNK):
                 part = flat[start : start + CHUNK]
@@ -114,14 +136,20 @@ class Direction:
             return u.random_(0, 2, generator=generator).mul_(2).sub_(1)
         return u.normal_(generator=generator)
 
-    def add(self, multiple: float, decay: float = 1.0) -> None:
-        """Add a multiple of the direction to the parameters, shrunk by ``decay`` first."""
+    def add(
+        self, multiple: float, decay: float = 1.0, onto: list[torch.Tensor] | None = None
+    ) -> None:
+        """Add a multiple of the direction to the parameters, shrunk by ``decay`` first.
+
+        ``onto`` are tensors like the parameters to add it to instead.
+        """
         multiple *= self.scale
-        self.shrink(decay)
+        if onto is None:
+            self.shrink(decay)
         if self.whole is not None:
-            torch._foreach_add_(self.entries, self.whole, alpha=multiple)
+            torch._foreach_add_(self.entries if onto is None else onto, self.whole, alpha=multiple)
             return
-        for part, u in self.chunks():
+        for part, u in self.chunks(onto):
             part.add_(u, alpha=multiple)
 
     def shrink(self, decay: float) -> None:
@@ -135,9 +163,10 @@ class Direction:
             entries.mul_(torch.where(mask, decay, 1.0).to(entries.dtype).view(entries.shape))
 
 
-def small_thresholds(layout: Layout, kept: float) -> list[float]:
-    """Return, per tensor, the size below which a fraction of the entries lies."""
-    return [threshold(real_entries(p).abs().reshape(-1), kept) for p in layout.params]
+def small_entries(params: Sequence[torch.Tensor], kept: float) -> list[torch.Tensor]:
+    """Return, per tensor, which entries belong to the fraction of smallest size."""
+    sizes = [real_entries(p).abs() for p in params]
+    return [size <= threshold(size.reshape(-1), kept) for size in sizes]
 
 
 def threshold(sizes: torch.Tensor, kept: float) -> float:
@@ -157,7 +186,9 @@ def probe_along(
     lr: float,
     radius: float,
     weight_decay: float = 0.0,
-    thresholds: list[float] | None = None,
+    masks: list[torch.Tensor] | None = None,
+    momentum: float = 0.0,
+    velocity: Callable[[], list[torch.Tensor]] | None = None,
     keep_copy: bool = False,
     return_first: bool = False,
     reduce: Callable[[list[float]], list[float]] = list,
@@ -166,9 +197,9 @@ def probe_along(
 
     The parameters wait where they were last evaluated, which saves a pass over them, or come back
     first if others are to be probed before they move. If an evaluation fails they are put back
-    before its error goes on.
+    before its error goes on. With ``momentum`` they follow a ``velocity``.
     """
-    direction = Direction(estimator, layout, seed, thresholds or [])
+    direction = Direction(estimator, layout.params, seed, masks)
     saved = [real_entries(p).clone() for p in layout.params] if keep_copy else None
     at = 0.0  # where the parameters are, in units of the direction
 
@@ -194,7 +225,16 @@ def probe_along(
     unbiased = getattr(estimator, "unbiased", False)
     slope = (values[0] - values[1]) / width * (layout.n_coords if unbiased else 1.0)
     decay = 1.0 - lr * weight_decay
-    if saved is not None or return_first or decay != 1.0:
+    if saved is not None or return_first or decay != 1.0 or momentum:
         go(0.0)
     loss = 0.5 * (values[0] + values[1]) if estimator.two_sided else values[0]
-    return loss, lambda: go(-lr * slope, decay)
+
+    def drift() -> None:
+        assert velocity is not None
+        buffers = velocity()
+        torch._foreach_mul_(buffers, momentum)
+        direction.add(slope, onto=buffers)
+        direction.shrink(decay)
+        torch._foreach_add_(direction.entries, buffers, alpha=-lr)
+
+    return loss, drift if momentum else lambda: go(-lr * slope, decay)

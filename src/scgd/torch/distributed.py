@@ -47,10 +47,16 @@ class Team:
         self.group, self.check_every = group, check_every
         self.n_steps, self.n_bytes = 0, 0
 
-    def agree(self, seed: int) -> int:
-        """Return the seed of the first process."""
+    def agree(self, given: Any, seed: int) -> int:
+        """Return the seed of the first process, or the one that all were given.
+
+        Without a group, a fresh seed is still agreed on where torch.distributed runs: under DDP all
+        processes must draw alike. The first process to ask leaves its seed in the store, the others
+        find it there; nobody waits.
+        """
         if self.group is None:
-            return seed
+            alone = given is not None or not dist.is_available() or not dist.is_initialized()
+            return seed if alone else int(shared_word(seed))
         word = self._wire(np.array([seed & ((1 << 63) - 1)]))
         dist.broadcast(word, src=dist.get_global_rank(self.group, 0), group=self.group)
         return int(word)
@@ -100,6 +106,18 @@ class Team:
             )
 
 
+N_AGREED = [0]
+"""How many seeds this process has agreed on: optimizers are matched by their order."""
+
+
+def shared_word(word: int) -> str:
+    """Return the word that the first process to come here left in the store."""
+    store = dist.distributed_c10d._get_default_store()
+    N_AGREED[0] += 1
+    found = store.compare_set(f"scgd/seed/{N_AGREED[0]}", "", str(word & ((1 << 63) - 1)))
+    return found.decode() if isinstance(found, bytes) else str(found)
+
+
 def checksum(optimizer: Any) -> int:
     """Return a number that differs when parameters do."""
     digest = 0
@@ -116,7 +134,7 @@ def reduce_sampled(optimizer: Any, bucket: dist.GradBucket) -> torch.futures.Fut
     """Reduce the gradients that the next step draws, as a communication hook of DDP.
 
     ``model.register_comm_hook(optimizer, reduce_sampled)``, with an optimizer made without
-    ``process_group`` and with the same ``seed`` everywhere. The other entries keep the gradients of
+    ``process_group`` (the seed is agreed on). The other entries keep the gradients of
     their own process; the optimizer does not look at them. The default process group is used.
     """
     slots = []

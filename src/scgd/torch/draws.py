@@ -5,46 +5,59 @@ weights). Every draw returns its coordinates in ascending order with their proba
 :math:`\pi_k/m` where at most one draw can hit a coordinate.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from scgd.compiling import njit
 from scgd.torch.kernels import CERTAIN, FLOOR, SLOPE, TOP, scramble, unit
+from scgd.typing import Floats, Ints
 
 FOREVER = 1e100
 """What has not arrived by then has no weight."""
 
-__all__ = ["draw_distinct", "draw_poisson", "draw_replacement"]
+__all__ = ["Draw", "draw_distinct", "draw_poisson", "draw_replacement"]
+
+
+class Draw(NamedTuple):
+    """Coordinates in ascending order and their probabilities per draw; sizes of drawn units."""
+
+    coords: Ints
+    probs: Floats
+    sizes: Ints | None = None
+    order: Ints | None = None
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def included(leaves, n_coords, numbers, words, coords, probs):  # type: ignore[no-untyped-def]
-    """Write the coordinates that a Poisson draw includes; return their number."""
+    """Write the coordinates of a Poisson draw; return their number and expected number."""
     slope, floor, top = numbers[SLOPE], numbers[FLOOR], numbers[TOP]
     word1, word2 = words[0], words[1]
-    size, equal = 0, len(leaves) == 0
+    size, equal, expected = 0, len(leaves) == 0, 0.0
     for k in range(n_coords):
         prob = floor if equal else slope * abs(leaves[k]) + floor
         prob = top if prob > top else prob
         if size == len(coords):
-            return -1
+            return -1, 0.0
+        expected += prob
         coords[size] = k
         probs[size] = prob
         size += scramble(np.uint32(k), word1, word2) < np.int32(prob)
-    return size
+    return size, expected
 
 
 def draw_poisson(leaves, n_coords, numbers, words, n_draws):  # type: ignore[no-untyped-def]
     """Include each coordinate on its own; the same draw as the fused passes make.
 
-    Their number is random with mean at most ``n_draws`` and may be zero.
+    Their number is random and may be zero; its mean comes last.
     """
     size, room = -1, n_draws + 8 * np.sqrt(n_draws) + 64
     while size < 0:
         coords = np.empty(min(n_coords, int(room)) + 1, np.int64)
         probs = np.empty(len(coords))
-        size = included(leaves, n_coords, numbers, words, coords, probs)
+        size, expected = included(leaves, n_coords, numbers, words, coords, probs)
         room *= 2
-    return coords[:size], probs[:size] / (CERTAIN * n_draws)
+    return coords[:size], probs[:size] / (CERTAIN * n_draws), expected / CERTAIN
 
 
 @njit(cache=True, error_model="numpy")

@@ -11,6 +11,7 @@ import torch
 from scgd.estimators import sides
 from scgd.torch.forward_loss import ForwardLoss, StackProbes
 from scgd.torch.layout import Layout
+from scgd.torch.stillness import Stillness, generator_states, same, set_generator_states
 
 __all__ = ["BACKWARD", "Evaluation"]
 
@@ -21,35 +22,48 @@ BACKWARD = (
 
 
 class Evaluation:
-    """The losses of one step: counted, checked, and run from one state of the generators if asked.
+    """The losses of one step: counted, checked, and with the model held still if asked.
 
     Parameters
     ----------
     closure
         Returns the loss; runs without recording gradients.
-    fix_model_rng
-        Whether every call starts from the same state of torch's global generators.
+    stillness
+        Holds dropout and running statistics still (``None``: they move).
+    watched
+        A parameter whose gradient tells if the closure called backward.
     """
 
-    def __init__(self, closure: Callable[[], Any], fix_model_rng: bool) -> None:
+    def __init__(
+        self, closure: Callable[[], Any], stillness: Stillness | None, watched: torch.Tensor
+    ) -> None:
         self.closure = closure
         self.opaque = not isinstance(closure, ForwardLoss)
         self.n_calls = 0
-        self.states = generator_states() if fix_model_rng else None
+        self.still = None if stillness is None else stillness.begin()
+        self.watched, self.gradient = watched, watched.grad
+        self.here: float | None = None
+
+    def base(self) -> float:
+        """Return the loss at the parameters before the step, evaluated once for all groups."""
+        if self.here is None:
+            self.here = self()
+        return self.here
 
     def __call__(self) -> float:
         """Return the loss at the parameters as they are."""
-        if self.states is not None:
-            set_generator_states(self.states)
         self.n_calls += 1
-        fast = None if self.opaque else self._fast(None)
-        return as_loss(self.closure() if fast is None else fast.loss())
-
-    def _fast(self, layout: Layout | None) -> StackProbes | None:
-        """Return the fast way to losses, if there is one that does what the closure does."""
-        fast = self.closure.probes(layout)  # type: ignore[attr-defined]
-        random = self.states is not None and fast is not None and fast.code < 0
-        return None if random else fast
+        fast = None if self.opaque else self.closure.probes(None)  # type: ignore[attr-defined]
+        call = self.closure if fast is None else fast.loss
+        if self.still is None or (fast is not None and fast.code >= 0):
+            value = call()
+        else:
+            with self.still:
+                value = call()
+        # Here and not after the step: whoever probes puts the parameters back when this fails.
+        if self.watched.grad is not self.gradient and self.watched.grad is not None:
+            raise RuntimeError(BACKWARD)
+        return as_loss(value)
 
     def differences(
         self, layout: Layout, coords: list[int], spots: list[Any], radius: float, central: bool
@@ -59,9 +73,11 @@ class Evaluation:
         Forward: the base loss, then one per coordinate; central: (below, above) per coordinate.
         Entries are saved and copied back, also when the closure fails.
         """
-        fast = None if self.opaque else self._fast(layout)
+        fast = None if self.opaque else self.closure.probes(layout)  # type: ignore[attr-defined]
         if fast is not None:
-            return self._fast_differences(fast, coords, radius, central)
+            found = self._fast_differences(fast, coords, radius, central)
+            if found is not None:
+                return found
         values = [] if central else [self()]
         widths = []
         for entries, index in spots:
@@ -81,9 +97,14 @@ class Evaluation:
 
     def _fast_differences(
         self, fast: StackProbes, coords: list[int], radius: float, central: bool
-    ) -> tuple[list[float], list[float]]:
-        """Do the same without touching the parameters."""
+    ) -> tuple[list[float], list[float]] | None:
+        """Do the same without touching the parameters; None if the loss draws random numbers."""
+        known = self.still is None or fast.code >= 0
+        before = None if known else generator_states()
         values, widths = fast.differences(coords, radius, central)
+        if before is not None and not same(before, generator_states()):
+            set_generator_states(before)
+            return None
         values = [as_loss(value) for value in values[central:]]
         self.n_calls += len(values)
         return values, widths
@@ -109,16 +130,3 @@ def as_loss(value: Any) -> float:
             "model"
         )
     return loss
-
-
-def generator_states() -> list[Any]:
-    """Return the states of torch's global generators."""
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None
-    return [torch.get_rng_state(), cuda]
-
-
-def set_generator_states(states: list[Any]) -> None:
-    """Put torch's global generators into earlier states."""
-    torch.set_rng_state(states[0])
-    if states[1] is not None:
-        torch.cuda.set_rng_state_all(states[1])

@@ -9,12 +9,11 @@ import numpy as np
 import torch
 
 from scgd.policies import Musketeer, Policy
-from scgd.policies.law import GAINS
 from scgd.torch import kernels
-from scgd.torch.base import CoordinateOptimizer, check_positive
+from scgd.torch.base import CoordinateOptimizer, check_positive, part_of
 from scgd.torch.distributed import Team
-from scgd.torch.laws import SAMPLINGS, Draw, EntryLaw, UnitLaw, make_law
-from scgd.torch.layout import FLOATS, GRANULARITIES, Layout, is_plain, real_entries
+from scgd.torch.laws import SAMPLINGS, EntryLaw, UnitLaw, make_law
+from scgd.torch.layout import GRANULARITIES, Layout, is_plain, real_entries
 from scgd.typing import Array
 
 __all__ = ["SCGD"]
@@ -48,16 +47,26 @@ class SCGD(CoordinateOptimizer):
         independent draws, repeats add up. Units are drawn ``"distinct"`` or with ``"replacement"``.
     granularity
         What is drawn: ``"coordinates"``, ``"rows"``, ``"chunks"`` of 1024 entries or ``"tensors"``.
+    half_life
+        After how many steps a learned gain counts half, so that the law follows gradients that
+        change; ``None`` is the paper's sum of all gains. Used by l1 weights over coordinates.
     rule
-        What a gradient becomes on the coordinates drawn: ``"sgd"`` (with ``momentum`` and
-        ``nesterov``), ``"rms"`` (mean square with ``betas[1]``) or ``"adam"``; moments count a
-        coordinate's own visits.
-    weight_decay
-        Coefficient of an l2 penalty, part of the gradient of the coordinates drawn.
+        What a gradient becomes on the coordinates drawn: ``"sgd"`` (with ``momentum``,
+        ``dampening`` and ``nesterov``), ``"rms"`` (mean square with ``betas[1]``) or ``"adam"``
+        (``betas``, ``eps``, ``amsgrad``); moments count a coordinate's own visits.
+    weight_decay, decoupled_weight_decay
+        Coefficient of an l2 penalty, part of the gradient of the coordinates drawn; decoupled, they
+        shrink by ``lr * weight_decay`` instead and the gains do not see it.
     maximize
         Climb instead of descending.
     seed
-        Seed of the draws; ``None`` takes a fresh one. Global generators are never used.
+        Seed of the draws; ``None`` takes a fresh one, the same in all processes where
+        torch.distributed runs. Global generators are never used.
+    fused
+        ``None``: one compiled pass does the whole step where it can; ``False``: never; ``True``:
+        refuse settings for which there is no such pass.
+    foreach, capturable, differentiable
+        Accepted where they ask for nothing, refused otherwise.
     process_group, check_every
         Data parallel training: see :mod:`scgd.torch.distributed`.
 
@@ -80,7 +89,7 @@ class SCGD(CoordinateOptimizer):
     True
     """
 
-    own = ("fraction", "sampling")
+    own = ("fraction", "sampling", "half_life", "fused")
 
     def __init__(
         self,
@@ -93,16 +102,24 @@ class SCGD(CoordinateOptimizer):
         importance: str | None = None,
         sampling: str | None = None,
         granularity: str = "coordinates",
+        half_life: float | None = 1000.0,
         rule: str = "sgd",
         momentum: float = 0.0,
+        dampening: float = 0.0,
         nesterov: bool = False,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
+        amsgrad: bool = False,
         weight_decay: float = 0.0,
+        decoupled_weight_decay: bool = False,
         maximize: bool = False,
         seed: int | None = None,
         process_group: Any = None,
         check_every: int = 100,
+        fused: bool | None = None,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
     ) -> None:
         self._views: dict[int, Any] = {}
         super().__init__(params, locals(), Team(process_group, check_every))
@@ -133,9 +150,9 @@ class SCGD(CoordinateOptimizer):
         if group["granularity"] is None:
             raise ValueError(f"granularity must be one of {GRANULARITIES}, got None")
         if group["block_size"] is None:
-            check_positive("fraction", group["fraction"])
-            if group["fraction"] > 1:
-                raise ValueError(f"fraction must lie in (0, 1], got {group['fraction']!r}")
+            check_fraction(group["fraction"])
+        if group["half_life"] is not None:
+            check_positive("half_life", group["half_life"])
         if getattr(group["policy"], "dense", False):
             raise ValueError("the full policy is plain torch.optim.SGD; use that, or fraction=1.0")
         single = group["granularity"] == "coordinates"
@@ -148,15 +165,30 @@ class SCGD(CoordinateOptimizer):
                 f"got {group['sampling']!r}"
             )
 
-    def make_law(self, group: dict[str, Any], layout: Layout, seed: int) -> EntryLaw | UnitLaw:
-        """Return the law of a group."""
-        n_draws = group["block_size"] or max(1, int(group["fraction"] * layout.n_units))
+    def n_draws(self, group: dict[str, Any], layout: Layout) -> int:
+        """Return how many coordinates or units a group draws."""
+        if group["block_size"] is not None:
+            n_draws: int = group["block_size"]
+        else:
+            check_fraction(group["fraction"])
+            n_draws = max(1, int(group["fraction"] * layout.n_units))
         if n_draws > layout.n_units and group["sampling"] != "replacement":
             raise ValueError(
                 f"block_size must be at most the {layout.n_units} coordinates or units of the "
                 f"group, got {n_draws}"
             )
-        return make_law(group["policy"], layout, n_draws, group["sampling"], seed)
+        return n_draws
+
+    def make_law(self, group: dict[str, Any], layout: Layout, seed: int) -> EntryLaw | UnitLaw:
+        """Return the law of a group."""
+        n_draws, half_life = self.n_draws(group, layout), group["half_life"]
+        law = make_law(group["policy"], layout, n_draws, group["sampling"], seed, half_life)
+        if group["fused"] and not (law.fusible and is_plain_sgd(group)):
+            raise ValueError(
+                "fused=True needs plain SGD on single coordinates, sampling='poisson' and l1 or "
+                "uniform weights; leave fused out to take the fastest way there is"
+            )
+        return law
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -165,49 +197,55 @@ class SCGD(CoordinateOptimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        for g, group in self.filled_groups():
+        groups = self.prepare()
+        for g, group in groups:
             views = self._fused_views(g, group)
             if views is not None:
                 self._step_fused(g, group, views)
             else:
                 self._step_gathered(g, group)
+            if self.laws[g].n_steps == 1:
+                self.publish(g)
         self.team.check(self)
         return loss
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take a pickle's dictionary, or the groups and state of a loaded state dict."""
-        super().__setstate__(state)
         self._views = {}
-        self.__dict__.setdefault("team", Team(None, 0))
+        super().__setstate__(state)
 
     def _fused_views(self, g: int, group: dict[str, Any]) -> list[Array] | None:
         """Return the parameters as flat arrays where one pass can do the whole step."""
-        law = self.laws[g]
-        plain = group["rule"] == "sgd" and not group["momentum"]
-        if not (law.fusible and plain and law.pending is None) or self.team.group is not None:
+        law, layout = self.laws[g], self.layouts[g]
+        if not (law.fusible and is_plain_sgd(group) and law.pending is None):
             return None
-        places = [p.data_ptr() for p in group["params"]]
-        if g not in self._views or self._views[g][0] != places:
-            self._views[g] = places, flat_views(group["params"], self.layouts[g])
-        return self._views[g][1]
+        if self.team.group is not None or group["fused"] is False:
+            return None
+        views = self._views.get(g)
+        # The layout compares sizes, strides and addresses before every step.
+        if views is None or views[0] is not layout.places:
+            views = self._views[g] = layout.places, flat_views(layout.params, layout)
+        return views[1]
 
     def _step_fused(self, g: int, group: dict[str, Any], views: list[Array]) -> None:
         law, layout = self.laws[g], self.layouts[g]
+        found = [flat_gradient(p, layout) for p in layout.params]
         words, numbers = law.words(), law.numbers()
         sign = -1.0 if group["maximize"] else 1.0
         rates(group, law, sign, numbers)
-        gain = GAINS.index(law.policy.gain) if law.learns else 0
-        for i, (p, theta) in enumerate(zip(group["params"], views, strict=True)):
-            if p.grad is None:
-                continue
-            grads, offset = flat_gradient(p, layout), layout.bounds[i]
-            if law.learns:
-                gains = law.law.sums[offset : layout.bounds[i + 1]]
-                total = kernels.sgd_learning(theta, grads, gains, offset, words, numbers, gain)
+        expected, everywhere, bounds = 0.0, True, layout.bounds
+        learn = kernels.LEARNING[law.policy.gain] if law.learns else None
+        for i, (theta, grads) in enumerate(zip(views, found, strict=True)):
+            if grads is None:
+                everywhere = False
+            elif learn is not None:
+                gains = law.law.sums[bounds[i] : bounds[i + 1]]
+                total, chances = learn(theta, grads, gains, bounds[i], words, numbers)
+                expected += chances
                 law.settle(i, total)
             else:
-                kernels.sgd_uniform(theta, grads, offset, words, numbers)
-        law.close()
+                kernels.sgd_uniform(theta, grads, bounds[i], words, numbers)
+        law.close(expected if everywhere else None)
 
     def _step_gathered(self, g: int, group: dict[str, Any]) -> None:
         """Draw, gather the gradients drawn, move those coordinates, put them back."""
@@ -228,7 +266,7 @@ class SCGD(CoordinateOptimizer):
             present = np.zeros(len(grads), bool)
             for _, where in moving:
                 present[where] = True
-            part = Draw(draw.coords[present], draw.probs[present])
+            part = part_of(draw, present)
             moved = grads[present]
             self.move(g, part, moved)
             grads[present] = moved
@@ -256,7 +294,14 @@ def checked(p: torch.Tensor) -> torch.Tensor | None:
             "SCGD does not support sparse gradients; use sparse=False in the embedding, "
             "or torch.optim.SparseAdam for these parameters"
         )
-    return p.grad if p.grad is None else p.grad.resolve_conj()
+    if p.grad is None:
+        return None
+    if p.grad.shape != p.shape:
+        raise RuntimeError(
+            f"a gradient of shape {tuple(p.grad.shape)} belongs to a parameter of shape "
+            f"{tuple(p.shape)}: the parameter was resized after backward; run backward again"
+        )
+    return p.grad.resolve_conj()
 
 
 def flat_views(params: list[torch.Tensor], layout: Layout) -> list[Array] | None:
@@ -270,9 +315,24 @@ def flat_views(params: list[torch.Tensor], layout: Layout) -> list[Array] | None
     return views
 
 
-def flat_gradient(p: torch.Tensor, layout: Layout) -> Array:
-    """Return a gradient as a flat array of the working precision."""
+def flat_gradient(p: torch.Tensor, layout: Layout) -> Array | None:
+    """Return a gradient as a flat array of the working precision, as long as its parameter."""
     grad = checked(p)
-    if grad.requires_grad or grad.dtype not in FLOATS or not grad.is_contiguous():
+    if grad is None:
+        return None
+    if grad.requires_grad or grad.dtype != p.dtype or not grad.is_contiguous():
         grad = real_entries(grad).to(p.dtype).contiguous()
     return grad.numpy().reshape(-1)
+
+
+def check_fraction(fraction: Any) -> None:
+    """Refuse what is not a number in (0, 1]."""
+    check_positive("fraction", fraction)
+    if fraction > 1:
+        raise ValueError(f"fraction must lie in (0, 1], got {fraction!r}")
+
+
+def is_plain_sgd(group: dict[str, Any]) -> bool:
+    """Whether a group moves along its gradients and remembers no moments."""
+    decoupled = group["decoupled_weight_decay"] and group["weight_decay"]
+    return group["rule"] == "sgd" and not group["momentum"] and not decoupled

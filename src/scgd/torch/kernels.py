@@ -5,9 +5,9 @@ step), so a draw stores no random numbers, every pass over the same step sees th
 state of the generator is a pair of integers.
 
 The fused passes do a whole step of plain SGD under Poisson sampling: include *k* with probability
-:math:`\pi_k = \min(1, m\,d_n^{(k)})`, move it, add :math:`\psi(g)\,m/\pi_k` to its gain and sum the
-new gains. The arithmetic of rewards and weights is that of :mod:`scgd.policies.law`; a test pins
-the two together.
+:math:`\pi_k = \min(1, s\,m\,d_n^{(k)})`, move it, add :math:`\psi(g)\,m/\pi_k` to its (faded) gain,
+and sum the new gains and the probabilities. The arithmetic of rewards and weights is that of
+:mod:`scgd.policies.law`; a test pins the two together.
 """
 
 import numpy as np
@@ -17,10 +17,10 @@ from scgd.policies.law import ABSOLUTE, AVERAGE, SQUARE
 
 __all__ = [
     "CERTAIN",
+    "LEARNING",
     "make_words",
     "mend",
     "scramble",
-    "sgd_learning",
     "sgd_uniform",
     "unit",
     "units",
@@ -33,7 +33,7 @@ SPAN = 4096
 MASK64 = (1 << 64) - 1
 
 # What a fused pass reads, in one array so that all of it has the dtype of the parameters.
-SLOPE, FLOOR, N_DRAWS, RATE, RATE_BY_PROB, DECAY, ONE, TOP, N_NUMBERS = range(9)
+SLOPE, FLOOR, N_DRAWS, RATE, RATE_BY_PROB, DECAY, ONE, TOP, FADE, N_NUMBERS = range(10)
 
 
 def splitmix(x: int) -> int:
@@ -86,20 +86,21 @@ def units(words, n):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"}, inline="always")
 def learn_span(theta, grads, gains, offset, words, numbers, gain):  # type: ignore[no-untyped-def]
-    """Do a step on a short stretch of a tensor: see :func:`sgd_learning`.
+    """Do a step on a short stretch of a tensor: see :func:`learn`.
 
     Branch-free, a constant gain and no integer sums: what it takes to vectorise. The draw
     selects the gradient, not the result, because masked stores are slow.
     """
     slope, floor, draws = numbers[SLOPE], numbers[FLOOR], numbers[N_DRAWS]
     rate, rate_by_prob, decay = numbers[RATE], numbers[RATE_BY_PROB], numbers[DECAY]
-    one, top, zero = numbers[ONE], numbers[TOP], numbers[ONE] - numbers[ONE]
+    one, top, zero, fade = numbers[ONE], numbers[TOP], numbers[ONE] - numbers[ONE], numbers[FADE]
     word1, word2, first = words[0], words[1], np.uint32(offset)
-    total = zero
+    total, expected = zero, zero
     for i in range(len(theta)):
         here, learned = theta[i], gains[i]
         prob = slope * abs(learned) + floor
         prob = top if prob > top else prob
+        expected += prob
         taken = scramble(np.uint32(first + np.uint32(i)), word1, word2) < np.int32(prob)
         inverse = (one if taken else zero) / prob
         grad = grads[i] + decay * here
@@ -111,30 +112,49 @@ def learn_span(theta, grads, gains, offset, words, numbers, gain):  # type: igno
         elif gain == SQUARE:
             psi = grad * grad
         earned = psi * (draws * inverse)
-        learned += earned if earned == earned else zero
+        learned = fade * learned + (earned if earned == earned else zero)
         gains[i] = learned
         total += abs(learned)
-    return total
+    return total, expected
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
-def sgd_learning(theta, grads, gains, offset, words, numbers, gain):  # type: ignore[no-untyped-def]
-    r"""Do a step on one tensor under l1 weights; return the sum of its new absolute gains.
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"}, inline="always")
+def learn(theta, grads, gains, offset, words, numbers, gain):  # type: ignore[no-untyped-def]
+    r"""Do a step on one tensor under l1 weights; return the sums of its gains and probabilities.
 
-    ``slope * |gain| + floor`` is the expected number of visits :math:`m\,d_n^{(k)}`; slope, floor
-    and the numbers divided by a probability are in units of 2^-30.
+    ``slope * |gain| + floor`` is the expected number of visits :math:`s\,m\,d_n^{(k)}`; slope,
+    floor and the numbers divided by a probability are in units of 2^-30.
     """
-    total = 0.0
+    total, expected = 0.0, 0.0
     for start in range(0, len(theta), SPAN):
         span = slice(start, start + SPAN)
         x, g, s, k = theta[span], grads[span], gains[span], offset + start
-        if gain == ABSOLUTE:
-            total += learn_span(x, g, s, k, words, numbers, ABSOLUTE)
-        elif gain == SQUARE:
-            total += learn_span(x, g, s, k, words, numbers, SQUARE)
-        else:
-            total += learn_span(x, g, s, k, words, numbers, AVERAGE)
-    return total
+        gained, chances = learn_span(x, g, s, k, words, numbers, gain)
+        total += gained
+        expected += chances
+    return total, expected / CERTAIN
+
+
+# One function per gain: a constant lets the loop vectorise, and only what is used is compiled.
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+def sgd_average(theta, grads, gains, offset, words, numbers):  # type: ignore[no-untyped-def]
+    """Do a step that learns from signed gradients: see :func:`learn`."""
+    return learn(theta, grads, gains, offset, words, numbers, AVERAGE)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+def sgd_absolute(theta, grads, gains, offset, words, numbers):  # type: ignore[no-untyped-def]
+    """Do a step that learns from absolute gradients: see :func:`learn`."""
+    return learn(theta, grads, gains, offset, words, numbers, ABSOLUTE)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+def sgd_square(theta, grads, gains, offset, words, numbers):  # type: ignore[no-untyped-def]
+    """Do a step that learns from squared gradients: see :func:`learn`."""
+    return learn(theta, grads, gains, offset, words, numbers, SQUARE)
+
+
+LEARNING = {"average": sgd_average, "absolute": sgd_absolute, "square": sgd_square}
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})

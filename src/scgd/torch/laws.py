@@ -1,230 +1,30 @@
 """The law of a parameter group: what was drawn for the next step, and what is learned from it.
 
-:class:`EntryLaw` knows every single coordinate: one number per coordinate for its gain, in the
-precision of the parameters, refreshed at every step (a step is a phase). :class:`UnitLaw` draws
-rows, chunks or tensors with the core's sampler and learns the mean gain of each.
+:class:`~scgd.torch.entry_law.EntryLaw` knows every single coordinate; :class:`UnitLaw` draws rows,
+chunks or tensors with the core's sampler and learns the mean gain of each; :class:`ProbeLaw` hands
+out single coordinates for zeroth order; :class:`FullLaw` takes everything.
 
-Both use the arithmetic of :mod:`scgd.policies.law`. A draw stays pending until its gradients are
+All use the arithmetic of :mod:`scgd.policies.law`. A draw stays pending until its gradients are
 learned, so that looking at it first (to reduce gradients across processes) changes nothing.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from scgd.policies import Musketeer, Policy, Uniform
-from scgd.policies import law as core
-from scgd.policies.sumtree import empty_tree
+from scgd.policies import Policy
 from scgd.random import stream
 from scgd.sampler import CoordinateSampler
-from scgd.timetable import Mixings
 from scgd.torch import kernels
-from scgd.torch.draws import draw_distinct, draw_poisson, draw_replacement
+from scgd.torch.draws import Draw
+from scgd.torch.entry_law import SAMPLINGS, EntryLaw
 from scgd.torch.layout import Layout
-from scgd.typing import Floats, Ints
+from scgd.torch.memory import Memory
+from scgd.typing import Floats
 
 __all__ = ["SAMPLINGS", "Draw", "EntryLaw", "FullLaw", "ProbeLaw", "UnitLaw", "make_law"]
-
-SAMPLINGS = ("poisson", "distinct", "sequential", "replacement")
-LEAST = 1e-30
-"""What a weight of zero counts as: it is divided by, and never drawn."""
-LARGEST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e280}
-
-
-class Draw(NamedTuple):
-    """Coordinates in ascending order and their probabilities per draw; sizes of drawn units."""
-
-    coords: Ints
-    probs: Floats
-    sizes: Ints | None = None
-    order: Ints | None = None
-
-
-class EntryLaw:
-    """A law over single coordinates.
-
-    Parameters
-    ----------
-    policy
-        ``Uniform``, ``Musketeer`` or ``FixedWeights``.
-    layout
-        The coordinates.
-    n_draws
-        The (expected) number drawn per step.
-    sampling
-        One of :data:`SAMPLINGS`.
-    seed
-        The seed of its draws.
-    """
-
-    def __init__(
-        self, policy: Policy, layout: Layout, n_draws: int, sampling: str, seed: int
-    ) -> None:
-        self.policy, self.sampling, self.seed = policy, sampling, seed
-        self.n_draws, self.n_coords, self.dtype = n_draws, layout.n_coords, layout.dtype
-        self.n_steps = 0
-        self.learns = isinstance(policy, Musketeer)
-        self.light = isinstance(policy, Uniform) or self.pure
-        self.fusible = self.light and sampling == "poisson"
-        self.law = self._fresh()
-        self.mixings = Mixings(policy.mixing)
-        self.totals = [0.0] * len(layout.params)
-        self._offsets = layout.offsets
-        self._limit = 0.0
-        self.pending: Draw | None = None
-
-    @property
-    def pure(self) -> bool:
-        """Whether the weights are plain sums of rewards, up to a factor."""
-        policy = self.policy
-        return (
-            isinstance(policy, Musketeer)
-            and (policy.normalization, policy.memory) == ("l1", "phase")
-            and not policy.rescale
-        )
-
-    def _fresh(self) -> core.Law:
-        """Return the core's law with gains in the precision of the parameters."""
-        policy = self.policy
-        if not isinstance(policy, Musketeer):
-            kept = policy.init(self.n_coords)  # a fixed law learns nothing, but steps are counted
-            law = core.make_law(1, refresh="all")._replace(sums=np.empty(0), extra=np.empty(0))
-            return law._replace(**kept._asdict())
-        law = core.make_law(
-            1,
-            gain=policy.gain,
-            normalization=policy.normalization,
-            memory=policy.memory,
-            rescale=policy.rescale,
-            sharpness=policy.sharpness,
-            refresh="all",
-        )
-        law.n_coords[0] = self.n_coords
-        extra = np.zeros(self.n_coords if policy.memory != "phase" else 0, self.dtype)
-        tree, levels = empty_tree(1 if self.light else self.n_coords)
-        sums = np.zeros(self.n_coords, self.dtype)
-        return law._replace(sums=sums, extra=extra, tree=tree.astype(self.dtype), levels=levels)
-
-    def words(self) -> Any:
-        """Return the random words of the next step."""
-        return kernels.make_words(self.seed, self.n_steps)
-
-    def line(self) -> tuple[float, float]:
-        """Return (a, b) such that a leaf v has weight a v + b, Eq. (7)."""
-        if not self.light:
-            return core.mixture(self.law)
-        total = sum(self.totals) if self.learns else 0.0
-        if not total > 0.0:
-            return 0.0, 1.0 / self.n_coords
-        mixing = self.mixings.at(self.n_steps)
-        return (1.0 - mixing) / total, mixing / self.n_coords
-
-    def numbers(self) -> Any:
-        """Return what the fused passes read, without the rates."""
-        a, b = self.line()
-        scale = float(kernels.CERTAIN) * self.n_draws
-        floor = max(scale * b, LEAST)
-        return np.array([scale * a, floor, scale, 0, 0, 0, 1, kernels.CERTAIN], self.dtype)
-
-    def leaves(self) -> Floats:
-        """Return the leaves of all coordinates (none under equal weights)."""
-        if isinstance(self.policy, Uniform):
-            return np.empty(0, self.dtype)
-        if not self.light:
-            return self.law.tree[: self.n_coords]
-        signed = getattr(self.policy, "gain", "") == "average" and not self.fusible
-        return np.abs(self.law.sums) if signed else self.law.sums
-
-    def draw(self) -> Draw:
-        """Return the coordinates of the next step."""
-        if self.pending is None:
-            leaves, words = self.leaves(), self.words()
-            if self.sampling == "poisson":
-                numbers = self.numbers()
-                drawn = draw_poisson(leaves, self.n_coords, numbers, words, self.n_draws)
-            else:
-                drawn = self._draw_exactly(leaves, words)
-            self.pending = Draw(*drawn)
-        return self.pending
-
-    def _draw_exactly(self, leaves: Floats, words: Any) -> tuple[Ints, Floats]:
-        place = (leaves, self.n_coords, *self.line(), words, self.n_draws)
-        if self.sampling == "replacement":
-            return draw_replacement(*place)
-        coords, probs, weights, tau = draw_distinct(*place, self._limit)
-        self._limit = 1.05 * tau if np.isfinite(tau) else 0.0
-        return coords, probs if self.sampling == "distinct" else weights
-
-    def factors(self, draw: Draw, importance: str) -> Floats:
-        """Return the importance factor of each drawn coordinate."""
-        base = self.n_draws if importance == "inverse" else self.n_coords
-        return 1.0 / (base * draw.probs)
-
-    def learn(self, draw: Draw, grads: Floats, present: Any) -> None:
-        """End the step: add what its gradients earned to the gains."""
-        self.n_steps += 1
-        self.pending = None
-        if not self.learns:
-            return
-        if present is not None:
-            draw, grads = Draw(draw.coords[present], draw.probs[present]), grads[present]
-        law = self.law
-        if not self.light:
-            mixing = self.mixings.at(self.n_steps)
-            core.update(law, draw.coords, draw.probs, grads, mixing)
-            if not np.isfinite(law.tree[law.levels[-2]]):
-                kernels.mend(law.sums, LARGEST[self.dtype])
-                core.refill(law)
-            return
-        self._count(len(draw.coords))
-        core.record(law, draw.coords, draw.probs, grads)
-        for i, (low, high) in enumerate(zip(self._offsets, self._offsets[1:], strict=False)):
-            self.settle(i, float(np.abs(law.sums[low:high]).sum(dtype=np.float64)))
-
-    def settle(self, i: int, total: float) -> None:
-        """Note the total of one tensor's gains, mended if an undefined gradient spoiled it."""
-        if not np.isfinite(total):
-            gains = self.law.sums[self._offsets[i] : self._offsets[i + 1]]
-            total = kernels.mend(gains, LARGEST[self.dtype])
-        self.totals[i] = total
-
-    def close(self) -> None:
-        """End a step that a fused pass has done."""
-        self.n_steps += 1
-        self._count(self.n_draws)
-
-    def _count(self, n_draws: int) -> None:
-        self.law.counts[core.N_PHASES] += 1
-        self.law.counts[core.N_DRAWS] += n_draws
-
-    def weights(self) -> Floats:
-        """Return the sampling weights in force, one per coordinate."""
-        a, b = self.line()
-        leaves = np.abs(self.leaves())
-        return a * leaves.astype(np.float64) + b if len(leaves) else np.full(self.n_coords, b)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return what it remembers."""
-        arrays = {"counts": self.law.counts, "sums": self.law.sums, "extra": self.law.extra}
-        return {
-            "n_steps": self.n_steps,
-            "seed": self.seed,
-            "totals": list(self.totals),
-            **{name: array.copy() for name, array in arrays.items()},
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up what another law of the same kind remembers."""
-        self.n_steps, self.seed = int(state["n_steps"]), int(state["seed"])
-        for name in ("counts", "sums", "extra"):
-            getattr(self.law, name)[...] = state[name]
-        self.totals = [float(total) for total in state["totals"]]
-        self.pending = None
-        if self.learns and not self.light and self.n_steps > 0:
-            self.law.mixing[0] = self.mixings.at(self.n_steps)
-            core.refill(self.law)
 
 
 class UnitLaw:
@@ -232,17 +32,35 @@ class UnitLaw:
 
     fusible = False
     pending = None
+    learns = False
+    whole_units = True
+    quantities: ClassVar[dict[str, tuple[Any, bool]]] = {}
 
     def __init__(
         self, policy: Policy, layout: Layout, n_draws: int, sampling: str, seed: int
     ) -> None:
         self.policy, self.sampling, self.seed = policy, sampling, seed
         self.layout, self.n_draws = layout, n_draws
-        self.n_steps = 0
+        self.memory = Memory(layout, self.whole_units)
         words = stream(np.random.SeedSequence(seed))
         replace = sampling == "replacement"
         self.sampler = CoordinateSampler(policy, layout.n_units, words, n_draws, replace)
         self.gain = getattr(policy, "gain", "absolute")
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps taken."""
+        return int(self.memory.step)
+
+    def resize(self, n_draws: int) -> None:
+        """Draw another number of units from now on, under the weights learned so far."""
+        replace, old = self.sampling == "replacement", self.sampler
+        self.sampler = CoordinateSampler(
+            self.policy, self.layout.n_units, old.stream, n_draws, replace
+        )
+        state = self.sampler.state_dict()
+        self.sampler.load_state_dict({**state, "law": old.state_dict()["law"]})
+        self.n_draws = n_draws
 
     def draw(self) -> Draw:
         """Return the coordinates of the next step."""
@@ -260,7 +78,7 @@ class UnitLaw:
 
     def learn(self, draw: Draw, grads: Floats, present: Any) -> None:
         """End the step: a unit earns the mean gain of its entries."""
-        self.n_steps += 1
+        self.memory.step += 1
         if present is not None:
             grads = np.where(present, grads, 0.0)
         self.sampler.record(self.unit_grads(draw, grads))
@@ -284,17 +102,26 @@ class UnitLaw:
         return self.sampler.weights()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what it remembers."""
-        return {"n_steps": self.n_steps, "seed": self.seed, "sampler": self.sampler.state_dict()}
+        """Return what it remembers of the group as a whole; the laws of shards are not kept."""
+        if any(hasattr(p, "to_local") for p in self.layout.params):
+            return {}
+        return {"sampler": self.sampler.state_dict()}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def fits(self, state: dict[str, Any]) -> bool:
+        """Whether a state belongs to as many units."""
+        return same_shapes(self.sampler.state_dict(), state["sampler"])
+
+    def load_state_dict(self, state: dict[str, Any] | None) -> None:
         """Take up what another law of the same kind remembers."""
-        self.n_steps, self.seed = int(state["n_steps"]), int(state["seed"])
+        if state is None or not self.fits(state):
+            return
         self.sampler.load_state_dict(state["sampler"])
 
 
 class ProbeLaw(UnitLaw):
     """A law that hands out single coordinates: of the units drawn, one random entry each."""
+
+    whole_units = False
 
     def draw(self) -> tuple[list[int], Floats]:  # type: ignore[override]
         """Return the coordinates of the next step and their probabilities per draw."""
@@ -308,7 +135,7 @@ class ProbeLaw(UnitLaw):
 
     def record(self, grads: Floats) -> None:
         """End the step: a unit earns the gain of the entry seen."""
-        self.n_steps += 1
+        self.memory.step += 1
         sampler = self.sampler
         for j, grad in enumerate(grads):
             sampler.grads[sampler.position + j] = grad
@@ -325,29 +152,56 @@ class FullLaw:
 
     sampling = "distinct"
     fusible = False
+    learns = False
     pending = None
+    whole_units = False
+    quantities: ClassVar[dict[str, tuple[Any, bool]]] = {}
 
     def __init__(self, layout: Layout, seed: int) -> None:
-        self.n_coords, self.seed, self.n_steps = layout.n_coords, seed, 0
-        self.thresholds: list[float] | None = None
+        self.n_coords, self.seed = layout.n_coords, seed
+        self.n_draws = layout.n_coords
+        self.memory = Memory(layout)
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps taken."""
+        return int(self.memory.step)
 
     def weights(self) -> Floats:
         """Return equal weights."""
         return np.full(self.n_coords, 1.0 / max(1, self.n_coords))
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what it remembers."""
-        return {"n_steps": self.n_steps, "seed": self.seed, "thresholds": self.thresholds}
+        """Return what it remembers of the group as a whole: nothing."""
+        return {}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def fits(self, state: dict[str, Any]) -> bool:
+        """Whether a state belongs to the same kind of law."""
+        return not state
+
+    def load_state_dict(self, state: dict[str, Any] | None) -> None:
         """Take up what another law of the same kind remembers."""
-        self.n_steps, self.seed = int(state["n_steps"]), int(state["seed"])
-        self.thresholds = state["thresholds"]
+
+
+def same_shapes(mine: Any, theirs: Any) -> bool:
+    """Whether nested memory holds arrays of the same shapes under the same names."""
+    if isinstance(mine, dict):
+        if not isinstance(theirs, dict) or mine.keys() != theirs.keys():
+            return False
+        return all(same_shapes(mine[name], theirs[name]) for name in mine)
+    shape = getattr(mine, "shape", None)
+    return shape is None or tuple(shape) == tuple(getattr(theirs, "shape", ()))
 
 
 def make_law(
-    policy: Policy, layout: Layout, n_draws: int, sampling: str, seed: int
+    policy: Policy,
+    layout: Layout,
+    n_draws: int,
+    sampling: str,
+    seed: int,
+    half_life: float | None = None,
 ) -> EntryLaw | UnitLaw:
     """Return the law of a group."""
-    kind = EntryLaw if layout.starts is None else UnitLaw
-    return kind(policy, layout, n_draws, sampling, seed)
+    if layout.starts is None:
+        return EntryLaw(policy, layout, n_draws, sampling, seed, half_life)
+    return UnitLaw(policy, layout, n_draws, sampling, seed)

@@ -15,7 +15,7 @@ import torch
 
 from scgd.typing import Floats, Ints
 
-__all__ = ["GRANULARITIES", "Layout", "real_entries"]
+__all__ = ["GRANULARITIES", "Layout", "places_of", "real_entries", "trainable"]
 
 GRANULARITIES = ("coordinates", "rows", "chunks", "tensors")
 CHUNK = 1024
@@ -45,6 +45,16 @@ def working_dtype(params: Sequence[torch.Tensor]) -> np.dtype:
     """Return the precision of gains and moments: double for double parameters, else single."""
     kinds = (torch.float64, torch.complex128)
     return np.dtype(np.float64 if any(p.dtype in kinds for p in params) else np.float32)
+
+
+def places_of(params: Sequence[torch.Tensor]) -> list[tuple[Any, ...]]:
+    """Return what tells that parameters are the same ones, as large as before and in place."""
+    return [(id(p), p.data_ptr(), p.shape, p.stride(), p.dtype) for p in params]
+
+
+def trainable(params: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Return the parameters that are not frozen."""
+    return [p for p in params if p.requires_grad]
 
 
 class Entries:
@@ -93,12 +103,16 @@ class Layout:
         self.bounds = self.offsets.tolist()
         self.n_coords = self.bounds[-1]
         self.dtype = working_dtype(self.params)
-        self.views: dict[int, tuple[int, Any]] = {}
+        self.views: dict[int, Any] = {}
         self.starts: Ints | None = None
+        self.unit_bounds = self.bounds
         if granularity != "coordinates":
             stretches = [self._stretches(p, granularity) for p in self.params]
             starts = [o + s for o, s in zip(self.offsets, stretches, strict=False)]
             self.starts = np.concatenate([*starts, [self.n_coords]]).astype(np.int64)
+            self.unit_bounds = np.cumsum([0, *map(len, stretches)]).tolist()
+        self.places = places_of(self.params)
+        self.shapes = [real_entries(p).shape for p in self.params]
 
     @staticmethod
     def _stretches(param: torch.Tensor, granularity: str) -> Ints:
@@ -116,6 +130,10 @@ class Layout:
         """The number of things a law draws from."""
         return self.n_coords if self.starts is None else len(self.starts) - 1
 
+    def moved(self, places: list[tuple[Any, ...]]) -> None:
+        """Note that the parameters lie elsewhere in memory."""
+        self.places, self.views = places, {}
+
     def expand(self, units: Ints) -> tuple[Ints, Ints]:
         """Return all coordinates of some units and the number in each."""
         assert self.starts is not None
@@ -132,11 +150,10 @@ class Layout:
     def spot(self, coord: int) -> tuple[Any, int]:
         """Return access to the entries of a coordinate's tensor, and its index in there."""
         i = bisect_right(self.bounds, coord) - 1
-        address = self.params[i].data_ptr()
         view = self.views.get(i)
-        if view is None or view[0] != address:
-            view = self.views[i] = address, single_entries(self.params[i])
-        return view[1], coord - self.bounds[i]
+        if view is None:
+            view = self.views[i] = single_entries(self.params[i])
+        return view, coord - self.bounds[i]
 
     def gather(
         self, tensors: Sequence[Any], coords: Ints, pieces: Pieces, sizes: Ints | None = None

@@ -1,10 +1,9 @@
-"""Zeroth order: train with forward passes only, one or a few coordinates at a time."""
+"""Zeroth order: train with forward passes only."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,82 +18,118 @@ from scgd.estimators import (
     SphereSmoothing,
 )
 from scgd.estimators import SPSA as CoreSPSA
-from scgd.policies import Full, Musketeer, Policy
+from scgd.policies import Full, Musketeer, Policy, Uniform
 from scgd.recipes import pick
-from scgd.torch.base import NO_BOUNDS, CoordinateOptimizer, check_positive, make_rule
-from scgd.torch.directions import MeZO, SparseMeZO, probe_along, small_thresholds
+from scgd.torch.base import COMMON, MOMENTS, REFUSED, CoordinateOptimizer, check_positive
+from scgd.torch.directions import Auto, MeZO, SparseMeZO
 from scgd.torch.distributed import Team
 from scgd.torch.evaluation import BACKWARD, Evaluation
-from scgd.torch.kernels import splitmix
-from scgd.torch.laws import Draw, FullLaw, ProbeLaw, UnitLaw
-from scgd.torch.layout import Layout, real_entries
-from scgd.typing import Array
+from scgd.torch.laws import FullLaw, ProbeLaw, UnitLaw
+from scgd.torch.layer_law import LayerLaw
+from scgd.torch.layout import Layout, real_entries, trainable
+from scgd.torch.probes import (
+    Probed,
+    masks_of,
+    probe_coordinates,
+    probe_dense,
+    probe_layers,
+    probe_units,
+)
+from scgd.torch.selection import select
+from scgd.torch.stillness import Stillness
 
 __all__ = ["ZeroOrderSCGD"]
 
 DIFFERENCES = (ForwardDifference, CentralDifference)
 DIRECTIONS = (GaussianSmoothing, SphereSmoothing, CoreSPSA)
 NAMES = {name: made for name, made in ESTIMATORS.items() if name != "first-order"}
-NAMES |= {"mezo": MeZO, "sparse-mezo": SparseMeZO}
+NAMES |= {"auto": Auto, "mezo": MeZO, "sparse-mezo": SparseMeZO}
 # Above this many coordinates the default law knows chunks: a law of single coordinates would need
 # more memory than the parameters.
 MOST_SINGLE = 1 << 20
-Probed = tuple[float, Callable[[], None]]
-"""The loss at the parameters and what makes the move."""
+ZEROTH = (*COMMON, *MOMENTS, *REFUSED, "radius", "estimator", "seed")
 
 
 class ZeroOrderSCGD(CoordinateOptimizer):
-    r"""Stochastic coordinate descent that sees only losses (Algorithm 1 of the paper).
+    r"""Training that sees only losses: forward passes and nothing else.
 
-    A step draws one or a few coordinates, asks the closure for the loss with each of them moved by
-    the radius, and moves them along the difference quotients (Example 2 of the paper),
+    With the parameters alone a step probes a few layers, each along random signs *u* by a radius
+    *h*,
 
-    .. math:: g^{(k)} = \frac{f(\theta + h e_k, \xi) - f(\theta, \xi)}{h} .
+    .. math:: s = \frac{f(\theta + h u, \xi) - f(\theta, \xi)}{h} - \frac h2 C , \qquad
+              \theta \leftarrow \theta - \frac{\eta\, c}{C}\, s\, u ,
 
-    Entries are changed in place and their saved values copied back, so nothing drifts in any
-    precision; ``.grad`` is never used.
+    where the curvature *C* of the layer, and with it radius and rate, is found on the way
+    (:mod:`scgd.torch.layer_law`). Other estimators follow the paper (Algorithm 1: one or a few
+    coordinates, moved along difference quotients) or are baselines along one direction for all
+    parameters. Entries are changed in place and their saved values copied back, so nothing drifts
+    in any precision; ``.grad`` is never used.
 
     Parameters
     ----------
     params
-        Parameters, named parameters or groups with settings of their own; frozen ones stay.
+        Parameters, named parameters or groups with settings of their own; frozen ones stay, and
+        what is frozen or unfrozen later is followed.
     lr
-        Learning rate.
+        ``estimator="auto"``: a factor on the rates found (default 1; above about 7 it changes
+        nothing). Otherwise the learning rate (default 1e-3).
     radius
-        The smoothing parameter *h*, in units of the parameters.
+        How far a probe goes, in units of the parameters; ``None`` lets ``"auto"`` find it (others:
+        1e-3). Read at every step.
     estimator
-        ``"forward"`` (1 + m losses per step) or ``"central"`` (2 m) for single coordinates;
-        ``"gaussian"``, ``"sphere"``, ``"spsa"``, ``"mezo"`` or ``"sparse-mezo"`` (2 losses) along a
-        random direction; or an estimator object.
+        ``"auto"``; ``"forward"`` (1 + m losses per step) or ``"central"`` (2 m) for single
+        coordinates; ``"gaussian"``, ``"sphere"``, ``"spsa"``, ``"mezo"`` or ``"sparse-mezo"`` (2
+        losses) along a random direction; or an estimator object.
+    only
+        A regular expression, or several, that the whole name of a parameter must match; needs
+        ``model.named_parameters()``.
     policy
-        How coordinates are drawn: default ``"musketeer"`` for differences, and ``"full"`` (all
-        parameters at once) for directions, which otherwise live on the units drawn.
+        How layers or coordinates are drawn: ``"musketeer"`` (by what they have brought) or
+        ``"uniform"``; for directions ``"full"`` (all parameters at once), which otherwise live on
+        the units drawn.
     block_size
-        Coordinates (with directions: units) per step.
+        Layers (default 4), coordinates (default 1) or units per step.
     granularity
-        What the law knows: ``"coordinates"``, ``"rows"``, ``"chunks"`` of 1024 entries or
-        ``"tensors"``; differences then take a random entry of the unit drawn. Default: coordinates
-        up to a million of them, chunks above.
-    importance, rule, momentum, nesterov, betas, eps, weight_decay, maximize, seed
-        As in :class:`~scgd.torch.SCGD`.
-    fix_model_rng
-        Run all losses of a step from the same state of torch's global generators, so that dropout
-        is the same in each.
+        What the law of coordinates knows: ``"coordinates"``, ``"rows"``, ``"chunks"`` of 1024
+        entries or ``"tensors"``; differences then take a random entry of the unit drawn. Default:
+        coordinates up to a million of them, chunks above.
+    momentum
+        A velocity, also for ``"auto"`` (where it leaves the mean step as it is) and for directions;
+        it costs a copy of the parameters.
+    importance, rule, nesterov, dampening, betas, eps, amsgrad, maximize, seed
+        As in :class:`~scgd.torch.SCGD`, for coordinates and units.
+    weight_decay, decoupled_weight_decay
+        As there; directions and ``"auto"`` decay decoupled in any case.
+    hold_still
+        Run all losses of a step with the same dropout (from one state of torch's global generators)
+        and put BatchNorm's running statistics back after each.
     keep_copy
         For the full policy: copy the parameters to come back exactly.
     process_group, check_every
         Data parallel training: see :mod:`scgd.torch.distributed`.
+    foreach, fused, capturable, differentiable
+        Accepted where they ask for nothing, refused otherwise.
 
     Notes
     -----
-    In single precision the loss has a relative error near 1e-7; a radius near 1e-3 to 1e-2 times
-    the size of the parameters balances it against the bias. A loss that is not finite raises, with
-    the parameters as they were before the step.
+    A loss that is not finite at the parameters raises, with the parameters as they were before the
+    step; ``"auto"`` answers one at a probe with a smaller radius. For other estimators: in single
+    precision the loss has a relative error near 1e-7; a radius near 1e-3 to 1e-2 times the size of
+    the parameters balances it against the bias.
 
     Examples
     --------
     >>> theta = torch.nn.Parameter(torch.ones(3))
-    >>> optimizer = ZeroOrderSCGD([theta], lr=0.5, radius=1e-2, estimator="central", seed=0)
+    >>> optimizer = ZeroOrderSCGD([theta], seed=0)
+    >>> for _ in range(60):
+    ...     loss = optimizer.step(lambda: theta.square().sum())
+    >>> loss.item() < 1e-2
+    True
+
+    The algorithm of the paper:
+
+    >>> theta = torch.nn.Parameter(torch.ones(3))
+    >>> optimizer = ZeroOrderSCGD([theta], 0.5, radius=1e-2, estimator="central", seed=0)
     >>> for _ in range(30):
     ...     loss = optimizer.step(lambda: theta.square().sum())
     >>> loss.item() < 1e-3
@@ -103,7 +138,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
 
     carried: ClassVar[tuple[str, ...]] = (
         *CoordinateOptimizer.carried,
-        "fix_model_rng",
+        "hold_still",
         "keep_copy",
         "n_forwards",
     )
@@ -112,78 +147,123 @@ class ZeroOrderSCGD(CoordinateOptimizer):
     def __init__(
         self,
         params: Any,
-        lr: float | torch.Tensor = 1e-3,
+        lr: float | torch.Tensor | None = None,
         *,
-        radius: float = 1e-3,
-        estimator: Any = "forward",
+        radius: float | None = None,
+        estimator: Any = "auto",
+        only: str | Sequence[str] | None = None,
         policy: str | Policy | None = None,
-        block_size: int = 1,
+        block_size: int | None = None,
         granularity: str | None = None,
         importance: str | None = None,
         rule: str = "sgd",
         momentum: float = 0.0,
+        dampening: float = 0.0,
         nesterov: bool = False,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
+        amsgrad: bool = False,
         weight_decay: float = 0.0,
+        decoupled_weight_decay: bool = False,
         maximize: bool = False,
         seed: int | None = None,
-        fix_model_rng: bool = False,
+        hold_still: bool = True,
         keep_copy: bool = False,
         process_group: Any = None,
         check_every: int = 100,
+        foreach: bool | None = None,
+        fused: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
     ) -> None:
-        self.fix_model_rng, self.keep_copy = fix_model_rng, keep_copy
-        self.n_forwards = 0
-        super().__init__(params, locals(), Team(process_group, check_every))
+        if fused:
+            raise ValueError("ZeroOrderSCGD does not take fused=True: leave fused out")
+        self.hold_still, self.keep_copy = hold_still, keep_copy
+        self.n_forwards, self.stillness = 0, Stillness()
+        given = {name: value for name, value in locals().items() if name in ZEROTH}
+        super().__init__(select(params, only), given, Team(process_group, check_every))
 
     def check_group(self, group: dict[str, Any]) -> None:
-        """Refuse settings that make no sense; resolve names."""
+        """Refuse settings that make no sense; resolve names and what was left open."""
         estimator = group["estimator"] = pick(group["estimator"], NAMES, "estimator")
         if not isinstance(estimator, DIFFERENCES + DIRECTIONS):
             raise ValueError(f"estimator must be one of {sorted(NAMES)}, got {estimator!r}")
+        auto, differences = isinstance(estimator, Auto), isinstance(estimator, DIFFERENCES)
         if group["policy"] is None:
-            group["policy"] = Musketeer() if isinstance(estimator, DIFFERENCES) else Full()
+            group["policy"] = Musketeer() if auto or differences else Full()
+        for name, found, usual in (("lr", 1.0, 1e-3), ("block_size", 4, 1)):
+            if group[name] is None:
+                group[name] = found if auto else usual
+        if group["radius"] is None and not auto:
+            group["radius"] = 1e-3
         super().check_group(group)
-        check_positive("radius", group["radius"])
+        if group["radius"] is not None:
+            check_positive("radius", group["radius"])
+        if auto:
+            check_auto(group)
+            return
         dense = getattr(group["policy"], "dense", False)
-        if dense and isinstance(estimator, DIFFERENCES):
+        if dense and differences:
             raise ValueError(
                 "the full policy needs a direction: use estimator='spsa', 'gaussian', 'sphere', "
                 "'mezo' or 'sparse-mezo', or another policy"
             )
-        if dense and (group["rule"] != "sgd" or group["momentum"]):
-            raise ValueError("the full policy keeps no moments: use rule='sgd' without momentum")
+        if dense and (group["rule"] != "sgd" or group["nesterov"] or group["dampening"]):
+            raise ValueError(
+                "the full policy keeps no moments but a momentum: use rule='sgd' without nesterov "
+                "and dampening"
+            )
         if isinstance(estimator, SparseMeZO) and not dense:
             raise ValueError("sparse-mezo needs the full policy: it chooses entries by their size")
 
     def make_layout(self, group: dict[str, Any]) -> Layout:
         """Return the coordinates of a group's trainable parameters."""
-        trainable = [p for p in group["params"] if p.requires_grad]
-        if any(hasattr(p, "to_local") for p in trainable):
+        params = trainable(group["params"])
+        if any(hasattr(p, "to_local") for p in params):
             raise ValueError(
                 "ZeroOrderSCGD does not train sharded parameters (FSDP2): every process would see "
                 "the others' probes in its losses; replicate the model and pass process_group"
             )
         if group["granularity"] is None:
-            n_coords = sum(p.numel() for p in trainable)
+            n_coords = sum(p.numel() for p in params)
             group["granularity"] = "coordinates" if n_coords <= MOST_SINGLE else "chunks"
-        layout = Layout(trainable, group["granularity"])
-        warn_if_lost(group["radius"], trainable)
+        layout = Layout(params, group["granularity"])
+        if group["radius"] is not None:
+            warn_if_lost(group["radius"], params)
         return layout
+
+    def n_draws(self, group: dict[str, Any], layout: Layout) -> int:
+        """Return how many coordinates, units or layers a group draws."""
+        if getattr(group["policy"], "dense", False):
+            return layout.n_coords
+        n_draws: int = group["block_size"]
+        if n_draws > layout.n_units and not isinstance(group["estimator"], Auto):
+            raise ValueError(
+                f"block_size must be at most the {layout.n_units} coordinates or units of the "
+                f"group, got {n_draws}"
+            )
+        return n_draws
 
     def make_law(self, group: dict[str, Any], layout: Layout, seed: int) -> Any:
         """Return the law of a group."""
-        policy, block_size = group["policy"], group["block_size"]
+        policy, n_draws = group["policy"], self.n_draws(group, layout)
+        if isinstance(group["estimator"], Auto):
+            return LayerLaw(policy, layout, n_draws, seed)
         if getattr(policy, "dense", False):
             return FullLaw(layout, seed)
-        if block_size > layout.n_units:
-            raise ValueError(
-                f"block_size must be at most the {layout.n_units} coordinates or units of the "
-                f"group, got {block_size}"
-            )
         kind = ProbeLaw if isinstance(group["estimator"], DIFFERENCES) else UnitLaw
-        return kind(policy, layout, block_size, "distinct", seed)
+        return kind(policy, layout, n_draws, "distinct", seed)
+
+    def quantities(self, g: int) -> dict[str, Any]:
+        """Return what a group remembers of each parameter."""
+        group, known = self.param_groups[g], {}
+        if isinstance(self.laws[g], FullLaw | LayerLaw):
+            if group["momentum"]:
+                known["momentum_buffer"] = (None, False)
+            if isinstance(group["estimator"], SparseMeZO):
+                known["mask"] = (torch.bool, False)
+            return known
+        return super().quantities(g)
 
     def step(self, closure: Callable[[], Any] | None = None) -> torch.Tensor:  # type: ignore[override]
         """Take one step; return the loss at the parameters before it.
@@ -195,12 +275,15 @@ class ZeroOrderSCGD(CoordinateOptimizer):
             return self._watched_step(closure)
         return self._plain_step(closure)
 
-    def _plain_step(self, closure: Callable[[], Any] | None = None) -> torch.Tensor:
+    def _plain_step(self, closure: Callable[[], Any] | None = None) -> Any:
+        groups = self.prepare()
         if closure is None:
-            raise TypeError("ZeroOrderSCGD.step needs a closure that returns the loss")
-        groups = self.filled_groups()
+            return self._no_step(groups)
+        if not groups:
+            raise RuntimeError("every parameter is frozen; unfreeze some before the step")
         first = self.layouts[groups[0][0]]
-        evaluation, gradient = Evaluation(closure, self.fix_model_rng), first.params[0].grad
+        stillness = self.stillness if self.hold_still else None
+        evaluation = Evaluation(closure, stillness, first.params[0])
         with torch.set_grad_enabled(False):
             # All groups are probed before any moves: if a loss fails, none has moved.
             try:
@@ -209,131 +292,57 @@ class ZeroOrderSCGD(CoordinateOptimizer):
                 if "does not require grad" in str(error):
                     raise RuntimeError(BACKWARD) from error
                 raise
-            if first.params[0].grad is not gradient and first.params[0].grad is not None:
-                raise RuntimeError(BACKWARD)
             for _, move in seen:
                 move()
         self.n_forwards += evaluation.n_calls
+        for g, _ in groups:
+            if self.laws[g].n_steps == 1:
+                self.publish(g)
         self.team.check(self)
         double = first.dtype == np.float64
         return torch.scalar_tensor(seen[0][0], dtype=torch.float64 if double else torch.float32)
+
+    def _no_step(self, groups: list[tuple[int, dict[str, Any]]]) -> None:
+        """Only make the state, as torch.distributed.checkpoint asks with a rate of zero."""
+        if any(float(group["lr"]) != 0.0 for group in self.param_groups):
+            raise TypeError("ZeroOrderSCGD.step needs a closure that returns the loss")
+        for g, group in groups:
+            masks_of(self.laws[g], self.layouts[g], group["estimator"])
+            self.publish(g)
 
     step.hooked = True  # type: ignore[attr-defined]
     _watched_step = torch.optim.Optimizer.profile_hook_step(_plain_step)
 
     def _probe_group(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
         """Return the loss of a group's probes, and what makes its move."""
-        for p in self.layouts[g].params:
-            if not p.requires_grad:
-                raise RuntimeError(
-                    f"a parameter of shape {tuple(p.shape)} was frozen after the optimizer was "
-                    "made; unfreeze it or make a new optimizer"
-                )
-        if isinstance(group["estimator"], DIFFERENCES):
-            return self._probe_coordinates(g, group, evaluation)
+        estimator = group["estimator"]
+        if isinstance(estimator, Auto):
+            return probe_layers(self, g, group, evaluation)
+        if isinstance(estimator, DIFFERENCES):
+            return probe_coordinates(self, g, group, evaluation)
         if getattr(group["policy"], "dense", False):
-            return self._probe_dense(g, group, evaluation)
-        return self._probe_units(g, group, evaluation)
-
-    def _probe_coordinates(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
-        """Probe the coordinates drawn one by one."""
-        law, layout = self.laws[g], self.layouts[g]
-        central = isinstance(group["estimator"], CentralDifference)
-        coords, probs = law.draw()
-        spots = [layout.spot(coord) for coord in coords]
-        values, widths = evaluation.differences(layout, coords, spots, group["radius"], central)
-        if self.team.group is not None:
-            values = self.team.mean_of(np.array(values)).tolist()
-        sign = -1.0 if group["maximize"] else 1.0
-        grads = []
-        for j, width in enumerate(widths):
-            low, high = (
-                (values[2 * j], values[2 * j + 1]) if central else (values[0], values[1 + j])
-            )
-            grads.append(sign * (high - low) / width if width else 0.0)
-        loss = sum(values) / len(values) if central else values[0]
-        return loss, partial(self._move_coordinates, g, group, coords, spots, probs, grads)
-
-    def _move_coordinates(
-        self,
-        g: int,
-        group: dict[str, Any],
-        coords: list[int],
-        spots: list[Any],
-        probs: Array,
-        grads: list[float],
-    ) -> None:
-        """Apply the update rule and learn; weight decay joins the gradients in place."""
-        law, rule = self.laws[g], make_rule(group)
-        slots, lr, decay = self.slots_for(g, rule), float(group["lr"]), group["weight_decay"]
-        importance, hyper = group["importance"], rule.hyper
-        for j, (entries, index) in enumerate(spots):
-            here = entries[index]
-            grads[j] += decay * here
-            rate = lr if importance is None else lr * law.factor(probs[j], importance)
-            entries[index] = here - rule.kernel(coords[j], grads[j], rate, hyper, slots)
-        law.record(grads)
-
-    def _probe_units(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
-        """Probe the units drawn along a random direction in them."""
-        law, layout, estimator = self.laws[g], self.layouts[g], group["estimator"]
-        draw = law.draw()
-        pieces = layout.split(draw.coords)
-        saved = layout.gather(layout.params, draw.coords, pieces)
-        rng = np.random.default_rng([law.seed, law.n_steps])
-        radii = np.full(len(saved), group["radius"])
-        support = np.arange(len(saved))
-        theta = saved.astype(np.float64)
-        probes = estimator.probe(theta, support, radii, NO_BOUNDS, NO_BOUNDS, rng)
-        values = np.empty(len(probes))
-        try:
-            for j in range(len(probes)):
-                layout.scatter(draw.coords, pieces, probes.entries[j].astype(layout.dtype))
-                probes.entries[j] = layout.gather(layout.params, draw.coords, pieces)
-                values[j] = evaluation()
-        finally:
-            layout.scatter(draw.coords, pieces, saved)
-        grads, loss = estimator.gradient(probes, self.team.mean_of(values))
-        grads = grads.astype(layout.dtype) * (-1 if group["maximize"] else 1)
-        return loss, partial(self._move_units, g, draw, grads)
-
-    def _move_units(self, g: int, draw: Draw, grads: Array) -> None:
-        """Apply the update rule and learn."""
-        self.move(g, draw, grads)
-        self.laws[g].learn(draw, grads, None)
-
-    def _probe_dense(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
-        """Probe all parameters along one random direction."""
-        law, layout, estimator = self.laws[g], self.layouts[g], group["estimator"]
-        thresholds = law.thresholds
-        if isinstance(estimator, SparseMeZO) and thresholds is None:
-            thresholds = small_thresholds(layout, estimator.kept)
-        sign = -1.0 if group["maximize"] else 1.0
-        loss, move = probe_along(
-            estimator,
-            layout,
-            lambda: sign * evaluation(),
-            splitmix(law.seed ^ law.n_steps),
-            lr=float(group["lr"]),
-            radius=group["radius"],
-            weight_decay=group["weight_decay"],
-            thresholds=thresholds,
-            keep_copy=self.keep_copy,
-            return_first=len(self.param_groups) > 1,
-            reduce=lambda values: self.team.mean_of(np.array(values)).tolist(),
-        )
-
-        def finish() -> None:
-            move()
-            law.n_steps += 1
-            law.thresholds = thresholds
-
-        return sign * loss, finish
+            return probe_dense(self, g, group, evaluation)
+        return probe_units(self, g, group, evaluation)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take a pickle's dictionary, or the groups and state of a loaded state dict."""
         super().__setstate__(state)
-        self.__dict__.setdefault("team", Team(None, 0))
+        self.stillness = Stillness()
+
+
+def check_auto(group: dict[str, Any]) -> None:
+    """Refuse settings that the automatic estimator has no use for."""
+    if not isinstance(group["policy"], Musketeer | Uniform):
+        raise ValueError(
+            f"estimator='auto' draws layers with policy 'musketeer' or 'uniform', got "
+            f"{group['policy']!r}"
+        )
+    if group["rule"] != "sgd" or group["nesterov"] or group["dampening"]:
+        raise ValueError(
+            "estimator='auto' finds its own rates: use rule='sgd' without nesterov and dampening"
+        )
+    if group["importance"] is not None:
+        raise ValueError("estimator='auto' needs importance=None")
 
 
 def is_watched() -> bool:

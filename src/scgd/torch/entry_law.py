@@ -1,0 +1,298 @@
+"""A law over single coordinates, one number each, learned in the pass that moves them.
+
+The gains have the precision of the parameters and are refreshed at every step (a step is a phase).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from scgd.policies import Musketeer, Policy, Uniform
+from scgd.policies import law as core
+from scgd.policies.sumtree import empty_tree
+from scgd.schedules import as_schedule
+from scgd.torch import kernels
+from scgd.torch.draws import Draw, draw_distinct, draw_poisson, draw_replacement
+from scgd.torch.layout import Layout
+from scgd.torch.memory import Memory
+from scgd.typing import Floats, Ints
+
+__all__ = ["SAMPLINGS", "EntryLaw"]
+
+SAMPLINGS = ("poisson", "distinct", "sequential", "replacement")
+LOOKAHEAD = 256
+LEAST = 1e-30
+"""What a weight of zero counts as: it is divided by, and never drawn."""
+MOST = 1e6
+"""How much probabilities may grow where others are cut at one."""
+LARGEST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e280}
+
+
+class EntryLaw:
+    """A law over single coordinates.
+
+    Parameters
+    ----------
+    policy
+        ``Uniform``, ``Musketeer`` or ``FixedWeights``.
+    layout
+        The coordinates.
+    n_draws
+        The (expected) number drawn per step.
+    sampling
+        One of :data:`SAMPLINGS`.
+    seed
+        The seed of its draws.
+    half_life
+        After how many steps a gain counts half (``None``: it never fades).
+    """
+
+    whole_units = False
+
+    def __init__(
+        self,
+        policy: Policy,
+        layout: Layout,
+        n_draws: int,
+        sampling: str,
+        seed: int,
+        half_life: float | None = None,
+    ) -> None:
+        self.policy, self.sampling, self.seed = policy, sampling, seed
+        self.n_draws, self.n_coords, self.dtype = n_draws, layout.n_coords, layout.dtype
+        self.memory = Memory(layout)
+        self.learns = isinstance(policy, Musketeer)
+        self.light = isinstance(policy, Uniform) or self.pure
+        self.fusible = self.light and sampling == "poisson"
+        self.law = self._fresh()
+        self._schedule = as_schedule(policy.mixing, "mixing") if policy.mixing else None
+        self._mixings: list[float] = []
+        self._mixings_from = 0
+        self.fade = fading(half_life) if self.learns and self.pure else 1.0
+        self.totals = [0.0] * len(layout.params)
+        self.boost = 1.0
+        self._offsets = layout.offsets
+        self._limit = 0.0
+        self.pending: Draw | None = None
+
+    @property
+    def pure(self) -> bool:
+        """Whether the weights are plain sums of rewards, up to a factor."""
+        policy = self.policy
+        return (
+            isinstance(policy, Musketeer)
+            and (policy.normalization, policy.memory) == ("l1", "phase")
+            and not policy.rescale
+        )
+
+    def _fresh(self) -> core.Law:
+        """Return the core's law with gains in the precision of the parameters."""
+        policy = self.policy
+        if not isinstance(policy, Musketeer):
+            return policy.law(self.n_coords)
+        law = core.make_law(
+            1,
+            gain=policy.gain,
+            normalization=policy.normalization,
+            memory=policy.memory,
+            rescale=policy.rescale,
+            sharpness=policy.sharpness,
+            refresh="all",
+        )
+        law.codes[core.N_COORDS] = self.n_coords
+        tree, levels = empty_tree(1 if self.light else self.n_coords)
+        law = law._replace(tree=tree.astype(self.dtype), levels=levels)
+        arrays = {name: self.memory.array(name, *kind) for name, kind in self.quantities.items()}
+        extra = arrays.get("gains_extra", np.zeros(0, self.dtype))
+        return law._replace(sums=arrays["gains"], extra=extra)
+
+    @property
+    def quantities(self) -> dict[str, tuple[Any, bool]]:
+        """What it remembers of each coordinate."""
+        if not self.learns:
+            return {}
+        names = ["gains"] if self.policy.memory == "phase" else ["gains", "gains_extra"]
+        return {name: (self.dtype, False) for name in names}
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps taken."""
+        return int(self.memory.step)
+
+    def words(self) -> Any:
+        """Return the random words of the next step."""
+        return kernels.make_words(self.seed, self.n_steps)
+
+    def mixing(self, n: int) -> float:
+        """Return the uniform share of the weights made at the end of step ``n`` (from 1)."""
+        if self._schedule is None:
+            return 0.0
+        i = n - self._mixings_from
+        if not 0 <= i < len(self._mixings):
+            self._mixings_from, i = n, 0
+            values = np.asarray(self._schedule(np.arange(n, n + LOOKAHEAD)), np.float64)
+            self._mixings = np.clip(values, 0.0, 1.0).tolist()
+        return self._mixings[i]
+
+    def resize(self, n_draws: int) -> None:
+        """Draw another number of coordinates from now on."""
+        self.n_draws, self.pending, self.boost = n_draws, None, 1.0
+
+    def line(self) -> tuple[float, float]:
+        """Return (a, b) such that a leaf v has weight a v + b, Eq. (7)."""
+        if not self.light:
+            return core.mixture(self.law)
+        total = sum(self.totals) if self.learns else 0.0
+        if not total > 0.0:
+            return 0.0, 1.0 / self.n_coords
+        mixing = self.mixing(self.n_steps)
+        return (1.0 - mixing) / total, mixing / self.n_coords
+
+    def numbers(self) -> Any:
+        r"""Return what the fused passes read, without the rates.
+
+        A coordinate is in with probability :math:`\pi_k = \min(1, s\,m\,d_k)`, where the boost *s*
+        makes up for what the minimum takes away: see :meth:`balance`.
+        """
+        a, b = self.line()
+        scale = float(kernels.CERTAIN) * self.n_draws
+        floor = max(self.boost * scale * b, LEAST)
+        if self.n_draws >= self.n_coords:
+            floor = float(kernels.CERTAIN)
+        slope = self.boost * scale * a
+        numbers = [slope, floor, scale, 0, 0, 0, 1, kernels.CERTAIN, self.fade]
+        return np.array(numbers, self.dtype)
+
+    def balance(self, expected: float) -> None:
+        """Choose the boost of the next step from the sum of the probabilities of this one.
+
+        Where some were cut at one the others grow until the whole is the number asked for.
+        """
+        if self.boost > 1.0 or expected < 0.999 * self.n_draws:
+            self.boost = min(max(self.boost * self.n_draws / max(expected, LEAST), 1.0), MOST)
+
+    def leaves(self) -> Floats:
+        """Return the leaves of all coordinates (none under equal weights)."""
+        if isinstance(self.policy, Uniform):
+            return np.empty(0, self.dtype)
+        if not self.light:
+            return self.law.tree[: self.n_coords]
+        signed = getattr(self.policy, "gain", "") == "average" and not self.fusible
+        return np.abs(self.law.sums) if signed else self.law.sums
+
+    def draw(self) -> Draw:
+        """Return the coordinates of the next step."""
+        if self.pending is None:
+            leaves, words = self.leaves(), self.words()
+            if self.sampling == "poisson":
+                numbers = self.numbers()
+                *drawn, expected = draw_poisson(leaves, self.n_coords, numbers, words, self.n_draws)
+                self._expected = expected
+            else:
+                drawn = self._draw_exactly(leaves, words)
+            self.pending = Draw(*drawn)
+        return self.pending
+
+    def _draw_exactly(self, leaves: Floats, words: Any) -> tuple[Ints, Floats]:
+        place = (leaves, self.n_coords, *self.line(), words, self.n_draws)
+        if self.sampling == "replacement":
+            return draw_replacement(*place)
+        coords, probs, weights, tau = draw_distinct(*place, self._limit)
+        self._limit = 1.05 * tau if np.isfinite(tau) else 0.0
+        return coords, probs if self.sampling == "distinct" else weights
+
+    def factors(self, draw: Draw, importance: str) -> Floats:
+        """Return the importance factor of each drawn coordinate."""
+        base = self.n_draws if importance == "inverse" else self.n_coords
+        return 1.0 / (base * draw.probs)
+
+    def learn(self, draw: Draw, grads: Floats, present: Any) -> None:
+        """End the step: add what its gradients earned to the gains."""
+        self.memory.step += 1
+        self.pending = None
+        if not self.learns:
+            return
+        if self.sampling == "poisson":
+            self.balance(self._expected)
+        if present is not None:
+            draw, grads = Draw(draw.coords[present], draw.probs[present]), grads[present]
+        law = self.law
+        if not self.light:
+            mixing = self.mixing(self.n_steps)
+            core.update(law, draw.coords, draw.probs, grads, mixing)
+            if not np.isfinite(law.tree[law.levels[-2]]):
+                kernels.mend(law.sums, LARGEST[self.dtype])
+                core.refill(law)
+            return
+        self._count(len(draw.coords))
+        if self.fade != 1.0:
+            np.multiply(law.sums, law.sums.dtype.type(self.fade), out=law.sums)
+        core.record(law, draw.coords, draw.probs, grads)
+        for i, (low, high) in enumerate(zip(self._offsets, self._offsets[1:], strict=False)):
+            self.settle(i, float(np.abs(law.sums[low:high]).sum(dtype=np.float64)))
+
+    def settle(self, i: int, total: float) -> None:
+        """Note the total of one tensor's gains, mended if an undefined gradient spoiled it."""
+        if not np.isfinite(total):
+            gains = self.law.sums[self._offsets[i] : self._offsets[i + 1]]
+            total = kernels.mend(gains, LARGEST[self.dtype])
+        self.totals[i] = total
+
+    def close(self, expected: float | None) -> None:
+        """End a step of a fused pass, with the sum of its probabilities if all are known."""
+        self.memory.step += 1
+        self._count(self.n_draws)
+        if self.learns and expected is not None:
+            self.balance(expected)
+
+    def _count(self, n_draws: int) -> None:
+        self.law.counts[core.N_PHASES] += 1
+        self.law.counts[core.N_DRAWS] += n_draws
+
+    def weights(self) -> Floats:
+        """Return the sampling weights in force, one per coordinate."""
+        a, b = self.line()
+        leaves = np.abs(self.leaves())
+        return a * leaves.astype(np.float64) + b if len(leaves) else np.full(self.n_coords, b)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what it remembers of the group as a whole."""
+        if not self.learns:
+            return {}
+        totals = np.array(self.totals)
+        return {"counts": self.law.counts.copy(), "totals": totals, "boost": float(self.boost)}
+
+    def fits(self, state: dict[str, Any]) -> bool:
+        """Whether a state belongs to the same kind of law."""
+        return not self.learns or "totals" in state
+
+    def load_state_dict(self, state: dict[str, Any] | None) -> None:
+        """Go on with the gains in memory, and what another law of the same kind remembers."""
+        self.pending = None
+        if not self.learns:
+            return
+        sums, bounds = self.law.sums, self._offsets
+        if state is not None and len(state["totals"]) == len(self.totals):
+            self.law.counts[...] = state["counts"]
+            self.totals, self.boost = state["totals"].tolist(), float(state["boost"])
+        else:
+            parts = [sums[low:high] for low, high in pairwise(bounds)]
+            self.totals = [kernels.mend(part, LARGEST[self.dtype]) for part in parts]
+            self.law.counts[...] = self.n_steps, self.n_steps * self.n_draws
+        if not self.light and self.n_steps > 0:
+            self.law.params[core.MIXING] = self.mixing(self.n_steps)
+            core.refill(self.law)
+
+
+def fading(half_life: float | None) -> float:
+    """Return what a gain is multiplied with at every step.
+
+    Examples
+    --------
+    >>> fading(1.0), fading(None)
+    (0.5, 1.0)
+    """
+    return 1.0 if half_life is None else 0.5 ** (1.0 / half_life)

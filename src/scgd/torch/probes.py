@@ -1,0 +1,214 @@
+"""The four ways of a zeroth-order step: coordinates, units, everything at once, and layers.
+
+Each evaluates the closure around the parameters, puts them back, and returns the loss there with a
+function that makes the move: all groups are probed before any of them moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from scgd.estimators import CentralDifference
+from scgd.torch import rules
+from scgd.torch.directions import Direction, SparseMeZO, probe_along, small_entries
+from scgd.torch.evaluation import Evaluation
+from scgd.torch.kernels import splitmix
+from scgd.torch.laws import Draw
+from scgd.torch.layer_law import RADIUS
+from scgd.torch.layout import Layout
+from scgd.typing import Array
+
+__all__ = ["Probed", "probe_coordinates", "probe_dense", "probe_layers", "probe_units"]
+
+NO_BOUNDS = np.empty(0)
+Probed = tuple[float, Callable[[], None]]
+"""The loss at the parameters and what makes the move."""
+
+
+def probe_coordinates(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
+    """Probe the coordinates drawn one by one."""
+    law, layout = opt.laws[g], opt.layouts[g]
+    central = isinstance(group["estimator"], CentralDifference)
+    coords, probs = law.draw()
+    spots = [layout.spot(coord) for coord in coords]
+    values, widths = evaluation.differences(layout, coords, spots, group["radius"], central)
+    if opt.team.group is not None:
+        values = opt.team.mean_of(np.array(values)).tolist()
+    sign = -1.0 if group["maximize"] else 1.0
+    grads = []
+    for j, width in enumerate(widths):
+        low, high = (values[2 * j], values[2 * j + 1]) if central else (values[0], values[1 + j])
+        grads.append(sign * (high - low) / width if width else 0.0)
+    loss = sum(values) / len(values) if central else values[0]
+    return loss, partial(move_coordinates, opt, g, group, coords, spots, probs, grads)
+
+
+def move_coordinates(
+    opt: Any,
+    g: int,
+    group: dict[str, Any],
+    coords: list[int],
+    spots: list[Any],
+    probs: Array,
+    grads: list[float],
+) -> None:
+    """Apply the update rule and learn; weight decay joins the gradients in place."""
+    law, lr, decay = opt.laws[g], float(group["lr"]), group["weight_decay"]
+    importance, plain = group["importance"], group["rule"] == "sgd" and not group["momentum"]
+    here = [entries[index] for entries, index in spots]
+    if group["decoupled_weight_decay"]:
+        here = [(1.0 - lr * decay) * size for size in here]
+    elif decay:
+        grads = [grad + decay * size for grad, size in zip(grads, here, strict=True)]
+    steps = grads
+    if not plain:
+        order = np.argsort(coords, kind="stable")
+        moved = rules.advance(
+            group, law.memory, np.array(coords)[order], None, np.array(grads)[order]
+        )
+        steps = moved[np.argsort(order)].tolist()
+    for j, (entries, index) in enumerate(spots):
+        rate = lr if importance is None else lr * law.factor(probs[j], importance)
+        entries[index] = here[j] - rate * steps[j]
+    law.record(grads)
+
+
+def probe_units(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
+    """Probe the units drawn along a random direction in them."""
+    law, layout, estimator = opt.laws[g], opt.layouts[g], group["estimator"]
+    draw = law.draw()
+    pieces = layout.split(draw.coords)
+    saved = layout.gather(layout.params, draw.coords, pieces)
+    rng = np.random.default_rng([law.seed, law.n_steps])
+    radii = np.full(len(saved), group["radius"])
+    support = np.arange(len(saved))
+    theta = saved.astype(np.float64)
+    probes = estimator.probe(theta, support, radii, NO_BOUNDS, NO_BOUNDS, rng)
+    values = np.empty(len(probes))
+    try:
+        for j in range(len(probes)):
+            layout.scatter(draw.coords, pieces, probes.entries[j].astype(layout.dtype))
+            probes.entries[j] = layout.gather(layout.params, draw.coords, pieces)
+            values[j] = evaluation()
+    finally:
+        layout.scatter(draw.coords, pieces, saved)
+    grads, loss = estimator.gradient(probes, opt.team.mean_of(values))
+    grads = grads.astype(layout.dtype) * (-1 if group["maximize"] else 1)
+    return loss, partial(move_units, opt, g, draw, grads)
+
+
+def move_units(opt: Any, g: int, draw: Draw, grads: Array) -> None:
+    """Apply the update rule and learn."""
+    opt.move(g, draw, grads)
+    opt.laws[g].learn(draw, grads, None)
+
+
+def probe_dense(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
+    """Probe all parameters along one random direction."""
+    law, layout, estimator = opt.laws[g], opt.layouts[g], group["estimator"]
+    masks = masks_of(law, layout, estimator)
+    sign = -1.0 if group["maximize"] else 1.0
+    loss, move = probe_along(
+        estimator,
+        layout,
+        lambda: sign * evaluation(),
+        splitmix(law.seed ^ law.n_steps),
+        lr=float(group["lr"]),
+        radius=group["radius"],
+        weight_decay=group["weight_decay"],
+        masks=masks,
+        momentum=group["momentum"],
+        velocity=lambda: law.memory.beside("momentum_buffer"),
+        keep_copy=opt.keep_copy,
+        return_first=len(opt.param_groups) > 1,
+        reduce=lambda values: opt.team.mean_of(np.array(values)).tolist(),
+    )
+
+    def finish() -> None:
+        move()
+        law.memory.step += 1
+
+    return sign * loss, finish
+
+
+def masks_of(law: Any, layout: Layout, estimator: Any) -> list[torch.Tensor] | None:
+    """Return which entries a sparse estimator trains, settled at the first step."""
+    if not isinstance(estimator, SparseMeZO):
+        return None
+    if "mask" not in law.memory.tensors:
+        law.memory.tensors["mask"] = small_entries(layout.params, estimator.kept)
+    return law.memory.tensors["mask"]
+
+
+class LayerProbe:
+    """One layer, a direction in it, and the losses at plus and perhaps minus the radius."""
+
+    def __init__(self, law: Any, group: dict[str, Any], layer: int, seed: int) -> None:
+        self.layer = layer
+        self.radius = float(group["radius"] or law.table[RADIUS, layer])
+        self.direction = Direction(group["estimator"], law.params[layer], seed)
+        self.n_sides = 2 if law.both_sides(layer) else 1
+
+    def run(self, evaluation: Evaluation) -> list[float]:
+        """Return the losses; one that is not finite is nan. The layer comes back exactly."""
+        entries, values = self.direction.entries, []
+        saved = [part.clone() for part in entries]
+        try:
+            for side in (1.0, -2.0)[: self.n_sides]:
+                self.direction.add(side * self.radius)
+                try:
+                    values.append(evaluation())
+                except FloatingPointError:
+                    values.append(np.nan)
+        finally:
+            torch._foreach_copy_(entries, saved)
+        return values
+
+    def move(
+        self, law: Any, group: dict[str, Any], base: float, changes: Array, buffers: Any
+    ) -> None:
+        """Learn from the changes of the loss and move the layer."""
+        if not np.all(np.isfinite(changes)):
+            law.shrink(self.layer)
+            return
+        down = float(changes[1]) if self.n_sides == 2 else None
+        slope = law.see(self.layer, self.radius, base, float(changes[0]), down)
+        step = law.step(self.layer, slope, float(group["lr"]))
+        decay = max(0.0, 1.0 - law.rate(self.layer, float(group["lr"])) * group["weight_decay"])
+        momentum = group["momentum"]
+        if momentum:
+            torch._foreach_mul_(buffers, momentum)
+            self.direction.add(step, onto=buffers)
+            self.direction.shrink(decay)
+            torch._foreach_add_(self.direction.entries, buffers, alpha=1.0 - momentum)
+        else:
+            self.direction.add(step, decay)
+        law.widen(self.layer, base)
+
+
+def probe_layers(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
+    """Probe the layers drawn, each along a direction of its own."""
+    law, sign = opt.laws[g], -1.0 if group["maximize"] else 1.0
+    probes = [LayerProbe(law, group, *drawn) for drawn in zip(*law.draw(), strict=True)]
+    values = [evaluation.base()]
+    for probe in probes:
+        values += probe.run(evaluation)
+    values = sign * opt.team.mean_of(np.array(values))
+    base, changes = float(values[0]), values[1:] - values[0]
+
+    def finish() -> None:
+        at, momentum = 0, group["momentum"]
+        buffers = law.memory.beside("momentum_buffer") if momentum else None
+        for probe in probes:
+            own = buffers and [buffers[i] for i in law.layers[probe.layer]]
+            probe.move(law, group, base, changes[at : at + probe.n_sides], own)
+            at += probe.n_sides
+        law.watch(base)
+        law.memory.step += 1
+
+    return sign * base, finish
