@@ -34,6 +34,8 @@ def run_suite(args: argparse.Namespace) -> int:
     ):
         work = blocks(cells, names, instances, rows, args.max_seconds, first)
         fill(work, rows, args.jobs, say(len(work)))
+        if work and args.store:
+            rows.pack()
     found = scores(cells, own, peers, instances)
     if not found:
         print("no cell has both rows of auto and rows of peers; --methods peers makes them")

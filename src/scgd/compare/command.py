@@ -24,7 +24,10 @@ def add_parser(subparsers: Any) -> None:
         "compare", help="run methods and peers side by side: on your function, or on a suite"
     )
     parser.add_argument(
-        "function", nargs="?", metavar="MODULE:FUNCTION", help="your own fun(x), importable from here"
+        "function",
+        nargs="?",
+        metavar="MODULE:FUNCTION",
+        help="your own fun(x), importable from here",
     )
     own = parser.add_argument_group("your own function")
     own.add_argument("--dim", type=int, metavar="P", help="start at P zeros")

@@ -127,7 +127,9 @@ def forecast(task: Task, n_evals: int) -> None:
     fun(task.x0)
     each = time.perf_counter() - began
     kind = "repeats itself" if task.repeats else "is noisy"
-    print(f"{task.name} {kind} and takes {each:.2g} s a call: {each * n_evals:.0f} s in all, or less")
+    print(
+        f"{task.name} {kind} and takes {each:.2g} s a call: {each * n_evals:.0f} s in all, or less"
+    )
 
 
 def trials(
@@ -200,7 +202,9 @@ def text_table(found: list[Trial], task: Task) -> str:
             f"| {name:12} | {value:13.6g} | {worst:12.6g} | {evals:11d} | {seconds:7.2f} |"
             + (f" {note}" if note else "")
         )
-    lines.append(f"| (start)      | {task.gap(task.x0):13.6g} |              |             |         |")
+    lines.append(
+        f"| (start)      | {task.gap(task.x0):13.6g} |              |             |         |"
+    )
     return "\n".join(lines)
 
 

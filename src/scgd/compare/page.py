@@ -145,7 +145,9 @@ def cell_line(cell: Cell, names: list[str], entries: dict[str, Any]) -> str:
             parts.append("<td>-</td>")
             continue
         bold = " class=best" if entries[name][0] <= best else ""
-        parts.append(f"<td{bold}>{entries[name][0]:.2g} <small>({entries[name][1]:.2g})</small></td>")
+        parts.append(
+            f"<td{bold}>{entries[name][0]:.2g} <small>({entries[name][1]:.2g})</small></td>"
+        )
     told = html.escape(cell.name + (" +bounds" if cell.bounds else ""))
     return f"<tr><td>{told}</td><td>{cell.budget:g}</td>{''.join(parts)}<td class='{mark}'>{ratio}</td></tr>"
 
@@ -215,7 +217,9 @@ def write_page(
     )
     table = ""
     if each:
-        table = f"<details{' open' if len(cells) < 40 else ''}><summary>All cells: median gap (worst)"
+        table = (
+            f"<details{' open' if len(cells) < 40 else ''}><summary>All cells: median gap (worst)"
+        )
         table += f"</summary><div class=wrap>{cell_table(runs, instances)}</div></details>"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(

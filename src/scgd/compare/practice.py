@@ -1,4 +1,4 @@
-"""Problems as users bring them: a far start, a laboratory, a simulator, a portfolio, many inputs."""
+"""Problems as users bring them: far starts, laboratories, simulators, portfolios, many inputs."""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
 """Rows of results: one line for a cell, a method and some instances, in a file that only grows.
 
-A line keeps what a median and a data profile need and no more: the gap of every instance, and after
-how many evaluations it had come down to a tenth, a hundredth and a thousandth of the start's gap, on
-a grid of ``GRID`` steps per decade, two digits each.
+A line keeps what a median and a data profile need and no more: the gap of every instance, and
+after how many evaluations it had come down to a tenth, a hundredth and a thousandth of the start's
+gap, on a grid of ``GRID`` steps per decade, two digits each.
 """
 
 from __future__ import annotations
 
 import csv
+import io
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -18,7 +20,7 @@ import numpy as np
 
 from scgd.errors import UsageError
 
-__all__ = ["STORED", "Line", "Rows", "Run"]
+__all__ = ["STORED", "Line", "Rows", "Run", "packed"]
 
 HEADER = ("cell", "method", "first", "micros", "spent", "runs", "note")
 GRID = 19
@@ -139,6 +141,17 @@ class Rows:
                 writer.writerow(HEADER)
             writer.writerow(line.fields())
 
+    def pack(self) -> None:
+        """Write the file anew: sorted, and one line where instances follow each other."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(HEADER)
+        self.lines = packed(self.lines)
+        writer.writerows(line.fields() for line in self.lines)
+        part = self.path.with_suffix(".part")
+        part.write_text(text.getvalue())
+        part.replace(self.path)
+
     def missing(self, cell: str, method: str, instances: Iterable[int]) -> list[int]:
         """Return the instances that have no run yet."""
         return [i for i in instances if i not in self.runs.get((cell, method), {})]
@@ -159,6 +172,37 @@ class Rows:
         for cell, method in self.runs:
             found.setdefault(cell, []).append(method)
         return found
+
+
+def packed(lines: Iterable[Line]) -> list[Line]:
+    """Return the same runs in as few lines as can be; of two of an instance the later counts."""
+    parts: dict[tuple[str, str], dict[int, tuple[Run, Line]]] = {}
+    for line in lines:
+        at = parts.setdefault((line.cell, line.method), {})
+        at.update({line.first + i: (run, line) for i, run in enumerate(line.runs)})
+    found = []
+    for cell, method in sorted(parts):
+        at = parts[cell, method]
+        for chunk in consecutive(sorted(at)):
+            runs, whence = zip(*(at[i] for i in chunk), strict=True)
+            micros = round(float(np.median([line.micros for line in whence])))
+            note = "; ".join(dict.fromkeys(line.note for line in whence if line.note))
+            spent = min(line.spent for line in whence)
+            found.append(Line(cell, method, chunk[0], micros, spent, runs, note))
+    return found
+
+
+def consecutive(instances: Sequence[int]) -> list[Sequence[int]]:
+    """Return the runs of consecutive numbers.
+
+    Examples
+    --------
+    >>> consecutive([1, 2, 5])
+    [[1, 2], [5]]
+    """
+    breaks = [i for i in range(1, len(instances)) if instances[i] != instances[i - 1] + 1]
+    edges = [0, *breaks, len(instances)]
+    return [instances[a:b] for a, b in itertools.pairwise(edges)]
 
 
 def drop_torn_line(path: Path) -> None:

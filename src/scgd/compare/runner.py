@@ -14,7 +14,7 @@ from scgd.compare.oracle import Method, Spent, TimedOracle
 from scgd.compare.peers import METHODS, OURS, TUNED
 from scgd.compare.peers.spsa import spsa, tune
 from scgd.compare.problems import Task
-from scgd.compare.rows import Line, Rows, Run
+from scgd.compare.rows import Line, Rows, Run, packed
 from scgd.compare.suites import Cell
 
 __all__ = ["Block", "blocks", "fill", "run_block", "run_one"]
@@ -102,41 +102,17 @@ def run_block(block: Block) -> list[Line]:
 
     with threadpool_limits(1):
         run, note = chosen(block)
-        done = [
-            run_one(block.cell.task(i), run, block.cell.budget, i, block.max_seconds)
-            for i in block.instances
-        ]
-    lines = []
-    for begin, end in consecutive(block.instances):
-        part = done[begin:end]
-        told = "; ".join(dict.fromkeys(text for text in [note, *(one.note for one in part)] if text))
-        lines.append(
-            Line(
-                block.key,
-                block.method,
-                block.instances[begin],
-                round(float(np.median([one.micros for one in part]))),
-                round(100 * min(one.spent for one in part)),
-                tuple(one.run for one in part),
-                told,
-            )
-        )
-    return lines
+        return packed(line_of(block, run, note, instance) for instance in block.instances)
 
 
-def consecutive(instances: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Return where runs of consecutive numbers begin and end.
-
-    Examples
-    --------
-    >>> list(consecutive([1, 2, 5]))
-    [(0, 2), (2, 3)]
-    """
-    begin = 0
-    for i in range(1, len(instances) + 1):
-        if i == len(instances) or instances[i] != instances[i - 1] + 1:
-            yield begin, i
-            begin = i
+def line_of(block: Block, run: Method, note: str, instance: int) -> Line:
+    """Run one instance."""
+    done = run_one(
+        block.cell.task(instance), run, block.cell.budget, instance, block.max_seconds
+    )  # fmt: skip
+    told = "; ".join(text for text in (note, done.note) if text)
+    spent = round(100 * done.spent)
+    return Line(block.key, block.method, instance, round(done.micros), spent, (done.run,), told)
 
 
 def chosen(block: Block) -> tuple[Method, str]:

@@ -47,7 +47,7 @@ def restarted(search: Search) -> Method:
 
 def stopped(search: Search, oracle: Oracle, x: Floats, seed: int) -> Floats:
     """Run one search; when the budget ends it, its best observed point is what it found."""
-    oracle.best = (oracle.best if oracle.task.repeats else (np.inf, x))
+    oracle.best = oracle.best if oracle.task.repeats else (np.inf, x)
     try:
         return search(oracle, x, seed)
     except Spent:
