@@ -117,7 +117,16 @@ def tell(
         print(f"{len(cells) - len(found)} of {len(cells)} cells have no peers' rows")
     path = args.out / f"{args.suite}{'-confirm' if args.confirm else ''}.html"
     title = f"Peer arena: {args.suite}, instances {instances[0]} to {instances[-1]}"
-    write_page(path, cells, own, peers, instances, table, title, each=not args.confirm)
+    write_page(
+        path,
+        [score.cell for score in found],
+        own,
+        peers,
+        instances,
+        table,
+        title,
+        each=not args.confirm,
+    )
     print(f"wrote {path}")
 
 

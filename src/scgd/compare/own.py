@@ -223,15 +223,21 @@ def write_page(path: Path, found: list[Trial], task: Task, title: str) -> None:
     parts = by_method([one for one in found if len(one.seen)])
     names = ordered(parts)
     last = max(len(one.seen) for part in parts.values() for one in part)
-    places = np.unique(np.geomspace(1, last, 200).astype(int)).astype(float)
-    figure = go.Figure()
+    places = np.unique(np.linspace(1, last, 300).astype(int)).astype(float)
+    figure, begin, lowest = go.Figure(), task.gap(task.x0), inf
     for name, part in reversed(parts.items()):
         middle = np.median([curve(one, task.repeats, places) for one in part], axis=0)
+        lowest = min(lowest, middle.min())
         style = {**line_style(name, names), "shape": "linear"}
         figure.add_scatter(x=places, y=middle, name=name, mode="lines", line=style)
     what = "best value so far" if task.repeats else f"median of the last {WINDOW} values"
-    figure.update_xaxes(type="log", title="evaluations")
+    figure.update_xaxes(title="evaluations")
     figure.update_yaxes(title=f"{what}, median over runs")
+    if 0 < 30 * lowest < begin:
+        figure.update_yaxes(type="log", exponentformat="power")
+    elif lowest < begin:  # wide first probes would flatten all the rest
+        room = begin - lowest
+        figure.update_yaxes(range=[lowest - 0.05 * room, begin + room])
     figure.update_layout(template="plotly_white", height=520, font_size=14)
     figure.update_layout(legend={"traceorder": "reversed"}, margin={"t": 20})
     chart = figure.to_html(

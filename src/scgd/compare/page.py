@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scgd.compare.oracle import TOLERANCES
-from scgd.compare.rows import Rows
+from scgd.compare.rows import Rows, Run
 from scgd.compare.score import Class, floored
 from scgd.compare.suites import Cell
 from scgd.typing import Floats
@@ -27,26 +27,24 @@ td:first-child,th:first-child,td.name{text-align:left}.best{font-weight:700}
 OURS = "auto"
 PLACES = 121
 COVERED = 0.8
-Found = dict[tuple[str, str], dict[int, Any]]
+Runs = dict[Cell, dict[str, dict[int, Run]]]
 
 
-def merged(cells: Sequence[Cell], own: Rows, peers: Rows) -> dict[Cell, dict[str, dict[int, Any]]]:
+def merged(cells: Sequence[Cell], own: Rows, peers: Rows) -> Runs:
     """Return the runs of every method on every cell; our own ones replace stored ones."""
-    at: dict[str, dict[str, dict[int, Any]]] = {}
+    at: dict[str, dict[str, dict[int, Run]]] = {}
     for source in (peers, own):
         for (key, method), runs in source.runs.items():
             at.setdefault(key, {})[method] = runs
     return {cell: {**at.get(cell.key, {}), **at.get(cell.own_key, {})} for cell in cells}
 
 
-def ordered(names: Any) -> list[str]:
+def ordered(names: Iterable[str]) -> list[str]:
     """Return methods, ours first."""
     return sorted(set(names), key=lambda name: (name != OURS, name))
 
 
-def data_profiles(
-    runs: dict[Cell, dict[str, dict[int, Any]]], instances: Sequence[int]
-) -> tuple[Floats, dict[str, Floats]]:
+def data_profiles(runs: Runs, instances: Sequence[int]) -> tuple[Floats, dict[str, Floats]]:
     """Return evaluations per p + 1 and, per method, the share of runs solved within that many.
 
     One row of shares per tolerance (Moré and Wild, 2009); of several budgets of a problem the
@@ -80,10 +78,11 @@ def line_style(name: str, names: Sequence[str]) -> dict[str, object]:
 
     if name == OURS:
         return {"color": "#000000", "width": 3.5, "shape": "hv"}
-    return {"color": qualitative.Dark24[names.index(name) % 24], "width": 1.5, "shape": "hv"}
+    palette = [colour for colour in qualitative.Dark24 if colour != "#222A2A"]  # black is ours
+    return {"color": palette[names.index(name) % len(palette)], "width": 1.5, "shape": "hv"}
 
 
-def profile_chart(runs: dict[Cell, dict[str, dict[int, Any]]], instances: Sequence[int]) -> Any:
+def profile_chart(runs: Runs, instances: Sequence[int]) -> Any:
     """Return data profiles: a row per class, a column per tolerance."""
     from plotly.subplots import make_subplots
 
@@ -108,7 +107,7 @@ def profile_chart(runs: dict[Cell, dict[str, dict[int, Any]]], instances: Sequen
                     row=row, col=column,
                 )  # fmt: skip
                 legend.add(name)
-    figure.update_xaxes(type="log")
+    figure.update_xaxes(type="log", dtick=1)
     figure.update_xaxes(title="evaluations / (p + 1)", row=len(groups))
     figure.update_yaxes(range=[0, 1.02])
     figure.update_yaxes(title="share of runs", col=1)
@@ -118,7 +117,7 @@ def profile_chart(runs: dict[Cell, dict[str, dict[int, Any]]], instances: Sequen
     return figure
 
 
-def cell_table(runs: dict[Cell, dict[str, dict[int, Any]]], instances: Sequence[int]) -> str:
+def cell_table(runs: Runs, instances: Sequence[int]) -> str:
     """Return medians (worst cases) of every cell as HTML."""
     names = ordered(method for methods in runs.values() for method in methods)
     head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
@@ -139,26 +138,27 @@ def cell_line(cell: Cell, names: list[str], entries: dict[str, Any]) -> str:
     if OURS in entries and peers:
         value = floored(entries[OURS][0]) / floored(min(peers))
         ratio, mark = f"{value:.2g}", "won" if value <= 0.5 else "lost" if value > 2 else ""
-    parts = []
-    for name in names:
-        if name not in entries:
-            parts.append("<td>-</td>")
-            continue
-        bold = " class=best" if entries[name][0] <= best else ""
-        parts.append(
-            f"<td{bold}>{entries[name][0]:.2g} <small>({entries[name][1]:.2g})</small></td>"
-        )
+    parts = "".join(entry_html(entries.get(name), best) for name in names)
     told = html.escape(cell.name + (" +bounds" if cell.bounds else ""))
-    return f"<tr><td>{told}</td><td>{cell.budget:g}</td>{''.join(parts)}<td class='{mark}'>{ratio}</td></tr>"
+    first, last = f"<td>{told}</td><td>{cell.budget:g}</td>", f"<td class='{mark}'>{ratio}</td>"
+    return f"<tr>{first}{parts}{last}</tr>"
 
 
-def middle(known: dict[int, Any], instances: Sequence[int]) -> tuple[float, float] | None:
+def entry_html(entry: tuple[float, float] | None, best: float) -> str:
+    """Return one entry of the table of cells."""
+    if entry is None:
+        return "<td>-</td>"
+    bold = " class=best" if entry[0] <= best else ""
+    return f"<td{bold}>{entry[0]:.2g} <small>({entry[1]:.2g})</small></td>"
+
+
+def middle(known: dict[int, Run], instances: Sequence[int]) -> tuple[float, float] | None:
     """Return the median and the worst gap; None unless all instances are there."""
     gaps = [known[i].gap for i in instances if i in known]
     return (float(np.median(gaps)), max(gaps)) if len(gaps) == len(instances) else None
 
 
-def markdown_table(runs: dict[Cell, dict[str, dict[int, Any]]], instances: Sequence[int]) -> str:
+def markdown_table(runs: Runs, instances: Sequence[int]) -> str:
     """Return medians (worst cases) of every cell as a Markdown table."""
     names = ordered(method for methods in runs.values() for method in methods)
     lines = ["| problem | evals | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
@@ -193,10 +193,10 @@ INTRO = (
     "and the bounds where it says so.</p>"
 )
 PROFILES = (
-    "<h2>Data profiles</h2><p>Share of runs that came down to a tenth, a hundredth and a thousandth "
-    "of the start's gap after so many evaluations per p + 1. Where f repeats itself, the best value "
-    "seen counts; under noise, points are looked at 20 times per decade, and the one recommended. "
-    "Methods run on less than four fifths of a class are left out of its panel.</p>"
+    "<h2>Data profiles</h2><p>Share of runs that came down to a tenth, a hundredth and a "
+    "thousandth of the start's gap after so many evaluations per p + 1. Where f repeats itself, "
+    "the best value seen counts; under noise, points are looked at 20 times per decade, and the "
+    "one recommended. Methods run on less than four fifths of a class are not in its panel.</p>"
 )
 
 
@@ -217,10 +217,9 @@ def write_page(
     )
     table = ""
     if each:
-        table = (
-            f"<details{' open' if len(cells) < 40 else ''}><summary>All cells: median gap (worst)"
-        )
-        table += f"</summary><div class=wrap>{cell_table(runs, instances)}</div></details>"
+        unfolded = " open" if len(cells) < 40 else ""
+        table = f"<details{unfolded}><summary>All cells: median gap (worst)</summary>"
+        table += f"<div class=wrap>{cell_table(runs, instances)}</div></details>"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title>"
