@@ -486,6 +486,7 @@ def test_cells_that_became_worse_are_found(tmp_path):
         (cells[2].own_key, "auto", (3, 3, 3)), (cells[3].own_key, "auto", (9, 9, 9)),
     ])  # fmt: skip
     assert [cell.function for cell, _, _ in worse(cells, now, then, (1, 2, 3))] == [3, 2]
+    assert [cell.function for cell, _, _ in worse(cells, now, then, (1, 2, 3), 1.1)] == [3, 2, 1]
 
 
 def test_data_profiles_are_shares_of_runs(tmp_path):

@@ -12,7 +12,7 @@ from scgd.compare.page import write_page
 from scgd.compare.peers import OURS, STANDING, check_methods
 from scgd.compare.rows import STORED, Line, Rows
 from scgd.compare.runner import Block, blocks, fill
-from scgd.compare.score import Score, class_table, classes, scores, worse
+from scgd.compare.score import KEPT, Score, class_table, classes, scores, worse
 from scgd.compare.suites import CONFIRM, DESIGN, Cell, suite
 from scgd.errors import UsageError
 
@@ -136,8 +136,15 @@ def regressions(
     """Tell the cells that are worse than the stored rows of `auto`."""
     if args.store or args.confirm:
         return 0
+    won = [cell for cell in cells if cell.group == "home" or cell.name == "epidemic"]
+    lost = worse(won, own, Rows(STORED / "auto-0.1.csv"), instances, KEPT)
     found = worse(cells, own, Rows(STORED / "auto.csv"), instances)
-    for cell, now, then in found:
-        print(f"worse: {cell.own_key} {now:.3g}, stored {then:.3g} ({now / then:.3g}x)")
+    for title, part in (("behind version 0.1", lost), ("worse", found)):
+        for cell, now, then in part:
+            print(f"{title}: {cell.own_key} {now:.3g}, stored {then:.3g} ({now / then:.3g}x)")
+    if won:
+        print(
+            f"{len(lost)} of {len(won)} cells that version 0.1 was made for: more than 1.1x behind"
+        )
     print(f"{len(found)} of {len(cells)} cells more than 1.25x worse than the stored rows of auto")
     return 1 if found else 0

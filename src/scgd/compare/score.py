@@ -11,12 +11,12 @@ from scgd.compare.peers import OURS
 from scgd.compare.rows import Rows
 from scgd.compare.suites import Cell
 
-__all__ = ["FLOOR", "Class", "Score", "class_table", "classes", "scores", "worse"]
+__all__ = ["FLOOR", "KEPT", "Class", "Score", "class_table", "classes", "scores", "worse"]
 
 FLOOR = 1e-8
 """Gaps below it count as nothing left to gain."""
-WORSE = 1.25
-"""A cell whose gap grew by more than this factor since the stored row is told."""
+WORSE, KEPT = 1.25, 1.1
+"""Factors by which a cell may be worse than the stored row, and where version 0.1 won."""
 COVERED = 0.8
 """A peer speaks for a class if it was run on this share of its cells."""
 
@@ -149,13 +149,17 @@ def class_table(rows: Sequence[Class]) -> str:
 
 
 def worse(
-    cells: Iterable[Cell], own: Rows, stored: Rows, instances: Sequence[int]
+    cells: Iterable[Cell],
+    own: Rows,
+    stored: Rows,
+    instances: Sequence[int],
+    factor: float = WORSE,
 ) -> list[tuple[Cell, float, float]]:
-    """Return the cells whose gap grew by more than :data:`WORSE` since the stored row."""
+    """Return the cells whose gap grew by more than a factor since the stored row."""
     found = []
     for cell in cells:
         now = floored(own.gap(cell.own_key, "auto", instances))
         then = floored(stored.gap(cell.own_key, "auto", instances))
-        if now > WORSE * then:
+        if now > factor * then:
             found.append((cell, now, then))
     return sorted(found, key=lambda entry: entry[2] / entry[1])
