@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
-.PHONY: run bench-peers test test-slow test-faults test-benchopt test-trainers bench lint clean
+.PHONY: run arena test test-slow test-faults test-benchopt test-trainers bench lint clean
 
 run: $(VENV)/.core
 	@$(VENV)/bin/scgd run zo-linear
@@ -28,9 +28,8 @@ test-trainers: $(VENV)/.dev
 bench: $(VENV)/.dev
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
 
-bench-peers: $(VENV)/.dev
-	@$(PIP) install -c constraints.txt -e ".[peers]"
-	@$(PY) benchmarks/peers/run.py --full
+arena: $(VENV)/.peers
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)/bin/scgd compare --suite all --jobs 2
 
 test-benchopt: $(VENV)/.dev
 	@$(PIP) install -c constraints.txt -e ".[benchopt]"
@@ -51,6 +50,11 @@ $(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.core pyproject.toml constraints.txt
 	@echo "Installing scgd with what its tests need ..."
 	@$(PIP) install -c constraints.txt -e ".[dev]"
+	@touch $@
+
+$(VENV)/.peers: $(VENV)/.dev pyproject.toml constraints.txt
+	@echo "Installing the peers of the arena ..."
+	@$(PIP) install -c constraints.txt -e ".[peers]"
 	@touch $@
 
 clean:

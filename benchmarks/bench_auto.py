@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from scgd.compare.peers import METHODS, Oracle
+from scgd.compare.oracle import Oracle
+from scgd.compare.peers import METHODS
 from scgd.compare.problems import build, ridge
 
 PEERS = ("cma-sep", "ngopt")
@@ -33,7 +34,7 @@ def seconds(task, name, seed, budget):
     """Return the time per evaluation of one run."""
     oracle = Oracle(task if name == "auto" else unsampled(task), budget, seed)
     started = time.process_time()
-    METHODS[name](oracle, seed)
+    METHODS[name].run(oracle, seed)
     return (time.process_time() - started) / max(1, oracle.count)
 
 

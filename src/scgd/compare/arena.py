@@ -1,245 +1,150 @@
-"""Run methods on problems at budgets over seeds, and keep every result.
-
-Results are rows of a CSV file; a run that is in the file is not made again, so an arena can be
-stopped, continued and enlarged. A method that is too slow for its budget is stopped after
-``max_seconds`` and its row says how many evaluations it made.
-
-For data profiles a row also says after how many evaluations the gap had come down to a tenth, a
-hundredth and a thousandth of the start's, as seen at points evaluated at ``LOOKS`` counts per
-decade and at the point recommended.
-"""
+"""Run a suite of the arena: `auto` anew, against the rows of peers that are stored."""
 
 from __future__ import annotations
 
-import csv
-import itertools
+import argparse
+import sys
 import time
-import warnings
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields
-from math import inf
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
-import numpy as np
+from scgd.compare.command import span
+from scgd.compare.page import write_page
+from scgd.compare.peers import OURS, STANDING, check_methods
+from scgd.compare.rows import STORED, Line, Rows
+from scgd.compare.runner import Block, blocks, fill
+from scgd.compare.score import KEPT, Score, class_table, classes, scores, worse
+from scgd.compare.suites import CONFIRM, DESIGN, Cell, suite
+from scgd.errors import UsageError
 
-from scgd.compare.outside import OUTSIDE
-from scgd.compare.peers import METHODS, Method, Oracle, Spent, spsa_adam
-from scgd.compare.problems import PROBLEMS, Task
-from scgd.typing import Floats, Ints
+__all__ = ["run_suite", "say"]
 
-__all__ = ["TOLERANCES", "Row", "load", "problem", "run_arena", "summary", "tune"]
-
-TUNING_SEEDS = (1, 2, 3)
-RATES = (0.001, 0.003, 0.01, 0.03, 0.1)
-RADII = (0.01, 0.1, 1.0)
-LOOKS = 20
-TOLERANCES = (0.1, 0.01, 0.001)
+SMALL_INSTANCES = (1, 2, 3)
 
 
-@dataclass(frozen=True)
-class Row:
-    """One run."""
-
-    problem: str
-    method: str
-    budget: int
-    seed: int
-    gap: float
-    start: float
-    evals: int
-    seconds: float
-    note: str = ""
-    n_coords: int = 0
-    tenth: float = inf
-    hundredth: float = inf
-    thousandth: float = inf
-
-    @property
-    def reached(self) -> tuple[float, float, float]:
-        """Evaluations to each of ``TOLERANCES`` times the gap of the start; inf: never."""
-        return self.tenth, self.hundredth, self.thousandth
-
-    @property
-    def key(self) -> tuple[str, str, int, int]:
-        """What makes it the same run."""
-        return self.problem, self.method, self.budget, self.seed
+def run_suite(args: argparse.Namespace) -> int:
+    """Run a suite, print its score, write its page; 1 if cells became worse."""
+    cells = suite(args.suite)
+    instances = chosen_instances(args)
+    methods = chosen_methods(args)
+    own, peers = files(args, instances)
+    first = frozenset(cell.key for cell in suite("design-small"))
+    for rows, names in (
+        (own, [name for name in methods if name in OURS]),
+        (peers, [name for name in methods if name not in OURS]),
+    ):
+        work = blocks(cells, names, instances, rows, args.max_seconds, first)
+        fill(work, rows, args.jobs, say(len(work)))
+        if work and args.store:
+            rows.pack()
+    found = scores(cells, own, peers, instances)
+    if not found:
+        print("no cell has both rows of auto and rows of peers; --methods peers makes them")
+        return 0
+    tell(args, cells, own, peers, instances, found)
+    return regressions(args, cells, own, instances)
 
 
-class TimedOracle(Oracle):
-    """An oracle that ends a run when its time is over, and keeps points for data profiles."""
-
-    def __init__(self, task: Task, budget: int, seed: int, max_seconds: float) -> None:
-        super().__init__(task, budget, seed)
-        self.deadline = time.monotonic() + max_seconds
-        self.stopped = False
-        self.looks: list[tuple[int, Floats]] = []
-        self.next_look = 1
-
-    def at(self, x: Floats, rows: Ints | None) -> float:
-        """Evaluate, unless budget or time is spent."""
-        if self.count % 16 == 0 and time.monotonic() > self.deadline:
-            self.stopped = True
-            raise Spent
-        value = super().at(x, rows)
-        if self.count >= self.next_look:
-            self.looks.append((self.count, np.array(x, np.float64)))
-            self.next_look = int(np.ceil(self.count * 10 ** (1 / LOOKS)))
-        return value
-
-
-def problem(name: str) -> Task:
-    """Return a problem of this library or of others by name."""
-    known = {**PROBLEMS, **OUTSIDE}
-    if name not in known:
-        raise ValueError(f"problem must be one of {sorted(known)}, got {name!r}")
-    return known[name]()
-
-
-def tune(name: str, budget: int) -> tuple[float, float]:
-    """Return the rate and radius of SPSA with Adam that are best on the tuning seeds."""
-    task = problem(name)
-    radii = RADII if task.sample is None else (0.1,)
-
-    def quality(setting: tuple[float, float]) -> float:
-        runs = (spsa_adam(Oracle(task, budget, s), s, *setting) for s in TUNING_SEEDS)
-        gap = float(np.median([task.gap(x) for x in runs]))
-        return gap if np.isfinite(gap) else np.inf
-
-    return min(itertools.product(RATES, radii), key=quality)
-
-
-def method(name: str, problem_name: str, budget: int) -> tuple[Method, str]:
-    """Return a method by name and a note on how it was set."""
-    if name == "spsa-adam-tuned":
-        rate, radius = tune(problem_name, budget)
-        return (
-            lambda oracle, seed: spsa_adam(oracle, seed, rate, radius),
-            f"rate {rate:g}, radius {radius:g}, chosen on seeds 1-3",
+def chosen_instances(args: argparse.Namespace) -> Sequence[int]:
+    """Return the instances: of the design, of the confirmation, or as given."""
+    if args.instances and args.confirm:
+        raise UsageError(
+            f"--confirm has instances of its own; leave out --instances {args.instances}"
         )
-    if name not in METHODS:
-        known = sorted([*METHODS, "spsa-adam-tuned"])
-        raise ValueError(f"method must be one of {known}, got {name!r}")
-    return METHODS[name], ""
+    if args.confirm:
+        return list(CONFIRM)
+    if args.instances:
+        return span(args.instances)
+    return list(SMALL_INSTANCES if args.suite == "design-small" else DESIGN)
 
 
-def run_one(
-    task: Task, name: str, chosen: Method, budget: int, seed: int, max_seconds: float, note: str
-) -> Row:
-    """Make one run and judge the point it recommends."""
-    oracle = TimedOracle(task, budget, seed, max_seconds)
-    started = time.perf_counter()
-    try:
-        x = chosen(oracle, seed)
-    except Spent:  # a method that knows no point to recommend when it is interrupted
-        x = task.x0
-    except Exception as error:  # the others still run; the table says so
-        x, note = task.x0, f"{note}; failed: {error!r}".lstrip("; ")
-    if oracle.stopped:
-        note = f"{note}; stopped by the clock".lstrip("; ")
-    seconds = time.perf_counter() - started
-    gap = float(task.gap(np.asarray(x, np.float64)))
-    gap = gap if np.isfinite(gap) else inf
-    start = float(task.gap(task.x0))
-    seen = [(count, float(task.gap(point))) for count, point in oracle.looks]
-    reached = first_reached([*seen, (oracle.count, gap)], start)
-    return Row(
-        task.name, name, budget, seed, gap, start, oracle.count, round(seconds, 4), note,
-        task.x0.size, *reached,
-    )  # fmt: skip
+def chosen_methods(args: argparse.Namespace) -> list[str]:
+    """Return the methods to run; `auto` alone unless said otherwise."""
+    names: list[str] = []
+    for name in (args.methods or "auto").split(","):
+        names.extend(STANDING if name == "peers" else [name])
+    check_methods(names)
+    return names
 
 
-def first_reached(seen: Iterable[tuple[int, float]], start: float) -> list[float]:
-    """Return the evaluations after which the gap first was below each tolerance."""
-    seen = list(seen)
-    return [
-        min((float(count) for count, gap in seen if gap <= tolerance * start), default=inf)
-        for tolerance in TOLERANCES
-    ]
+def files(args: argparse.Namespace, instances: Sequence[int]) -> tuple[Rows, Rows]:
+    """Return our rows and the peers'. `auto` starts anew unless told to go on."""
+    ending = "-confirm" if instances[0] >= CONFIRM[0] else ""
+    folder = STORED if args.store else args.out
+    path = folder / f"auto{ending}.csv"
+    if not args.resume and "auto" in (args.methods or "auto").split(","):
+        path.unlink(missing_ok=True)
+    peers = Rows(STORED / f"peers{ending}.csv")
+    if not args.store:
+        peers.path = args.out / f"peers{ending}.csv"
+        for line in Rows(peers.path).lines:
+            peers.remember(line)
+    return Rows(path), peers
 
 
-def warm_up(task: Task, name: str, chosen: Method) -> None:
-    """Compile what this library compiles before the clock starts."""
-    if name in ("auto", "musketeer"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            chosen(Oracle(task, 8 * task.x0.size, 0), 0)
+def say(total: int) -> Callable[[Block, list[Line]], None]:
+    """Return a report of progress, one line about every two seconds."""
+    began = last = time.monotonic()
+    count = 0
+
+    def report(block: Block, lines: list[Line]) -> None:
+        nonlocal last, count
+        count += 1
+        failed = [line.note for line in lines if "failed" in line.note]
+        now = time.monotonic()
+        if failed or now - last > 2 or count == total:
+            last = now
+            note = f"  {failed[0]}" if failed else ""
+            text = f"[{count}/{total}, {now - began:.0f} s] {block.method} {block.key}{note}"
+            print(text, file=sys.stderr, flush=True)
+
+    return report
 
 
-def run_arena(
-    problems: Iterable[str],
-    methods: Iterable[str],
-    budgets: Iterable[int],
-    seeds: Iterable[int],
-    path: Path,
-    max_seconds: float = 60.0,
-    report: Callable[[Row], None] = lambda row: None,
-) -> list[Row]:
-    """Make the runs that the file does not hold yet; return all of its rows."""
-    seeds = list(seeds)
-    if not seeds:
-        raise ValueError("seeds must be first-last with first <= last, got none")
-    drop_torn_line(path)
-    rows = load(path)
-    done = {row.key for row in rows}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = not path.exists() or path.stat().st_size == 0
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
-        if fresh:
-            writer.writeheader()
-        for name, label, budget in itertools.product(problems, methods, list(budgets)):
-            task = problem(name)
-            missing = [s for s in seeds if (task.name, label, budget, s) not in done]
-            if not missing:
-                continue
-            chosen, note = method(label, name, budget)
-            warm_up(task, label, chosen)
-            for seed in missing:
-                row = run_one(task, label, chosen, budget, seed, max_seconds, note)
-                rows.append(row)
-                writer.writerow(asdict(row))
-                file.flush()
-                report(row)
-    return rows
+def tell(
+    args: argparse.Namespace,
+    cells: Sequence[Cell],
+    own: Rows,
+    peers: Rows,
+    instances: Sequence[int],
+    found: Sequence[Score],
+) -> None:
+    """Print the score by class and write the page; of a confirmation, aggregates only."""
+    table = classes(found, lambda cell: cell.group)
+    if not args.confirm:
+        table = [*classes(found, lambda cell: cell.family), *table]
+    print(class_table(table))
+    if len(found) < len(cells):
+        print(f"{len(cells) - len(found)} of {len(cells)} cells have no peers' rows")
+    path = args.out / f"{args.suite}{'-confirm' if args.confirm else ''}.html"
+    title = f"Peer arena: {args.suite}, instances {instances[0]} to {instances[-1]}"
+    write_page(
+        path,
+        [score.cell for score in found],
+        own,
+        peers,
+        instances,
+        table,
+        title,
+        each=not args.confirm,
+    )
+    print(f"wrote {path}")
 
 
-def drop_torn_line(path: Path) -> None:
-    """Cut off a last line that a killed run left unfinished."""
-    if path.exists():
-        text = path.read_bytes()
-        whole = text[: text.rfind(b"\n") + 1]
-        if whole != text:
-            path.write_bytes(whole)
-
-
-def load(path: Path) -> list[Row]:
-    """Read the rows of a results file; none if there is no file."""
-    if not path.exists():
-        return []
-    kinds = {"int": int, "float": float, "str": str}
-    with path.open(newline="") as file:
-        try:
-            return [
-                Row(
-                    **{field.name: kinds[str(field.type)](row[field.name]) for field in fields(Row)}
-                )
-                for row in csv.DictReader(file)
-            ]
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"{path} is not a table of this arena ({error!r}); move it away, or choose another "
-                "folder with --out"
-            ) from None
-
-
-def summary(rows: Iterable[Row]) -> dict[tuple[str, int], dict[str, tuple[float, float, int]]]:
-    """Return median gap, worst gap and number of seeds per (problem, budget) and method."""
-    cells: dict[tuple[str, int], dict[str, list[float]]] = {}
-    for row in rows:
-        cells.setdefault((row.problem, row.budget), {}).setdefault(row.method, []).append(row.gap)
-    return {
-        cell: {
-            name: (float(np.median(gaps)), max(gaps), len(gaps)) for name, gaps in methods.items()
-        }
-        for cell, methods in cells.items()
-    }
+def regressions(
+    args: argparse.Namespace, cells: Sequence[Cell], own: Rows, instances: Sequence[int]
+) -> int:
+    """Tell the cells that are worse than the stored rows of `auto`."""
+    if args.store or args.confirm:
+        return 0
+    won = [cell for cell in cells if cell.group == "home" or cell.name == "epidemic"]
+    lost = worse(won, own, Rows(STORED / "auto-0.1.csv"), instances, KEPT)
+    found = worse(cells, own, Rows(STORED / "auto.csv"), instances)
+    for title, part in (("behind version 0.1", lost), ("worse", found)):
+        for cell, now, then in part:
+            print(f"{title}: {cell.own_key} {now:.3g}, stored {then:.3g} ({now / then:.3g}x)")
+    if won:
+        print(
+            f"{len(lost)} of {len(won)} cells that version 0.1 was made for: more than 1.1x behind"
+        )
+    print(f"{len(found)} of {len(cells)} cells more than 1.25x worse than the stored rows of auto")
+    return 1 if found else 0

@@ -1,11 +1,12 @@
-"""``scgd compare``: run the arena and write its report."""
+"""``scgd compare``: methods and peers on problems, on a suite of the arena, or on your function."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
+
+from scgd.errors import UsageError
 
 __all__ = ["add_parser", "run"]
 
@@ -13,76 +14,131 @@ QUICK = {
     "problems": "ridge5,quad,hp",
     "methods": "auto,musketeer,cma-sep,powell",
     "budgets": "2000",
-    "seeds": "11-12",
-}
-FULL = {
-    "problems": (
-        "ridge10,ridge5,ridge2,ridge1,logistic10,logistic5,logistic2,logistic1,hp,quadnoisy,"
-        "rosennoisy,quad,rosen,quad10000,rosen10000,ng-sphere,ng-cigar,largescale-f1,largescale-f2,"
-        "largescale-f10,largescale-f15,noisy-f1,noisy-f16,rollout,breast_cancer,digits,ridge5rotated,"
-        "dense,densenoisy,rastrigin"
-    ),
-    "methods": (
-        "auto,musketeer,spsa-adam-tuned,cma,cma-sep,cma-vkd,ngopt,tbpsa,ng-noisy,powell,l-bfgs-b,"
-        "cobyqa,de,torchzero,optuna-tpe,optuna-cmaes"
-    ),
-    "budgets": "1e4,1e5",
-    "seeds": "11-20",
+    "instances": "1-2",
 }
 
 
 def add_parser(subparsers: Any) -> None:
     """Describe the command."""
     parser = subparsers.add_parser(
-        "compare", help="run methods on problems side by side and write a report"
+        "compare", help="run methods and peers side by side: on your function, or on a suite"
     )
-    parser.add_argument("--problems", help=f"names, comma-separated (default: {QUICK['problems']})")
-    parser.add_argument("--methods", help=f"names, comma-separated (default: {QUICK['methods']})")
-    parser.add_argument("--budgets", help="evaluations, comma-separated (default: 2000)")
-    parser.add_argument("--seeds", help="first-last (default: 11-12)")
-    parser.add_argument("--full", action="store_true", help="the whole arena: hours")
-    parser.add_argument("--max-seconds", type=float, default=60.0, help="per run (default: 60)")
+    parser.add_argument(
+        "function",
+        nargs="?",
+        metavar="MODULE:FUNCTION",
+        help="your own fun(x), importable from here",
+    )
+    own = parser.add_argument_group("your own function")
+    own.add_argument("--dim", type=int, metavar="P", help="start at P zeros")
+    own.add_argument("--x0", metavar="FILE", help="start at the numbers in a .npy or text file")
+    own.add_argument("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"))
+    own.add_argument("--max-evals", type=int, metavar="N", help="evaluations of every run")
+    arena = parser.add_argument_group("problems and suites")
+    arena.add_argument("--suite", metavar="NAME", help="a suite of cells; see --list")
+    arena.add_argument("--confirm", action="store_true", help="instances 71-75, aggregates only")
+    arena.add_argument("--store", action="store_true", help="keep the rows in the package")
+    arena.add_argument("--resume", action="store_true", help="go on with the runs of --out")
+    arena.add_argument("--problems", help=f"names, comma-separated (default: {QUICK['problems']})")
+    arena.add_argument("--budgets", help="evaluations, comma-separated (default: 2000)")
+    parser.add_argument(
+        "--methods", help="names, comma-separated; with --suite 'peers' stands for all peers"
+    )
+    parser.add_argument("--instances", "--seeds", metavar="FIRST-LAST", help="default: 1-5, or 1-2")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
+    parser.add_argument(
+        "--max-seconds", type=float, default=60.0, help="of CPU per run (default: 60)"
+    )
     parser.add_argument("--out", type=Path, default=Path("arena"), help="folder (default: arena)")
-    parser.add_argument("--list", action="store_true", help="list problems and methods")
+    parser.add_argument("--list", action="store_true", help="list suites, problems and methods")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the arena; 0 when all went well, 2 for a wrong argument."""
-    from scgd.compare.arena import Row, run_arena
+    """Run the arena; 0 when all went well, 1 when cells became worse."""
+    if args.list:
+        return show()
+    chosen = [name for name in ("function", "suite", "problems") if getattr(args, name)]
+    if len(chosen) > 1:
+        raise UsageError(f"choose one of MODULE:FUNCTION, --suite and --problems, got {chosen}")
+    if args.jobs < 1:
+        raise UsageError(f"--jobs must be a whole number above zero, got {args.jobs}")
+    if args.function:
+        from scgd.compare.own import compare_function
+
+        return compare_function(args)
+    if args.suite:
+        from scgd.compare.arena import run_suite
+
+        return run_suite(args)
+    return run_problems(args)
+
+
+def show() -> int:
+    """List what there is."""
     from scgd.compare.outside import OUTSIDE
     from scgd.compare.peers import METHODS
+    from scgd.compare.practice import PRACTICE
     from scgd.compare.problems import PROBLEMS
-    from scgd.compare.report import markdown_table, write_report
+    from scgd.compare.rollouts import ROLLOUTS
+    from scgd.compare.suites import SUITES
 
-    if args.list:
-        print("problems:", ", ".join([*PROBLEMS, *OUTSIDE]))
-        print("methods:", ", ".join([*METHODS, "spsa-adam-tuned"]))
-        return 0
-    chosen = dict(FULL if args.full else QUICK)
-    chosen.update({name: given for name in chosen if (given := getattr(args, name)) is not None})
+    print("suites:", ", ".join(f"{name} ({len(cells())} cells)" for name, cells in SUITES.items()))
+    print("problems:", ", ".join([*PROBLEMS, *OUTSIDE, *PRACTICE, *ROLLOUTS]))
+    print("also: bbob-f8-d20, bbob-largescale-f8-d80, bbob-noisy-f9-d20, ioh-f8-d30-s0.01,")
+    print("      ng-cigar-10+90-s0.1 with other functions, dimensions and noise")
+    print("methods:", ", ".join(METHODS))
+    return 0
 
-    def show(row: Row) -> None:
-        text = (
-            f"{row.problem:16} {row.method:16} {row.budget:8d} seed {row.seed}: gap {row.gap:.3g}"
-        )
-        print(f"{text}  {row.seconds:.2f} s  {row.note}", flush=True)
 
+def span(text: str) -> list[int]:
+    """Return the numbers of ``first-last``.
+
+    Examples
+    --------
+    >>> span("3-5"), span("7")
+    ([3, 4, 5], [7])
+    """
+    first, _, last = text.partition("-")
     try:
-        first, _, last = chosen["seeds"].partition("-")
-        rows = run_arena(
-            chosen["problems"].split(","),
-            chosen["methods"].split(","),
-            [int(float(budget)) for budget in chosen["budgets"].split(",")],
-            range(int(first), int(last or first) + 1),
-            args.out / "results.csv",
-            args.max_seconds,
-            show,
-        )
-    except (ValueError, ModuleNotFoundError) as error:
-        print(f"scgd compare: {error}", file=sys.stderr)
-        return 2
-    write_report(rows, args.out / "report.html")
-    print(markdown_table(rows))
+        numbers = list(range(int(first), int(last or first) + 1))
+    except ValueError:
+        numbers = []
+    if not numbers:
+        raise UsageError(f"--instances must be first-last with first <= last, got {text!r}")
+    return numbers
+
+
+def run_problems(args: argparse.Namespace) -> int:
+    """Run chosen methods on chosen problems; a run that --out holds is not made again."""
+    from scgd.compare.arena import say
+    from scgd.compare.page import markdown_table, merged, write_page
+    from scgd.compare.peers import check_methods
+    from scgd.compare.rows import Rows
+    from scgd.compare.runner import blocks, fill
+    from scgd.compare.suites import build, named
+
+    wanted = {name: getattr(args, name) or default for name, default in QUICK.items()}
+    methods, instances = wanted["methods"].split(","), span(wanted["instances"])
+    check_methods(methods)
+    cells = named(wanted["problems"].split(","), budgets(wanted["budgets"]))
+    for cell in cells:
+        build(cell.name)
+    rows = Rows(args.out / "results.csv")
+    work = blocks(cells, methods, instances, rows, args.max_seconds)
+    fill(work, rows, args.jobs, say(len(work)))
+    print(markdown_table(merged(cells, rows, Rows(args.out / "none.csv")), instances))
+    write_page(args.out / "report.html", cells, rows, Rows(args.out / "none.csv"), instances)
     print(f"wrote {args.out / 'report.html'}")
     return 0
+
+
+def budgets(text: str) -> list[int]:
+    """Return the budgets of a list such as ``1e4,20000``."""
+    try:
+        found = [int(float(part)) for part in text.split(",")]
+    except ValueError:
+        found = [0]
+    if min(found) < 1:
+        raise UsageError(f"--budgets must be numbers above zero, comma-separated, got {text!r}")
+    return found

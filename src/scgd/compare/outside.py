@@ -6,36 +6,46 @@ policy roll-out, and logistic regression on real data by function values alone.
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from scgd.compare.bbob import coco
 from scgd.compare.problems import Task, logistic_task, observed
 from scgd.compiling import njit
 from scgd.typing import Floats
 
-__all__ = ["OUTSIDE", "artificial", "coco", "model_fit", "rollout"]
+__all__ = ["OUTSIDE", "artificial", "model_fit", "rollout"]
 
 
 @cache
 def artificial(
-    name: str = "sphere", active: int = 10, useless: int = 90, noise: float = 0.1
+    name: str = "sphere",
+    active: int = 10,
+    useless: int = 90,
+    noise: float = 0.1,
+    rotation: bool = False,
+    instance: int = 12,
 ) -> Task:
-    """Return Nevergrad's ArtificialFunction, most of whose variables change nothing."""
+    """Return Nevergrad's ArtificialFunction, most of whose variables change nothing.
+
+    The instance draws the place of the minimum and, if wanted, the rotation.
+    """
     from nevergrad.functions import ArtificialFunction
 
-    function = ArtificialFunction(name, block_dimension=active, useless_variables=useless)
-    function.transform_var.random_state = np.random.RandomState(12)
+    function = ArtificialFunction(
+        name, block_dimension=active, useless_variables=useless, rotation=rotation
+    )
+    function.transform_var.random_state = np.random.RandomState(instance)
 
     def value(x: Floats) -> float:
         return float(function.evaluation_function(_Candidate(x)))
 
     p = active + useless
-    return Task(f"ng-{name}", np.zeros(p), None, observed(value, noise), value)
+    return Task(f"ng-{name}", np.zeros(p), None, observed(value, noise), value, repeats=not noise)
 
 
 class _Candidate:
@@ -45,29 +55,12 @@ class _Candidate:
         self.args, self.kwargs = (x,), {}
 
 
-@cache
-def coco(suite: str, function: int, dimension: int) -> Task:
-    """Return a function of COCO: suite ``bbob-largescale`` or ``bbob-noisy``.
-
-    Noise of the noisy suite is nobody's to control; its true value is the median of 101 calls.
-    """
-    import cocoex
-
-    options = f"function_indices:{function} dimensions:{dimension} instance_indices:1"
-    problem = next(iter(cocoex.Suite(suite, "", options)))
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        problem._best_parameter("print")  # COCO writes its optimum to a file where it stands
-        best = float(problem(np.loadtxt("._bbob_problem_best_parameter.txt")))
-    x0 = np.array(problem.initial_solution, np.float64)
-
-    def make(seed: int) -> Callable[..., float]:
-        return lambda x: float(problem(np.asarray(x)))
-
-    def gap(x: Floats) -> float:
-        noisy = suite == "bbob-noisy"
-        return float(np.median([problem(x) for _ in range(101 if noisy else 1)])) - best
-
-    return Task(f"{suite}-f{function}-{dimension}", x0, None, make, gap)
+def centred(suite: str, function: int, dimension: int) -> Task:
+    """Return a function of COCO from the middle of its domain; one run knows no domain."""
+    name = f"{suite.removeprefix('bbob-')}-f{function}"
+    return replace(
+        coco(suite, function, dimension), name=name, x0=np.zeros(dimension), domain=None
+    )  # fmt: skip
 
 
 @cache
@@ -136,12 +129,12 @@ def model_fit(name: str) -> Task:
 OUTSIDE: dict[str, Any] = {
     "ng-sphere": artificial,
     "ng-cigar": lambda: artificial("cigar"),
-    "largescale-f1": lambda: coco("bbob-largescale", 1, 160),
-    "largescale-f2": lambda: coco("bbob-largescale", 2, 160),
-    "largescale-f10": lambda: coco("bbob-largescale", 10, 160),
-    "largescale-f15": lambda: coco("bbob-largescale", 15, 160),
-    "noisy-f1": lambda: coco("bbob-noisy", 1, 40),
-    "noisy-f16": lambda: coco("bbob-noisy", 16, 40),
+    "largescale-f1": lambda: centred("bbob-largescale", 1, 160),
+    "largescale-f2": lambda: centred("bbob-largescale", 2, 160),
+    "largescale-f10": lambda: centred("bbob-largescale", 10, 160),
+    "largescale-f15": lambda: centred("bbob-largescale", 15, 160),
+    "noisy-f1": lambda: centred("bbob-noisy", 1, 40),
+    "noisy-f16": lambda: centred("bbob-noisy", 16, 40),
     "rollout": rollout,
     "breast_cancer": lambda: model_fit("breast_cancer"),
     "digits": lambda: model_fit("digits"),

@@ -8,7 +8,7 @@ evaluation is the loss of one sample or one call of f.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -40,6 +40,14 @@ class Task:
         The true distance of f(x) from its minimum.
     bounds, scale
         Further arguments for methods that take them.
+    domain
+        Where peers look: (low, high), numbers or arrays; without one it is x0 +- .75.
+    repeats
+        Whether f gives the same value again; then the best point seen is a method's answer.
+    lowest
+        The value of f at its minimum, where f repeats.
+    looks
+        Whether the judge is cheap enough to follow a run.
     """
 
     name: str
@@ -49,6 +57,22 @@ class Task:
     gap: Callable[[Floats], float]
     bounds: Any = None
     scale: Any = None
+    domain: tuple[Any, Any] | None = None
+    repeats: bool = False
+    lowest: float = 0.0
+    looks: bool = True
+
+    @property
+    def box(self) -> tuple[Floats, Floats]:
+        """Lower and upper corner of where peers look."""
+        low, high = self.domain or (self.x0 - 0.75, self.x0 + 0.75)
+        return np.broadcast_to(low, self.x0.shape) + 0.0, np.broadcast_to(high, self.x0.shape) + 0.0
+
+    @property
+    def width(self) -> float:
+        """Mean length of that box's edges."""
+        low, high = self.box
+        return float(np.mean(high - low))
 
 
 @njit(cache=True, fastmath=True)
@@ -196,7 +220,7 @@ def quadratic(p: int = 1000, active: int = 20, noise: float = 0.0, seed: int = 0
         return float(weighted_square(x, centre, weights))
 
     name = f"quad{'noisy' if noise else ''}{'' if p == 1000 else p}"
-    return Task(name, np.zeros(p), None, observed(value, noise), value)
+    return Task(name, np.zeros(p), None, observed(value, noise), value, repeats=not noise)
 
 
 @cache
@@ -208,7 +232,7 @@ def rosenbrock(p: int = 1000, active: int = 20, noise: float = 0.0, seed: int = 
         return float(hidden_rosenbrock(x, where, 1e-6))
 
     name = f"rosen{'noisy' if noise else ''}{'' if p == 1000 else p}"
-    return Task(name, np.zeros(p), None, observed(value, noise), value)
+    return Task(name, np.zeros(p), None, observed(value, noise), value, repeats=not noise)
 
 
 @cache
@@ -242,7 +266,7 @@ def dense(p: int = 200, condition: float = 1e3, noise: float = 0.0, seed: int = 
         return 0.5 * float((x - centre) @ bends @ (x - centre))
 
     name = f"dense{'noisy' if noise else ''}"
-    return Task(name, np.zeros(p), None, observed(value, noise), value)
+    return Task(name, np.zeros(p), None, observed(value, noise), value, repeats=not noise)
 
 
 @cache
@@ -254,7 +278,7 @@ def rastrigin(p: int = 100, seed: int = 0) -> Task:
         away = x - centre
         return float(away @ away + 10 * np.sum(1 - np.cos(2 * np.pi * away)))
 
-    return Task("rastrigin", np.zeros(p), None, observed(value, 0.0), value)
+    return Task("rastrigin", np.zeros(p), None, observed(value, 0.0), value, repeats=True)
 
 
 def scaled(task: Task, f_scale: float = 1.0, f_shift: float = 0.0, x_scale: float = 1.0) -> Task:
@@ -268,7 +292,10 @@ def scaled(task: Task, f_scale: float = 1.0, f_shift: float = 0.0, x_scale: floa
         return task.gap(x / x_scale)
 
     name = f"{task.name} f*{f_scale:g}+{f_shift:g} x*{x_scale:g}"
-    return Task(name, task.x0 * x_scale, task.sample, make, gap, task.bounds, task.scale)
+    return replace(
+        task, name=name, x0=task.x0 * x_scale, make=make, gap=gap,
+        lowest=f_scale * task.lowest + f_shift,
+    )  # fmt: skip
 
 
 PROBLEMS: dict[str, Callable[[], Task]] = {

@@ -13,7 +13,7 @@ import numpy as np
 from scgd.policies import Musketeer, Policy, Uniform
 from scgd.policies import law as core
 from scgd.policies.sumtree import empty_tree
-from scgd.schedules import as_schedule
+from scgd.timetable import Mixings
 from scgd.torch import kernels
 from scgd.torch.draws import Draw, draw_distinct, draw_poisson, draw_replacement
 from scgd.torch.layout import Layout
@@ -23,7 +23,6 @@ from scgd.typing import Floats, Ints
 __all__ = ["SAMPLINGS", "EntryLaw"]
 
 SAMPLINGS = ("poisson", "distinct", "sequential", "replacement")
-LOOKAHEAD = 256
 LEAST = 1e-30
 """What a weight of zero counts as: it is divided by, and never drawn."""
 MOST = 1e6
@@ -68,9 +67,7 @@ class EntryLaw:
         self.light = isinstance(policy, Uniform) or self.pure
         self.fusible = self.light and sampling == "poisson"
         self.law = self._fresh()
-        self._schedule = as_schedule(policy.mixing, "mixing") if policy.mixing else None
-        self._mixings: list[float] = []
-        self._mixings_from = 0
+        self.mixings = Mixings(policy.mixing)
         self.fade = fading(half_life) if self.learns and self.pure else 1.0
         self.totals = [0.0] * len(layout.params)
         self.boost = 1.0
@@ -92,7 +89,9 @@ class EntryLaw:
         """Return the core's law with gains in the precision of the parameters."""
         policy = self.policy
         if not isinstance(policy, Musketeer):
-            return policy.law(self.n_coords)
+            kept = policy.init(self.n_coords)  # a fixed law learns nothing, but steps are counted
+            law = core.make_law(1, refresh="all")._replace(sums=np.empty(0), extra=np.empty(0))
+            return law._replace(**kept._asdict())
         law = core.make_law(
             1,
             gain=policy.gain,
@@ -102,7 +101,7 @@ class EntryLaw:
             sharpness=policy.sharpness,
             refresh="all",
         )
-        law.codes[core.N_COORDS] = self.n_coords
+        law.n_coords[0] = self.n_coords
         tree, levels = empty_tree(1 if self.light else self.n_coords)
         law = law._replace(tree=tree.astype(self.dtype), levels=levels)
         arrays = {name: self.memory.array(name, *kind) for name, kind in self.quantities.items()}
@@ -126,17 +125,6 @@ class EntryLaw:
         """Return the random words of the next step."""
         return kernels.make_words(self.seed, self.n_steps)
 
-    def mixing(self, n: int) -> float:
-        """Return the uniform share of the weights made at the end of step ``n`` (from 1)."""
-        if self._schedule is None:
-            return 0.0
-        i = n - self._mixings_from
-        if not 0 <= i < len(self._mixings):
-            self._mixings_from, i = n, 0
-            values = np.asarray(self._schedule(np.arange(n, n + LOOKAHEAD)), np.float64)
-            self._mixings = np.clip(values, 0.0, 1.0).tolist()
-        return self._mixings[i]
-
     def resize(self, n_draws: int) -> None:
         """Draw another number of coordinates from now on."""
         self.n_draws, self.pending, self.boost = n_draws, None, 1.0
@@ -148,7 +136,7 @@ class EntryLaw:
         total = sum(self.totals) if self.learns else 0.0
         if not total > 0.0:
             return 0.0, 1.0 / self.n_coords
-        mixing = self.mixing(self.n_steps)
+        mixing = self.mixings.at(self.n_steps)
         return (1.0 - mixing) / total, mixing / self.n_coords
 
     def numbers(self) -> Any:
@@ -221,7 +209,7 @@ class EntryLaw:
             draw, grads = Draw(draw.coords[present], draw.probs[present]), grads[present]
         law = self.law
         if not self.light:
-            mixing = self.mixing(self.n_steps)
+            mixing = self.mixings.at(self.n_steps)
             core.update(law, draw.coords, draw.probs, grads, mixing)
             if not np.isfinite(law.tree[law.levels[-2]]):
                 kernels.mend(law.sums, LARGEST[self.dtype])
@@ -283,7 +271,7 @@ class EntryLaw:
             self.totals = [kernels.mend(part, LARGEST[self.dtype]) for part in parts]
             self.law.counts[...] = self.n_steps, self.n_steps * self.n_draws
         if not self.light and self.n_steps > 0:
-            self.law.params[core.MIXING] = self.mixing(self.n_steps)
+            self.law.mixing[0] = self.mixings.at(self.n_steps)
             core.refill(self.law)
 
 
