@@ -58,5 +58,5 @@ def test_linear_decay_spans_the_budget():
 
 
 def test_a_schedule_that_misbehaves_is_named():
-    with pytest.raises(ValueError, match=r"learning_rate must be finite and not negative, got -1"):
+    with pytest.raises(ValueError, match=r"learning_rate must not be negative, got -1"):
         scgd.minimize(lambda x: 0.0, np.ones(3), learning_rate=lambda t: -1.0 + 0 * t, radius=0.1)

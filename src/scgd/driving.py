@@ -102,6 +102,8 @@ def drive(
     progress: bool,
 ) -> None:
     """Have questions answered until the budget, a limit, the callback or a signal ends the run."""
+    if run.remark:  # a saved run that is only read back
+        return
     stop, by_phase = Stop(), callback is not None or limits.target is not None
     advance = partial(forward, run, Serial(run, evaluate), stop, by_phase)
     if events is not None:
@@ -141,8 +143,6 @@ def ended(
     interrupts: Interrupts,
 ) -> Status:
     """Go on until something ends the run; return what did."""
-    if run.remark:
-        return Status.BUDGET
     run.status, reports = Status.RUNNING, run.n_reports
     while (status := limits.check(run)) is Status.RUNNING:
         if interrupts.seen:

@@ -36,7 +36,8 @@ def choose(
     if search.policy.needs_gradient or search.recipe.average:
         return None
     block = search.sampler.block_size > 1
-    body = BODIES.get((type(search.recipe.estimator), block, is_compiled(search, fun)))
+    kind = type(search.recipe.estimator)
+    body = BODIES.get((kind, block, is_compiled(search, fun))) or BODIES.get((kind, block, False))
     return None if body is None else body(search, fun, args, ledger)
 
 
@@ -61,7 +62,6 @@ BODIES: dict[tuple[type, bool, bool], type[Loop]] = {
     (CentralDifference, False, True): CompiledBody,
     (CentralDifference, True, False): BlockBody,
     (SPSA, False, False): JointBody,
-    (SPSA, False, True): JointBody,
     (SPSA, True, False): JointBody,
 }
 """Bodies by estimator, whether a step has several coordinates, and whether fun is compiled."""
