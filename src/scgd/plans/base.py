@@ -155,6 +155,7 @@ class Plan(Search):
         self.log: list[dict[str, Any]] = []
         self.ran: dict[str, int] = {}
         self.past = 0  # questions answered before the current search
+        self.seen: Floats = np.empty(0)  # what the last search saw that saw anything of the point
         self.finished, self.n_evals = False, 0
         self.ground.begin()
         self.ground.total = self.first_total
@@ -184,6 +185,8 @@ class Plan(Search):
         self.ran[name] = self.ran.get(name, 0) + spent - self.began
         self.ground.spent = spent
         self.past += self.current.n_posed
+        values = self.current.standing.values
+        self.seen = values.copy() if np.isfinite(values).any() else self.seen
         try:
             self._begin(self.telling.send(found))
         except StopIteration:
@@ -256,7 +259,9 @@ class Plan(Search):
         """
         ground, leg = self.ground, self.ground.live.get("leg")
         if not ground.guarded or ground.kept is None or not isinstance(leg, Stepping):
-            return self.current.standing
+            standing = self.current.standing
+            known = np.isfinite(standing.values).any()
+            return standing if known else Standing(standing.x, self.seen)
         if leg.finding().fell:
             return leg.standing
         return Standing(ground.kept["x"], np.array(leg.firsts))
@@ -294,6 +299,7 @@ class Plan(Search):
             "total": self.total,
             "first_total": self.first_total,
             "past": self.past,
+            "seen": self.seen,
             "log": {str(i): entry for i, entry in enumerate(self.log)},
             "x": self.point.x.copy(),
             "kept": ground.kept,
@@ -311,7 +317,7 @@ class Plan(Search):
         self.first_total = state["first_total"]
         self._tell_from_start([state["log"][str(i)] for i in range(len(state["log"]))])
         super().load_state_dict(state)
-        self.total, self.past = state["total"], int(state["past"])
+        self.total, self.past, self.seen = state["total"], int(state["past"]), state["seen"]
         ground = self.ground
         if (
             ground.live.keys() != state["live"].keys()
@@ -325,5 +331,8 @@ class Plan(Search):
             search.load_state_dict(state["live"][name])
         if not self._lives:
             self.current.load_state_dict(state["current"])
-        self.point.put(state["x"])
+        x = state["x"]
+        if not isinstance(x, np.ndarray) or x.shape != self.point.x.shape or not np.isfinite(x).all():
+            raise ValueError("x is not a point of this problem")
+        self.point.put(x)
         self.before = self.n_evals - self.current.n_evals

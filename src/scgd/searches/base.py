@@ -234,6 +234,12 @@ def decoded(value: Any, mine: Any) -> Any:
     if isinstance(mine, np.random.Generator):
         mine.bit_generator.state = value
         return mine
+    if isinstance(mine, bool | int | float | str):
+        if type(value) is not type(mine):
+            raise ValueError(f"{value!r} stands in the place of {mine!r}")
+        return value
+    if isinstance(mine, list | np.ndarray) and not isinstance(value, np.ndarray):
+        raise ValueError(f"{value!r} stands in the place of an array")
     if isinstance(mine, list):
         return value.tolist()
     if isinstance(mine, np.ndarray) and isinstance(value, np.ndarray):

@@ -35,6 +35,8 @@ REMEMBERED = 50
 FEWEST = 4
 WATCH = 20
 """Steps between two looks at f itself in a run that only sees derivatives."""
+FIXED = ("scale", "slots", "average", "observations")
+"""Arrays whose shape follows from the parts."""
 MOVE, SCOUT, LOOK = range(3)
 """Roles of questions: a step, a whole gradient before a step, f at the point."""
 
@@ -428,7 +430,11 @@ class Stepping(Search):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up another search of the same kind."""
+        shapes = {name: np.shape(getattr(self, name)) for name in FIXED}
         super().load_state_dict(state)
+        for name, shape in shapes.items():
+            if np.shape(getattr(self, name)) != shape:
+                raise ValueError(f"{name} has another shape")
         self.recent = deque(state["recent"].tolist(), REMEMBERED)
         self._check()
         self._set_units()
@@ -448,5 +454,3 @@ class Stepping(Search):
         for name in ("slots", "average", "gradient"):
             if not np.all(np.isfinite(getattr(self, name))):
                 raise ValueError(f"{name} is not finite")
-        if self.observations.shape != (self.sampler.n_steps,):
-            raise ValueError("the observations of a phase have another shape")
