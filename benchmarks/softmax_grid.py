@@ -8,8 +8,8 @@ a stopped grid goes on where it was::
     python benchmarks/softmax_grid.py show grid.csv --published FOLDER
 
 The figure of a cell is the root mean square over the epochs of the difference between our mean
-accuracy and the published one; "noise" is what three published runs, drawn at random, are away from
-the mean of the other seven.
+accuracy and the published one; "noise" is what as many published runs, drawn at random, are away
+from the mean of the others, in the median.
 """
 
 from __future__ import annotations
@@ -81,23 +81,24 @@ def show(args: argparse.Namespace) -> None:
         _, published = stored["accuracy", f"musketeer-{gain}-softmax"]
         target = published.mean(axis=0)
         ends = " ".join(f"{target[i]:.3f}" for i in (24, 49, 74, 99))
-        print(f"\n{gain}: published {ends}; noise {noise(published):.3f}")
-        print("  eta lambda  runs   e25   e50   e75  e100   distance")
+        print(f"\n{gain}: published {ends} at epochs 25, 50, 75, 100")
+        print("  eta lambda  runs   e25   e50   e75  e100   distance  noise")
         for eta, mixing in itertools.product(ETAS, LAMBDAS):
             runs = [v for (g, e, m, _), v in known.items() if (g, e, m) == (gain, eta, mixing)]
             if runs:
                 mean = np.mean(runs, axis=0)
                 ends = " ".join(f"{mean[i]:.3f}" for i in (24, 49, 74, 99))
                 away = np.sqrt(np.mean((mean - target) ** 2))
-                print(f"{eta:5g} {mixing:6g} {len(runs):5d} {ends} {away:10.3f}")
+                level = noise(published, len(runs))
+                print(f"{eta:5g} {mixing:6g} {len(runs):5d} {ends} {away:10.3f} {level:6.3f}")
 
 
-def noise(published: np.ndarray) -> float:
-    """Return how far three published runs are from the mean of the others, in the median."""
+def noise(published: np.ndarray, n_runs: int) -> float:
+    """Return how far some published runs are from the mean of the others, in the median."""
     rng, away = np.random.default_rng(0), []
     for _ in range(N_SUBSETS):
         order = rng.permutation(len(published))
-        ours, rest = published[order[:N_RUNS]].mean(axis=0), published[order[N_RUNS:]].mean(axis=0)
+        ours, rest = published[order[:n_runs]].mean(axis=0), published[order[n_runs:]].mean(axis=0)
         away.append(np.sqrt(np.mean((ours - rest) ** 2)))
     return float(np.median(away))
 
