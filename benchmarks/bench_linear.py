@@ -180,7 +180,10 @@ def against_sgd(quick: bool) -> None:
         ("sparse logistic", text_like, SCGDClassifier, classifier),
     ):
         X, y, problem, best = make(quick)
-        rivals = [(ours, {"policy": policy, "tol": 0.0}) for policy in ("musketeer", "uniform")]
+        rivals = [
+            (ours, {"policy": policy, "tol": 0.0})
+            for policy in ("adaptive", "musketeer", "uniform")
+        ]
         rivals += [(theirs, {"tol": None, **schedule}) for schedule in schedules]
         print(f"{name}, {X.shape[0]} x {X.shape[1]}: time to a relative gap of {GAP}")
         for kind, parts in rivals:

@@ -63,7 +63,7 @@ def test_sample_terms_are_those_of_the_losses(loss):
     values, slopes, bends = terms(code, z, y, epsilon)
     for i in range(len(z)):
         np.testing.assert_allclose(
-            values[i], value(code, z[i], y[i], epsilon), rtol=1e-12, atol=1e-15
+            values[i], value(code, z[i], y[i], epsilon), rtol=1e-12, atol=2e-14
         )
         np.testing.assert_allclose(
             slopes[i], slope(code, z[i], y[i], epsilon), rtol=1e-12, atol=1e-15

@@ -34,6 +34,7 @@ class Extrapolation:
         gram[np.diag_indices(DEPTH)] += 1e-12 * np.trace(gram) + 1e-300
         weights = np.linalg.solve(gram, np.ones(DEPTH))
         weights /= weights.sum()
-        found = weights @ np.array(self.points[1:]), weights @ np.array(self.slopes[1:])
+        point = np.asarray(weights @ np.array(self.points[1:]), np.float64)
+        there = np.asarray(weights @ np.array(self.slopes[1:]), np.float64)
         self.points, self.slopes = [], []
-        return found if np.all(np.isfinite(found[0])) else None
+        return (point, there) if np.all(np.isfinite(point)) else None

@@ -5,7 +5,7 @@ sample has one variable: :math:`0 \le \alpha_i \le C_i` for the hinge, :math:`\a
 its square, :math:`0 < \alpha_i < C_i` for the logistic loss, kept as
 :math:`u_i = \log(\alpha_i / (C_i - \alpha_i))` so that the stationarity
 :math:`u_i + y_i x_i^\top w = 0` needs no exponential to be looked at. The intercept is a multiplier
-of :math:`\sum_i \alpha_i y_i = 0`, with a quadratic term of weight :math:`s^2`. Indices have no sign,
+of :math:`\sum_i \alpha_i y_i = 0`, plus a square of weight :math:`s^2`. Indices are unsigned,
 which spares numba's test for negative ones; the next sample is fetched ahead.
 """
 

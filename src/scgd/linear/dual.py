@@ -112,7 +112,7 @@ class Ascent:
                 *self.rows, task.y, self.squares, caps, bends, self.alpha, self.w, self.b,
                 self.scale, order, sizes,
             )  # fmt: skip
-        self.policy.update(self.state, order, probs, sizes, float(self.policy.mixing or 0.0))
+        self.policy.update(self.state, order, probs, sizes, 0.0)
         if task.intercept:
             self.b += self.scale * float(self.alpha @ task.y)
         return float(gap)

@@ -118,6 +118,7 @@ class Search:
             if not self.signed
             else [np.maximum(V, 0).ravel(), np.maximum(-V, 0).ravel()]
         )
+        bounds: list[tuple[int | None, None]]
         bounds = [(0, None)] * (2 * K * p) if self.signed else [(None, None)] * (K * p)
         if task.intercept:
             centred = (

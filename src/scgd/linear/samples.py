@@ -31,10 +31,10 @@ def terms(loss: int, z: Floats, y: Floats, epsilon: float) -> tuple[Floats, Floa
     if loss == HUBER:
         r = z - y
         clipped = np.clip(r, -epsilon, epsilon)
-        return clipped * (r - 0.5 * clipped), clipped, (r == clipped).astype(np.float64)
+        return np.asarray(clipped * (r - 0.5 * clipped)), clipped, np.where(r == clipped, 1.0, 0.0)
     short = np.maximum(1.0 - y * z, 0.0)
     if loss == SQUARED_HINGE:
-        return short * short, -2.0 * y * short, 2.0 * (short > 0.0)
+        return short * short, -2.0 * y * short, np.where(short > 0.0, 2.0, 0.0)
     if epsilon == 0.0:
         return short, -y * (short > 0.0), np.zeros_like(short)
     near = np.minimum(short, epsilon)

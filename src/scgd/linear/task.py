@@ -54,7 +54,7 @@ class Design:
     def row_squares(self) -> Floats:
         """The squared lengths of the rows."""
         if not self.sparse:
-            return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+            return np.asarray(np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64))
         out, starts = np.zeros(self.n_samples), self.rows.indptr[:-1]
         filled = self.rows.indptr[1:] > starts
         if filled.any():
@@ -76,7 +76,7 @@ class Design:
         if X.shape[0] < X.shape[1]:  # single precision: a block at a time is widened
             parts = range(0, X.shape[1], BLOCK)
             blocks = (X[:, i : i + BLOCK].astype(np.float64) @ v[i : i + BLOCK] for i in parts)
-            return np.sum(list(blocks), axis=0)
+            return np.asarray(np.sum(list(blocks), axis=0))
         parts = range(0, X.shape[0], BLOCK)
         return np.concatenate([X[i : i + BLOCK].astype(np.float64) @ v for i in parts])
 

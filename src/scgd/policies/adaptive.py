@@ -69,8 +69,25 @@ def share_out(scores, shares, least, most):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def begin_round(state, stream, least, most):  # type: ignore[no-untyped-def]
-    """Fill the queue: whole visits by credit, then shuffled."""
+def top_up(credits, queue, end, enough):  # type: ignore[no-untyped-def]
+    """Lend visits to those who are nearest to one and not yet in the queue."""
+    queued = np.zeros(len(credits), np.bool_)
+    for i in range(end):
+        queued[queue[i]] = True
+    while end < enough:
+        best = -1
+        for k in range(len(credits)):
+            if not queued[k] and (best < 0 or credits[k] > credits[best]):
+                best = k
+        queue[end], queued[best] = best, True
+        credits[best] -= 1.0
+        end += 1
+    return end
+
+
+@njit(cache=True)
+def begin_round(state, stream, block, least, most):  # type: ignore[no-untyped-def]
+    """Fill the queue: whole visits by credit, enough for a block of distinct ones, shuffled."""
     scores, shares, credits, queue, place = state
     n, end = len(scores), 0
     if place[ROUND] < PLAIN_ROUNDS:
@@ -85,6 +102,8 @@ def begin_round(state, stream, least, most):  # type: ignore[no-untyped-def]
                 queue[end] = k
                 credits[k] -= 1.0
                 end += 1
+        if block > 1 and end < min(block, n):
+            end = top_up(credits, queue, end, min(block, n))
     for i in range(end - 1, 0, -1):
         j = below(stream, i + 1)
         queue[i], queue[j] = queue[j], queue[i]
@@ -103,7 +122,7 @@ def draw_visits(state, stream, coords, probs, block, least, most):  # type: igno
                 credits[queue[i]] += 1.0
             place[NEXT] = place[END]
             while place[NEXT] >= place[END]:
-                begin_round(state, stream, least, most)
+                begin_round(state, stream, block, least, most)
         coords[t] = queue[place[NEXT]]
         probs[t] = state.shares[coords[t]]
         place[NEXT] += 1
