@@ -1,6 +1,6 @@
 """What blocks save on MiniLM, against AdamW on all parameters: memory, seconds, cost of switching.
 
-    python benchmarks/bench_blocks.py [--batch 8] [--steps 48]
+    python benchmarks/bench_blocks.py [--batch 8] [--steps 24]
 
 Each method runs in a process of its own, for its peak memory. Times are CPU seconds on one thread;
 the time of a switch is that of everything but the forward, the backward and the inner step.
@@ -23,6 +23,7 @@ from torch.nn import functional as F
 
 sys.path.insert(0, str(Path(__file__).parent / "finetune"))
 
+PERIOD = 4
 ROWS: dict[str, dict[str, Any] | None] = {
     "AdamW, all": None,
     "AdamW, without embeddings": {},
@@ -64,7 +65,7 @@ def measure(row: str, batch: int, steps: int) -> dict[str, float]:
         optimizer: Any = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], 1e-5)
     else:
         optimizer = BlockOptimizer(
-            model, period=8, never=["embeddings"], always=["head"], seed=0, lr=1e-5, **settings
+            model, period=PERIOD, never=["embeddings"], always=["head"], seed=0, lr=1e-5, **settings
         )
         seconds_in(optimizer, ("_end_visit", "_visit", "_measure"), clock)
     tokens = torch.randint(1000, 20000, (batch, 32))
@@ -82,7 +83,7 @@ def measure(row: str, batch: int, steps: int) -> dict[str, float]:
         states = bytes_of(optimizer, model) - sum(
             p.grad.nbytes for p in model.parameters() if p.grad is not None
         )
-        if step % 8 != 7:  # the last step of a visit leaves the next block's empty state
+        if step % PERIOD != PERIOD - 1:  # after the last step of a visit its state is gone
             peak, kept = max(peak, grads + states), max(kept, saved.total)
         optimizer.zero_grad()
     return {
@@ -98,14 +99,14 @@ def measure(row: str, batch: int, steps: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=48)
+    parser.add_argument("--steps", type=int, default=24)
     parser.add_argument("--row", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row:
         print("ROW " + json.dumps(measure(options.row, options.batch, options.steps)))
         return
     full: dict[str, float] | None = None
-    print(f"MiniLM, batch {options.batch} x 32 tokens, {options.steps} steps, visits of 8")
+    print(f"MiniLM, batch {options.batch} x 32 tokens, {options.steps} steps, visits of {PERIOD}")
     for row in ROWS:
         command = [sys.executable, __file__, "--row", row]
         command += ["--batch", str(options.batch), "--steps", str(options.steps)]

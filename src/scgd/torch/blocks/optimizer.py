@@ -282,7 +282,7 @@ class BlockOptimizer(Visits):
     def _go(self, place: dict[str, Any]) -> None:
         self._drop_probe()
         self.book.restore(place["ledger"])
-        self.meter, self.factor = Meter(), place["factor"]
+        self.meter, self.factor = self._meter(), place["factor"]
         self.meter.restore(place["meter"])
         self._activate(self.book.current, force=True)
         if self.meter.steps == 0 and self.policy.probes(self.book):

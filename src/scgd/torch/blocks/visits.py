@@ -87,13 +87,16 @@ class Visits(torch.optim.Optimizer):
         """Begin a visit."""
         chosen, law = self._next()
         self.book.begin(chosen, law)
-        self.meter = Meter()
+        self.meter = self._meter()
         weight = float(law[chosen].mean()) if chosen else 0.0
         relative = self.importance == "relative" and weight > 0
         self.factor = 1 / (len(self.book.blocks) * weight) if relative else 1.0
         self._activate(chosen)
         if self.policy.probes(self.book):
             self._open_probe()
+
+    def _meter(self) -> Meter:
+        return Meter(all(p.device.type == "cpu" for p in self.parts.params.values()))
 
     def _activate(self, chosen: list[int], force: bool = False) -> None:
         """Free what leaves, unfreeze what comes, and make the inner optimizer for it."""
