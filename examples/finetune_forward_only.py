@@ -76,7 +76,7 @@ def below(bert: nn.Module, texts: list[str], tokenizer) -> tuple[torch.Tensor, t
 def picture(history: dict[str, list], names: list[str], weights: np.ndarray, path: str) -> None:
     """Draw losses, accuracy and the law over layers."""
     figure = make_subplots(
-        1, 3, column_widths=[0.37, 0.37, 0.26], horizontal_spacing=0.09,
+        1, 3, column_widths=[0.37, 0.37, 0.26], horizontal_spacing=0.12,
         subplot_titles=["Loss of the batch", "Accuracy on 300 unseen sentences", "Law over layers"],
     )  # fmt: skip
     smooth = np.convolve(history["loss"], np.ones(25) / 25, "valid")
@@ -142,7 +142,10 @@ def main() -> None:
             bar.update(optimizer.n_forwards - bar.n)
     every = [name for name, _ in model.named_parameters()]
     layers = optimizer.laws[0].layers
-    names = [every[layer[0]].removesuffix(".weight").removeprefix("layer.") for layer in layers]
+    names = [
+        every[layer[0]].replace("attention.", "").removesuffix(".weight").split("layer.")[-1]
+        for layer in layers
+    ]
     picture(history, names, optimizer.weights(), given.out)
     print(f"accuracy {history['accuracy'][0]:.3f} -> {accuracy():.3f}; {given.out}")
 

@@ -11,7 +11,7 @@ from networks import batch, perceptron  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-from scgd.torch import SparseMeZO, ZeroOrderSCGD  # noqa: E402
+from scgd.torch import ForwardLoss, SparseMeZO, ZeroOrderSCGD  # noqa: E402
 from scgd.torch import layer_law as law_module  # noqa: E402
 from scgd.torch.layer_law import BEND, RADIUS, SQUARE, VISITS, LayerLaw  # noqa: E402
 from scgd.torch.layout import Layout  # noqa: E402
@@ -312,3 +312,60 @@ def test_a_closure_refused_after_its_losses_leaves_parameters_in_place(estimator
         optimizer.step(closure)
     expected = torch.linspace(-1, 1, 20, dtype=torch.float64)
     torch.testing.assert_close(theta.detach(), expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("n_groups", [1, 2])
+def test_probes_in_one_pass_see_the_losses_of_single_ones(n_groups):
+    one, two = (perceptron(torch.float64, widths=(6, 16, 3)) for _ in range(2))
+    x, y = batch(torch.float64)
+
+    def halves(model):
+        params = list(model.parameters())
+        return [{"params": params[:2]}, {"params": params[2:]}] if n_groups == 2 else params
+
+    together, singly = ZeroOrderSCGD(halves(one), seed=0), ZeroOrderSCGD(halves(two), seed=0)
+    calls = []
+
+    def loss(out, target):
+        calls.append(out)
+        return F.cross_entropy(out, target)
+
+    for _ in range(20):
+        a = together.step(ForwardLoss(one, loss, x, y))
+        b = singly.step(lambda: F.cross_entropy(two(x), y))
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=0)
+    for p, q in zip(one.parameters(), two.parameters(), strict=True):
+        torch.testing.assert_close(p, q, rtol=1e-6, atol=1e-9)
+    assert len(calls) == 20 * n_groups
+    assert together.n_forwards - singly.n_forwards == 20 * (n_groups - 1)  # a base loss per group
+
+
+def test_models_that_cannot_be_mapped_take_the_usual_path():
+    class Branching(nn.Linear):
+        def forward(self, x):
+            return super().forward(x) if float(self.weight.sum()) > -1e9 else x
+
+    model = Branching(3, 1)
+    x = torch.ones(4, 3)
+    optimizer = ZeroOrderSCGD(model.parameters(), seed=0)
+    first = optimizer.step(ForwardLoss(model, F.mse_loss, x, x[:, :1]))
+    for _ in range(60):
+        last = optimizer.step(ForwardLoss(model, F.mse_loss, x, x[:, :1]))
+    assert last < 0.5 * first
+
+
+def test_dropout_is_the_same_in_one_pass():
+    model = nn.Sequential(nn.Linear(5, 50), nn.Dropout(0.5), nn.Linear(50, 1))
+    x = torch.randn(8, 5, generator=torch.Generator().manual_seed(0))
+    optimizer = ZeroOrderSCGD(model.parameters(), lr=0.0, radius=1e-6, seed=0)
+    outputs = []
+
+    def loss(out, target):
+        outputs.append(out)
+        return out.square().mean()
+
+    before = torch.get_rng_state()
+    optimizer.step(ForwardLoss(model, loss, x, None))
+    slopes = optimizer.laws[0].table[SQUARE]
+    assert len(outputs) == 1 and slopes.max() < 1e4  # masks that differ would give 1e10
+    assert not torch.equal(before, torch.get_rng_state())

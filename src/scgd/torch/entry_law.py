@@ -250,8 +250,12 @@ class EntryLaw:
         """Return what it remembers of the group as a whole."""
         if not self.learns:
             return {}
-        totals = np.array(self.totals)
-        return {"counts": self.law.counts.copy(), "totals": totals, "boost": float(self.boost)}
+        return {
+            "counts": self.law.counts.copy(),
+            "totals": np.array(self.totals),
+            "sizes": np.diff(self._offsets),
+            "boost": float(self.boost),
+        }
 
     def fits(self, state: dict[str, Any]) -> bool:
         """Whether a state belongs to the same kind of law."""
@@ -263,7 +267,7 @@ class EntryLaw:
         if not self.learns:
             return
         sums, bounds = self.law.sums, self._offsets
-        if state is not None and len(state["totals"]) == len(self.totals):
+        if state is not None and np.array_equal(state["sizes"], np.diff(bounds)):
             self.law.counts[...] = state["counts"]
             self.totals, self.boost = state["totals"].tolist(), float(state["boost"])
         else:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf, isfinite
 from typing import Any
 
 import torch
 
 from scgd.estimators import sides
+from scgd.torch.batched import Change, losses_together
 from scgd.torch.forward_loss import ForwardLoss, StackProbes
 from scgd.torch.layout import Layout
 from scgd.torch.stillness import Stillness, generator_states, same, set_generator_states
 
-__all__ = ["BACKWARD", "Evaluation"]
+__all__ = ["BACKWARD", "Evaluation", "as_loss"]
 
 BACKWARD = (
     "the closure called backward, but zeroth-order steps run without gradients; "
@@ -64,6 +65,16 @@ class Evaluation:
         if self.watched.grad is not self.gradient and self.watched.grad is not None:
             raise RuntimeError(BACKWARD)
         return as_loss(value)
+
+    def together(self, changes: Sequence[Change]) -> list[float] | None:
+        """Return the losses under some changes of the parameters, all in one pass if possible."""
+        if self.opaque:
+            return None
+        found = losses_together(self.closure, changes)
+        if found is None:
+            return None
+        self.n_calls += len(changes)
+        return found.double().tolist()  # type: ignore[no-any-return]
 
     def differences(
         self, layout: Layout, coords: list[int], spots: list[Any], radius: float, central: bool

@@ -15,8 +15,9 @@ import torch
 
 from scgd.estimators import CentralDifference
 from scgd.torch import rules
+from scgd.torch.batched import Change
 from scgd.torch.directions import Direction, SparseMeZO, probe_along, small_entries
-from scgd.torch.evaluation import Evaluation
+from scgd.torch.evaluation import Evaluation, as_loss
 from scgd.torch.kernels import splitmix
 from scgd.torch.laws import Draw
 from scgd.torch.layer_law import RADIUS
@@ -151,7 +152,8 @@ class LayerProbe:
     def __init__(self, law: Any, group: dict[str, Any], layer: int, seed: int) -> None:
         self.layer = layer
         self.radius = float(group["radius"] or law.table[RADIUS, layer])
-        self.direction = Direction(group["estimator"], law.params[layer], seed)
+        self.params = law.params[layer]
+        self.direction = Direction(group["estimator"], self.params, seed)
         self.n_sides = 2 if law.both_sides(layer) else 1
 
     def run(self, evaluation: Evaluation) -> list[float]:
@@ -168,6 +170,15 @@ class LayerProbe:
         finally:
             torch._foreach_copy_(entries, saved)
         return values
+
+    def changes(self) -> list[Change] | None:
+        """Return what the layer is to be on each side, or None if that would be too large."""
+        direction = self.direction
+        if direction.whole is None or any(p.is_complex() for p in self.params):
+            return None
+        steps = (self.radius, -self.radius)[: self.n_sides]
+        parts = list(zip(self.params, direction.entries, direction.whole, strict=True))
+        return [[(p, torch.add(e, u, alpha=step)) for p, e, u in parts] for step in steps]
 
     def move(
         self, law: Any, group: dict[str, Any], base: float, changes: Array, buffers: Any
@@ -191,13 +202,30 @@ class LayerProbe:
         law.widen(self.layer, base)
 
 
+def losses_of(probes: list[LayerProbe], evaluation: Evaluation) -> list[float]:
+    """Return the loss at the parameters and those of all probes, in one pass if possible."""
+    changes: list[Change] = [[]]
+    for probe in probes:
+        own = None if evaluation.opaque else probe.changes()
+        if own is None:
+            break
+        changes += own
+    else:
+        values = evaluation.together(changes)
+        if values is not None:
+            as_loss(values[0])
+            return values
+    values = [evaluation.base()]
+    for probe in probes:
+        values += probe.run(evaluation)
+    return values
+
+
 def probe_layers(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
     """Probe the layers drawn, each along a direction of its own."""
     law, sign = opt.laws[g], -1.0 if group["maximize"] else 1.0
     probes = [LayerProbe(law, group, *drawn) for drawn in zip(*law.draw(), strict=True)]
-    values = [evaluation.base()]
-    for probe in probes:
-        values += probe.run(evaluation)
+    values = losses_of(probes, evaluation)
     values = sign * opt.team.mean_of(np.array(values))
     base, changes = float(values[0]), values[1:] - values[0]
 
