@@ -70,7 +70,7 @@ ROLLED = ("pendulum", "swimmer", "lunarlander", "rollout")
 METHODS: dict[str, Peer] = {
     "auto": Peer(scgd_method("auto"), 30),
     "musketeer": Peer(scgd_method("musketeer"), 10),
-    "random": Peer(random_search, 30),
+    "random": Peer(random_search, 30, max_evals=1e4),
     "l-bfgs-b": Peer(restarted(scipy_search("L-BFGS-B")), 15, noisy=False, strong=True),
     "powell": Peer(restarted(scipy_search("Powell")), 15, strong=True),
     "newuoa": Peer(restarted(newuoa), 30, max_coords=320, strong=True, needs="nlopt"),
@@ -80,15 +80,15 @@ METHODS: dict[str, Peer] = {
         cma("full", 0.1, True), 70, max_coords=200, exact=False, strong=True, needs="cma"
     ),
     "cma-sep": Peer(cma("sep"), 50, strong=True, needs="cma"),
-    "cma-vkd": Peer(cma("vkd"), 150, min_coords=41, needs="cma"),
+    "cma-vkd": Peer(cma("vkd"), 150, noisy=False, min_coords=41, max_coords=320, needs="cma"),
     "spsa": Peer(spsa(0.03, 0.05), 12, exact=False, strong=True),
     "spsa-near": Peer(spsa(0.01, 0.02), 12, exact=False),
     TUNED: Peer(spsa(0.03, 0.05), 100, exact=False),
     "ars": Peer(ars, 20, only=ROLLED, strong=True),
     "cobyqa": Peer(restarted(scipy_search("COBYQA")), 3e3, max_coords=40, max_evals=2000),
-    "tbpsa": Peer(nevergrad("TBPSA"), 400, exact=False, max_evals=1e4, needs="nevergrad"),
+    "tbpsa": Peer(nevergrad("TBPSA"), 400, exact=False, max_evals=5000, needs="nevergrad"),
     # Below 20 coordinates NGOpt's meta-model fails with NumPy 2.4.
-    "ngopt": Peer(nevergrad("NGOpt"), 800, min_coords=20, max_evals=5000, needs="nevergrad"),
+    "ngopt": Peer(nevergrad("NGOpt"), 800, min_coords=20, max_evals=2000, needs="nevergrad"),
     "py-bobyqa": Peer(restarted(bobyqa), 3e4, max_coords=40, max_evals=600, needs="pybobyqa"),
     "optuna-tpe": Peer(optuna("tpe"), 2e4, max_evals=1000, max_coords=40, needs="optuna"),
     "optuna-cmaes": Peer(optuna("cmaes"), 5000, max_evals=1000, needs="cmaes"),
