@@ -122,7 +122,7 @@ class Timetable:
         )
 
     def _values(self, schedule: Schedule, first: int, n: int, name: str) -> Floats:
-        """Return a schedule at n consecutive steps, each pass evaluated once where it counts them."""
+        """Return a schedule at n consecutive steps; each pass is evaluated once where it counts."""
         leg = resolved(schedule, self.start, self.total, self.n_draws / self.n_coords)
         steps = np.arange(first, first + n)
         if getattr(innermost(leg), "per", "step") == "pass":

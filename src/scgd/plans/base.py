@@ -332,7 +332,8 @@ class Plan(Search):
         if not self._lives:
             self.current.load_state_dict(state["current"])
         x = state["x"]
-        if not isinstance(x, np.ndarray) or x.shape != self.point.x.shape or not np.isfinite(x).all():
+        fits = isinstance(x, np.ndarray) and x.shape == self.point.x.shape
+        if not fits or not np.isfinite(x).all():
             raise ValueError("x is not a point of this problem")
         self.point.put(x)
         self.before = self.n_evals - self.current.n_evals
