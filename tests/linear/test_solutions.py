@@ -171,3 +171,39 @@ def test_policies_change_the_way_not_the_goal():
     np.testing.assert_allclose(by_gain.coef_, evenly.coef_, rtol=1e-3)
     np.testing.assert_allclose(evenly.sampling_weights_, 1 / 10)
     assert np.ptp(by_gain.sampling_weights_) > 1e-3
+
+
+@pytest.mark.parametrize("name", ["iris", "wine"])
+def test_multinomial(name):
+    X, y = LABELLED[name]()
+    alpha = 1e-2
+    theirs = LogisticRegression(C=1 / (alpha * len(y)), tol=1e-10, max_iter=100_000).fit(X, y)
+    ours = SCGDClassifier("multinomial", alpha=alpha, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
+    assert ours.dual_gap_ <= 1e-9
+    again = SCGDClassifier("multinomial", alpha=alpha, tol=1e-9, warm_start=True)
+    again.coef_, again.intercept_ = ours.coef_, ours.intercept_
+    assert again.fit(X, y).n_iter_ < ours.n_iter_
+
+
+def test_multinomial_with_an_l1_penalty_meets_its_optimality_conditions():
+    X, y = LABELLED["wine"]()
+    weight, alpha = np.random.default_rng(0).random(len(y)), 1e-2
+    model = SCGDClassifier("multinomial", penalty="l1", alpha=alpha, tol=1e-7, max_iter=5000)
+    model.fit(X, y, sample_weight=weight)
+    shares = weight / weight.sum()
+    slopes = (shares[:, None] * (model.predict_proba(X) - np.eye(3)[y])).T @ X
+    used = model.coef_ != 0
+    np.testing.assert_allclose(slopes[used], -alpha * np.sign(model.coef_[used]), atol=3e-4)
+    assert np.abs(slopes[~used]).max() <= alpha + 3e-4 and 0 < used.sum() < used.size
+    np.testing.assert_allclose(shares @ (model.predict_proba(X) - np.eye(3)[y]), 0, atol=3e-4)
+
+
+def test_multinomial_refuses_what_it_cannot():
+    X, y = LABELLED["iris"]()
+    for parts in ({"early_stopping": True}, {"batch_size": 4}):
+        with pytest.raises(ValueError, match="multinomial"):
+            SCGDClassifier("multinomial", **parts).fit(X, y)
+    with pytest.raises(ValueError, match="loss='logistic'"):
+        SCGDClassifier("multinomial").partial_fit(X, y, classes=[0, 1, 2])
