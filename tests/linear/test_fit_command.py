@@ -28,6 +28,7 @@ def folder(tmp_path_factory):
     table.drop(columns="word").to_csv(path / "lacking.csv", index=False)
     (path / "empty.csv").write_text("")
     (path / "blanks.csv").write_text("\n\n  \n")
+    (path / "mark.csv").write_bytes("".encode("utf-16"))
     (path / "header.csv").write_text("a,b,c\n")
     (path / "ragged.csv").write_text("a,b\n1,2\n1,2,3\n")
     (path / "wide.csv").write_text("a,b\n1,2,3\n4,5,6\n")
@@ -50,6 +51,7 @@ FIT = [
     (["place"], 1, "is not a file of data"),
     (["empty.csv"], 1, "it is empty"),
     (["blanks.csv"], 1, "it is empty"),
+    (["mark.csv"], 1, "it is empty"),
     (["header.csv"], 1, "a header but no rows"),
     (["ragged.csv"], 1, "cannot read"),
     (["wide.csv"], 1, "more fields than the first"),

@@ -6,7 +6,6 @@ import csv
 import gzip
 import re
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -122,7 +121,7 @@ def read_text(path: Path, text: str, encoding: str, sep: str | None) -> Table:
     notes = []
     if sep is None and found != ",":
         notes.append(f"columns are separated by {SEPARATORS[found]}")
-    records = [row for row in cut(text, found) if row]
+    records = cut(text, found)
     words: dict[str, Any] = {"sep": found}
     if found != "," and has_decimal_commas(records):
         words["decimal"] = ","
@@ -161,10 +160,13 @@ def load(path: Path, **words: Any) -> Any:
             raise ValueError("some lines have more fields than the first one") from None
 
 
-def cut(text: str, sep: str) -> Iterator[list[str]]:
-    """Return the fields of each line."""
+def cut(text: str, sep: str) -> list[list[str]]:
+    """Return the fields of each line that has some."""
     lines = text.splitlines()
-    return map(str.split, lines) if sep == r"\s+" else csv.reader(lines, delimiter=sep)
+    rows = map(str.split, lines) if sep == r"\s+" else csv.reader(lines, delimiter=sep)
+    if not (found := [row for row in rows if row]):
+        raise ValueError("it is empty")
+    return found
 
 
 def find_separator(text: str) -> str:
@@ -177,7 +179,7 @@ def find_separator(text: str) -> str:
     """
     scores = {}
     for candidate in SEPARATORS:
-        rows = [row for row in cut(text, candidate) if row]
+        rows = cut(text, candidate)
         width = len(rows[0])
         same = sum(len(row) == width for row in rows) / len(rows)
         scores[candidate] = (same, width) if width > 1 else (0.0, 0)
