@@ -98,7 +98,7 @@ def picture(history: dict[str, list], names: list[str], weights: np.ndarray, pat
     figure.update_yaxes(tickformat=".0%", row=1, col=2)
     figure.update_xaxes(title="probability of a probe", rangemode="tozero", row=1, col=3)
     figure.update_layout(
-        title="MiniLM learns sentiment by forward passes alone, nothing tuned",
+        title="Sentiment with MiniLM: forward passes alone, nothing tuned",
         showlegend=False, template="plotly_white", paper_bgcolor=PAPER, plot_bgcolor=PAPER,
         font={"color": INK, "family": "Georgia, serif"}, width=1180, height=430,
     )  # fmt: skip

@@ -18,7 +18,8 @@ from scgd.policies import POLICIES
 from scgd.recipes import check_block_size, check_importance, pick
 from scgd.torch import rules
 from scgd.torch.distributed import Team
-from scgd.torch.laws import Draw, FullLaw
+from scgd.torch.draws import Draw, part_of, visits_in_turn
+from scgd.torch.laws import FullLaw
 from scgd.torch.layout import GRANULARITIES, Layout, places_of, trainable
 from scgd.torch.memory import law_in, saved_states
 from scgd.typing import Array
@@ -393,24 +394,3 @@ class CoordinateOptimizer(torch.optim.Optimizer):
             self.layouts, self.laws = [m[0] for m in made], [m[1] for m in made]
             for g in range(len(made)):
                 self.adopt(g)
-
-
-def visits_in_turn(draw: Draw) -> list[Array]:
-    """Return masks of the first, second, ... visit to each coordinate drawn repeatedly."""
-    if draw.sizes is None:
-        starts, sizes = draw.coords, np.ones(len(draw.coords), np.int64)
-    else:
-        starts = draw.coords[np.concatenate([[0], np.cumsum(draw.sizes)[:-1]])]
-        sizes = draw.sizes
-    _, first = np.unique(starts, return_index=True)
-    turns = np.arange(len(starts)) - np.repeat(first, np.diff([*first, len(starts)]))
-    turn_of = np.repeat(turns, sizes)
-    return [turn_of == turn for turn in range(int(turns.max()) + 1)]
-
-
-def part_of(draw: Draw, which: Any) -> Draw:
-    """Return some of the coordinates drawn: of a unit all or none."""
-    sizes = draw.sizes
-    if sizes is not None and not isinstance(which, slice):
-        sizes = sizes[which[np.concatenate([[0], np.cumsum(sizes)[:-1]])]]
-    return Draw(draw.coords[which], draw.probs[which], sizes)

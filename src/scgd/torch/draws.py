@@ -5,7 +5,7 @@ weights). Every draw returns its coordinates in ascending order with their proba
 :math:`\pi_k/m` where at most one draw can hit a coordinate.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,14 @@ from scgd.typing import Floats, Ints
 FOREVER = 1e100
 """What has not arrived by then has no weight."""
 
-__all__ = ["Draw", "draw_distinct", "draw_poisson", "draw_replacement"]
+__all__ = [
+    "Draw",
+    "draw_distinct",
+    "draw_poisson",
+    "draw_replacement",
+    "part_of",
+    "visits_in_turn",
+]
 
 
 class Draw(NamedTuple):
@@ -156,3 +163,24 @@ def draw_replacement(leaves, n_coords, a, b, words, n_draws):  # type: ignore[no
             passed += weight
         coords[t], probs[t] = k, weight
     return coords, probs
+
+
+def visits_in_turn(draw: Draw) -> list[np.ndarray]:
+    """Return masks of the first, second, ... visit to each coordinate drawn repeatedly."""
+    if draw.sizes is None:
+        starts, sizes = draw.coords, np.ones(len(draw.coords), np.int64)
+    else:
+        starts = draw.coords[np.concatenate([[0], np.cumsum(draw.sizes)[:-1]])]
+        sizes = draw.sizes
+    _, first = np.unique(starts, return_index=True)
+    turns = np.arange(len(starts)) - np.repeat(first, np.diff([*first, len(starts)]))
+    turn_of = np.repeat(turns, sizes)
+    return [turn_of == turn for turn in range(int(turns.max()) + 1)]
+
+
+def part_of(draw: Draw, which: Any) -> Draw:
+    """Return some of the coordinates drawn: of a unit all or none."""
+    sizes = draw.sizes
+    if sizes is not None and not isinstance(which, slice):
+        sizes = sizes[which[np.concatenate([[0], np.cumsum(sizes)[:-1]])]]
+    return Draw(draw.coords[which], draw.probs[which], sizes)

@@ -10,8 +10,9 @@ import torch
 
 from scgd.policies import Musketeer, Policy
 from scgd.torch import kernels
-from scgd.torch.base import CoordinateOptimizer, check_positive, part_of
+from scgd.torch.base import CoordinateOptimizer, check_positive
 from scgd.torch.distributed import Team
+from scgd.torch.draws import part_of
 from scgd.torch.laws import SAMPLINGS, EntryLaw, UnitLaw, make_law
 from scgd.torch.layout import GRANULARITIES, Layout, is_plain, real_entries
 from scgd.typing import Array
