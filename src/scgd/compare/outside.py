@@ -52,7 +52,8 @@ class _Candidate:
     """What Nevergrad's functions expect of a parameter: its arguments."""
 
     def __init__(self, x: Floats) -> None:
-        self.args, self.kwargs = (x,), {}
+        self.args = (x,)
+        self.kwargs: dict[str, Any] = {}
 
 
 def centred(suite: str, function: int, dimension: int) -> Task:

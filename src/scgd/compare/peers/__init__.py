@@ -87,8 +87,10 @@ METHODS: dict[str, Peer] = {
     "ars": Peer(ars, 20, only=ROLLED, strong=True),
     "cobyqa": Peer(restarted(scipy_search("COBYQA")), 3e3, max_coords=40, max_evals=2000),
     "tbpsa": Peer(nevergrad("TBPSA"), 400, exact=False, max_evals=5000, needs="nevergrad"),
-    # Below 20 coordinates NGOpt's meta-model fails with NumPy 2.4.
-    "ngopt": Peer(nevergrad("NGOpt"), 800, min_coords=20, max_evals=2000, needs="nevergrad"),
+    # Where f repeats, and below 20 coordinates, NGOpt's meta-model fails with NumPy 2.4.
+    "ngopt": Peer(
+        nevergrad("NGOpt"), 800, exact=False, min_coords=20, max_evals=2000, needs="nevergrad"
+    ),
     "py-bobyqa": Peer(restarted(bobyqa), 3e4, max_coords=40, max_evals=600, needs="pybobyqa"),
     "optuna-tpe": Peer(optuna("tpe"), 2e4, max_evals=1000, max_coords=40, needs="optuna"),
     "optuna-cmaes": Peer(optuna("cmaes"), 5000, max_evals=1000, needs="cmaes"),
