@@ -432,9 +432,7 @@ def test_minus_infinity_is_refused_by_every_method(method, first):
 
 @pytest.mark.parametrize("method", scgd.METHODS)
 def test_nan_at_the_start_is_refused_by_every_method(method):
-    with pytest.raises(
-        FloatingPointError, match=r"fun returned nan at evaluation \d+, x = \["
-    ):
+    with pytest.raises(FloatingPointError, match=r"fun returned nan at evaluation \d+, x = \["):
         scgd.minimize(lambda x: np.nan, np.zeros(P), method=method, max_evals=500, seed=0)
 
 

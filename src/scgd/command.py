@@ -54,8 +54,8 @@ def run(args: argparse.Namespace) -> int:
 
     module, fun = find(args.function)
     status = StatusFile(args.status, args.function, args.max_evals) if args.status else None
-    names = ("max_evals", "max_time", "target", "method", "block_size", "scale", "sample")
-    names += ("batch_size", "seed", "timeout", "asynchronous", "checkpoint")
+    names = ["max_evals", "max_time", "target", "method", "block_size", "scale", "sample"]
+    names += ["batch_size", "seed", "timeout", "asynchronous", "checkpoint"]
     keywords = {name: getattr(args, name) for name in names}
     with workers(args, module) as those, terminable():
         try:

@@ -91,8 +91,9 @@ class Samples:
         if (chunk, lane) not in self._rows:
             if len(self._rows) >= 4:  # steps are taken in order; a few lanes take turns
                 self._rows.pop(next(iter(self._rows)))
-            rng = self._generator(chunk, lane)
-            self._rows[chunk, lane] = rng.integers(0, self.sample, (CHUNK, self.batch_size))
+            rng, n = self._generator(chunk, lane), self.sample
+            assert isinstance(n, int)
+            self._rows[chunk, lane] = rng.integers(0, n, (CHUNK, self.batch_size))
         return self._rows[chunk, lane]
 
     def _generator(self, number: int, lane: int) -> np.random.Generator:

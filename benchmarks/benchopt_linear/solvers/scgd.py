@@ -15,7 +15,7 @@ class Solver(BaseSolver):
     name = "scgd"
     sampling_strategy = "iteration"
     requirements = ["pip::scgd"]
-    parameters = {"policy": ["musketeer", "uniform"]}
+    parameters = {"policy": ["adaptive", "musketeer", "uniform"]}
     references = [
         'Leluc, R., Portier, F. "SGD with Coordinate Sampling: Theory and Practice". JMLR 23 (2022)'
     ]

@@ -212,7 +212,7 @@ def curve(one: Trial, repeats: bool, places: Floats) -> Floats:
     """Return the best value so far, or under noise the median of the last values."""
     counts = np.minimum(places.astype(int), len(one.seen))
     if repeats:
-        return np.fmin.accumulate(one.seen)[counts - 1]
+        return np.fmin.accumulate(one.seen)[counts - 1]  # type: ignore[no-any-return]
     return np.array([np.median(one.seen[max(0, n - WINDOW) : n]) for n in counts])
 
 

@@ -155,7 +155,7 @@ def logistic_task(name: str, features: Floats, targets: Floats) -> Task:
 
     def slope(x: Floats) -> Floats:
         z = targets * (features @ x)
-        return -features.T @ (targets / (1 + np.exp(z))) / n + l2 * x
+        return -features.T @ (targets / (1 + np.exp(z))) / n + l2 * x  # type: ignore[no-any-return]
 
     tight = {"maxiter": 20_000, "maxfun": 30_000, "ftol": 1e-15, "gtol": 1e-10}
     best = scipy_minimize(loss, np.zeros(p), jac=slope, method="L-BFGS-B", options=tight).fun

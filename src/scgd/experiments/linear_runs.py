@@ -36,7 +36,7 @@ def cost(job: Job) -> float:
         per_step *= DIRECTION_COST
     if job.method.name == "sgd":
         per_step /= 10  # one step for all coordinates
-    return per_step * panel.n_passes * problem.n_coords * (problem.n_coords + 50) * len(job.runs)
+    return per_step * panel.n_passes * problem.n_coords * (problem.n_coords + 50) * len(job.runs)  # type: ignore[no-any-return]
 
 
 def shape(panel: Panel, method: Any) -> Shape:
@@ -63,7 +63,7 @@ def problem_data(row: LinearProblem) -> tuple[BlockData, float, float]:
         decay,
         row.block_size,
         law,
-        truth=row.truth,  # type: ignore[arg-type]
+        truth=row.truth,
     )
     l2 = row.penalty / row.n_samples
     if row.penalty == 1.0:

@@ -48,7 +48,8 @@ class JointBody(Loop):
             values = self._values(coords)
             if not np.isfinite(values).all():
                 self._lost(values, lambda j: self._point(coords, j))
-                values = tuple(v if v - v == 0.0 else np.nan for v in values)
+                first, second = (v if v - v == 0.0 else np.nan for v in values)
+                values = first, second
         except BaseException:  # the step will be made again, along the same direction
             rewind(search.direction_rng, bits)
             raise

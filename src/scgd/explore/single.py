@@ -105,7 +105,7 @@ class SingleBody(Loop):
         finally:
             done = len(grads)
             if done < len(entries):
-                x[k] = entries[done]
+                search.point.buffer[k] = entries[done]
             self._commit(first, coords, grads, seen)
             if found is not None:
                 self._keep(found, coords, entries, done)

@@ -27,11 +27,11 @@ MOST_NEWTON = 20
 
 
 @intrinsic
-def prefetch(typingctx, array, i):
+def prefetch(typingctx, array, i):  # type: ignore[no-untyped-def]
     """Ask the processor to fetch entry i of an array."""
     signature = types.void(array, i)
 
-    def codegen(context, builder, signature, args):
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         data = context.make_array(signature.args[0])(context, builder, value=args[0]).data
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
@@ -44,7 +44,7 @@ def prefetch(typingctx, array, i):
 
 
 @njit(cache=True, error_model="numpy", fastmath=FAST)
-def fetch(indptr, indices, values, i):
+def fetch(indptr, indices, values, i):  # type: ignore[no-untyped-def]
     """Start loading a sparse row."""
     for j in range(indptr[i], indptr[i + 1], 16):
         prefetch(indices, j)
@@ -53,7 +53,7 @@ def fetch(indptr, indices, values, i):
 
 
 @njit(cache=True, error_model="numpy", fastmath=FAST)
-def row_product(dense, indptr, indices, values, i, w):
+def row_product(dense, indptr, indices, values, i, w):  # type: ignore[no-untyped-def]
     """Return the product of a row with the coefficients."""
     z = 0.0
     if len(dense) > 0:
@@ -66,7 +66,7 @@ def row_product(dense, indptr, indices, values, i, w):
 
 
 @njit(cache=True, error_model="numpy", fastmath=FAST)
-def add_row(dense, indptr, indices, values, i, c, w):
+def add_row(dense, indptr, indices, values, i, c, w):  # type: ignore[no-untyped-def]
     """Add a multiple of a row to the coefficients."""
     if len(dense) > 0:
         for j in range(dense.shape[1]):
@@ -77,7 +77,7 @@ def add_row(dense, indptr, indices, values, i, c, w):
 
 
 @njit(cache=True, error_model="numpy", fastmath=FAST)
-def logistic_root(v, m, a, cap, start, low, high, h, bend, eps):
+def logistic_root(v, m, a, cap, start, low, high, h, bend, eps):  # type: ignore[no-untyped-def]
     """Solve v + m + a (cap sigmoid(v) - start) = 0 between ``low`` and ``high`` by safe Newton."""
     e = 0.0
     for _ in range(MOST_NEWTON):
@@ -96,7 +96,7 @@ def logistic_root(v, m, a, cap, start, low, high, h, bend, eps):
 
 
 @njit(cache=True, error_model="numpy", fastmath=FAST, nogil=True)
-def visit_logistic(
+def visit_logistic(  # type: ignore[no-untyped-def]
     dense, indptr, indices, values, y, squares, caps, alpha, u, w, b, scale, order, sizes, eps
 ):
     """Visit samples; return the intercept, an estimate of the gap and the number of moves.
@@ -139,7 +139,7 @@ def visit_logistic(
 
 
 @njit(cache=True, error_model="numpy", fastmath=FAST, nogil=True)
-def visit_hinge(
+def visit_hinge(  # type: ignore[no-untyped-def]
     dense, indptr, indices, values, y, squares, caps, bends, alpha, w, b, scale, order, sizes
 ):
     """Visit samples of the hinge (``bends`` zero) or its square (``caps`` infinite)."""

@@ -141,11 +141,12 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         """Fit all classes in one softmax."""
         if self.early_stopping or self.batch_size is not None:
             raise ValueError("loss='multinomial' takes no early_stopping and no batch_size")
-        start, intercepts = None, 0.0
+        start: Any = None
+        intercepts: Any = 0.0
         if self.warm_start and hasattr(self, "coef_"):
-            coefs, found = self._rows()
+            coefs, offsets = self._rows()
             if coefs.shape == (codes.max() + 1, X.shape[1]):
-                start, intercepts = coefs, found
+                start, intercepts = coefs, offsets
         task = self._task(Design(X), np.where(codes == 0, 1.0, -1.0), weight, 0)
         found = fit_multinomial(task, codes, start, intercepts)
         self._store(found.w, found.b, [found.visits] * len(found.w), X.dtype)
@@ -178,7 +179,7 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
 
     def _rows(self) -> tuple[Floats, Floats]:
         """Return the coefficients as dense rows of doubles, and the intercepts."""
-        coefs = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
+        coefs = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_  # type: ignore[attr-defined]
         coefs = np.atleast_2d(np.asarray(coefs, np.float64))
         return coefs, np.broadcast_to(np.asarray(self.intercept_, np.float64), len(coefs))
 
@@ -197,7 +198,7 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
             loss = watch.terms(watch.design.margins(w) + b)[0]
             waited = 0 if loss < best * (1.0 - self.tol) else waited + 1
             best = min(best, loss)
-            return waited >= self.n_iter_no_change
+            return waited >= self.n_iter_no_change  # type: ignore[no-any-return]
 
         return report
 

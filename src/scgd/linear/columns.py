@@ -44,7 +44,7 @@ SHORT = 64
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def compute_margins(problem, theta, margins):
+def compute_margins(problem, theta, margins):  # type: ignore[no-untyped-def]
     """Set the margins of all samples, by columns."""
     dense, indptr, indices, values = problem.columns
     intercept = theta[problem.n_features] if len(theta) > problem.n_features else 0.0
@@ -56,7 +56,7 @@ def compute_margins(problem, theta, margins):
 
 
 @njit(cache=True, error_model="numpy")
-def shift_margins(dense, indptr, indices, values, k, delta, margins):
+def shift_margins(dense, indptr, indices, values, k, delta, margins):  # type: ignore[no-untyped-def]
     """Add ``delta`` times column ``k`` to the margins."""
     if len(dense) > 0:
         for i in range(len(margins)):
@@ -67,7 +67,7 @@ def shift_margins(dense, indptr, indices, values, k, delta, margins):
 
 
 @njit(cache=True, fastmath=REASSOCIATE, error_model="numpy")
-def residual_dot(dense, k, margins, targets):
+def residual_dot(dense, k, margins, targets):  # type: ignore[no-untyped-def]
     """Return the sum of residuals times column ``k``."""
     total = 0.0
     for i in range(len(margins)):
@@ -76,7 +76,7 @@ def residual_dot(dense, k, margins, targets):
 
 
 @njit(cache=True, error_model="numpy")
-def partial_sum(
+def partial_sum(  # type: ignore[no-untyped-def]
     dense, indptr, indices, values, targets, weights, mode, loss, epsilon, k, h, margins
 ):
     """Return the sum over all samples of their parts of the derivative along column ``k``."""
@@ -97,7 +97,7 @@ def partial_sum(
 
 
 @njit(cache=True, error_model="numpy")
-def intercept_sum(targets, weights, mode, loss, epsilon, h, margins):
+def intercept_sum(targets, weights, mode, loss, epsilon, h, margins):  # type: ignore[no-untyped-def]
     """Return the sum over all samples of their parts of the derivative along the intercept."""
     total = 0.0
     for i in range(len(margins)):
@@ -107,7 +107,7 @@ def intercept_sum(targets, weights, mode, loss, epsilon, h, margins):
 
 
 @njit(cache=True, error_model="numpy")
-def sampled_sum(
+def sampled_sum(  # type: ignore[no-untyped-def]
     dense, indptr, indices, values, targets, weights, mode, loss, epsilon, k, h, margins, rows
 ):
     """Return the sum over sampled rows of their parts of the derivative along column ``k``."""
@@ -125,7 +125,7 @@ def sampled_sum(
 
 
 @njit(cache=True, error_model="numpy")
-def explore_columns(
+def explore_columns(  # type: ignore[no-untyped-def]
     dense, indptr, indices, values, targets, weights, codes, params,
     theta, coords, probs, grads, samples, margins, scale, hyper, slots, costs,
     first, last, rates, radii,
@@ -177,7 +177,7 @@ def explore_columns(
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def run_columns(problem, walk, law, rates, radii, mixings, stride, snapshots):
+def run_columns(problem, walk, law, rates, radii, mixings, stride, snapshots):  # type: ignore[no-untyped-def]
     """Run ``len(rates)`` steps, copying theta into ``snapshots`` after every ``stride`` of them."""
     dense, indptr, indices, values = problem.columns
     targets, weights, codes, params = problem.targets, problem.weights, walk.codes, walk.params

@@ -31,9 +31,11 @@ class SCGDRegressorCV(RegressorMixin, PathCV):
 
     Parameters
     ----------
-    loss, penalty, l1_ratio, epsilon, fit_intercept, policy, batch_size, learning_rate
+    loss, penalty, l1_ratio, epsilon, fit_intercept, policy, dual, batch_size
         As for :class:`SCGDRegressor`; there must be a penalty.
-    max_iter, tol, early_stopping, validation_fraction, n_iter_no_change, random_state, verbose
+    learning_rate, max_iter, tol, early_stopping, validation_fraction, n_iter_no_change
+        As for the single estimator, for each fit.
+    random_state, verbose
         As for :class:`SCGDRegressor`, for each fit.
     alphas
         How many penalties to try (see :func:`scgd.linear.paths.alpha_path`), or which ones.
@@ -82,7 +84,8 @@ class SCGDRegressorCV(RegressorMixin, PathCV):
         l1_ratio: float = 0.15,
         epsilon: float = 1.35,
         fit_intercept: bool = True,
-        policy: Any = "musketeer",
+        policy: Any = "adaptive",
+        dual: bool | str = "auto",
         batch_size: int | None = None,
         learning_rate: Any = "auto",
         max_iter: int = 1000,
@@ -104,6 +107,7 @@ class SCGDRegressorCV(RegressorMixin, PathCV):
         self.epsilon = epsilon
         self.fit_intercept = fit_intercept
         self.policy = policy
+        self.dual = dual
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_iter = max_iter
@@ -137,10 +141,12 @@ class SCGDClassifierCV(ClassifierMixin, PathCV):
 
     Parameters
     ----------
-    loss, penalty, l1_ratio, fit_intercept, class_weight, policy, batch_size, learning_rate
+    loss, penalty, l1_ratio, fit_intercept, class_weight, policy, dual, batch_size
         As for :class:`SCGDClassifier`; there must be a penalty. ``"balanced"`` weights are those of
         all the data.
-    max_iter, tol, early_stopping, validation_fraction, n_iter_no_change, random_state, verbose
+    learning_rate, max_iter, tol, early_stopping, validation_fraction, n_iter_no_change
+        As for the single estimator, for each fit.
+    random_state, verbose
         As for :class:`SCGDClassifier`, for each fit.
     alphas, eps, cv, n_jobs
         As for :class:`SCGDRegressorCV`.
@@ -182,7 +188,8 @@ class SCGDClassifierCV(ClassifierMixin, PathCV):
         l1_ratio: float = 0.15,
         fit_intercept: bool = True,
         class_weight: Any = None,
-        policy: Any = "musketeer",
+        policy: Any = "adaptive",
+        dual: bool | str = "auto",
         batch_size: int | None = None,
         learning_rate: Any = "auto",
         max_iter: int = 1000,
@@ -204,6 +211,7 @@ class SCGDClassifierCV(ClassifierMixin, PathCV):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.policy = policy
+        self.dual = dual
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_iter = max_iter

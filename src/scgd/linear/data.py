@@ -100,7 +100,7 @@ def transposed(X: Any) -> Data:
 
 
 @njit(cache=True, fastmath=REASSOCIATE, error_model="numpy")
-def dense_dot(dense, i, theta):
+def dense_dot(dense, i, theta):  # type: ignore[no-untyped-def]
     """Return the product of row ``i`` of a dense matrix with the first entries of ``theta``."""
     total = 0.0
     for j in range(dense.shape[1]):
@@ -109,7 +109,7 @@ def dense_dot(dense, i, theta):
 
 
 @njit(cache=True, error_model="numpy")
-def sparse_dot(indices, values, theta):
+def sparse_dot(indices, values, theta):  # type: ignore[no-untyped-def]
     """Return the product of a sparse row with ``theta``."""
     total = 0.0
     for j in range(len(indices)):
@@ -118,7 +118,7 @@ def sparse_dot(indices, values, theta):
 
 
 @njit(cache=True, error_model="numpy")
-def sparse_entry(indices, values, k):
+def sparse_entry(indices, values, k):  # type: ignore[no-untyped-def]
     """Return entry ``k`` of a sparse row, by bisection."""
     low, high = 0, len(indices)
     while low < high:
@@ -131,7 +131,7 @@ def sparse_entry(indices, values, k):
 
 
 @njit(cache=True, error_model="numpy")
-def dot(dense, indptr, indices, values, i, theta):
+def dot(dense, indptr, indices, values, i, theta):  # type: ignore[no-untyped-def]
     """Return the product of row ``i`` with the first entries of ``theta``."""
     if len(dense) > 0:
         return dense_dot(dense, i, theta)

@@ -18,7 +18,7 @@ GAUSSIAN, SPHERE, SIGNS = 3, 4, 5
 
 
 @njit(cache=True, error_model="numpy")
-def fill_direction(mode, stream, out):
+def fill_direction(mode, stream, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` with a Gaussian vector, a point of the unit sphere or random signs."""
     if mode == SIGNS:
         for j in range(len(out)):
@@ -32,7 +32,7 @@ def fill_direction(mode, stream, out):
 
 
 @njit(cache=True, error_model="numpy", fastmath=REASSOCIATE)
-def products(theta, u, n):
+def products(theta, u, n):  # type: ignore[no-untyped-def]
     """Return the products of ``u`` with ``theta`` and with itself, over the first ``n`` entries."""
     along = size = 0.0
     for k in range(n):
@@ -42,7 +42,7 @@ def products(theta, u, n):
 
 
 @njit(cache=True, error_model="numpy")
-def quotient_along(
+def quotient_along(  # type: ignore[no-untyped-def]
     dense, indptr, indices, values, targets, weights, codes, params, theta, u, rows, h
 ):
     """Return the difference quotient of the penalised mini-batch loss along ``u``."""
@@ -65,7 +65,7 @@ def quotient_along(
 
 
 @njit(cache=True, error_model="numpy")
-def step_along(problem, walk, u, rows, rate, h):
+def step_along(problem, walk, u, rows, rate, h):  # type: ignore[no-untyped-def]
     """Move all coordinates along ``u``."""
     dense, indptr, indices, values = problem.rows
     theta, hyper, slots, rule = walk.theta, walk.hyper, walk.slots, walk.codes[RULE]
@@ -82,7 +82,7 @@ def step_along(problem, walk, u, rows, rate, h):
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def run_directions(problem, walk, rates, radii, stride, snapshots):
+def run_directions(problem, walk, rates, radii, stride, snapshots):  # type: ignore[no-untyped-def]
     """Run ``len(rates)`` steps, copying theta into ``snapshots`` after every ``stride`` of them."""
     taken, rows, u = 0, walk.rows[0], walk.margins
     for t in range(len(rates)):

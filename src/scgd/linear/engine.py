@@ -66,7 +66,7 @@ class Walk(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def draw_rows(stream, n_samples, rows):
+def draw_rows(stream, n_samples, rows):  # type: ignore[no-untyped-def]
     """Fill ``rows`` with samples drawn with replacement."""
     for s in range(rows.shape[0]):
         for j in range(rows.shape[1]):
@@ -74,7 +74,7 @@ def draw_rows(stream, n_samples, rows):
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def run_rows(problem, walk, law, rates, radii, mixings, stride, snapshots):
+def run_rows(problem, walk, law, rates, radii, mixings, stride, snapshots):  # type: ignore[no-untyped-def]
     """Run ``len(rates)`` steps, copying theta into ``snapshots`` after every ``stride`` of them."""
     dense, indptr, indices, values = problem.rows
     targets, weights, codes, params = problem.targets, problem.weights, walk.codes, walk.params

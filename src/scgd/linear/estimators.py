@@ -190,7 +190,7 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         margins = safe_sparse_dot(X, self.coef_.T, dense_output=True)
         if sparse.issparse(self.coef_) and np.shape(margins)[-1] == 1:
             margins = np.ravel(margins)
-        return np.asarray(margins) + self.intercept_
+        return np.asarray(margins) + self.intercept_  # type: ignore[no-any-return]
 
 
 def has_probabilities(model: Any) -> bool:

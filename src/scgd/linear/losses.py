@@ -46,20 +46,20 @@ def curvature(loss: int, epsilon: float) -> float:
 
 
 @njit(cache=True)
-def softplus(a):
+def softplus(a):  # type: ignore[no-untyped-def]
     """Return log(1 + exp(a)) without overflow."""
     return max(a, 0.0) + log1p(exp(-abs(a)))
 
 
 @njit(cache=True)
-def sigmoid(a):
+def sigmoid(a):  # type: ignore[no-untyped-def]
     """Return 1 / (1 + exp(-a)) without overflow."""
     e = exp(-abs(a))
     return 1.0 / (1.0 + e) if a >= 0.0 else e / (1.0 + e)
 
 
 @njit(cache=True)
-def softplus_difference(a, d):
+def softplus_difference(a, d):  # type: ignore[no-untyped-def]
     """Return softplus(a + d) - softplus(a) = log(1 + sigmoid(a) (exp(d) - 1)), for either sign."""
     if d > 0.0:
         return d + log1p(sigmoid(-a) * expm1(-d))
@@ -67,7 +67,7 @@ def softplus_difference(a, d):
 
 
 @njit(cache=True, error_model="numpy")
-def value(loss, z, y, epsilon):
+def value(loss, z, y, epsilon):  # type: ignore[no-untyped-def]
     """Return the loss at margin ``z``."""
     if loss == SQUARED:
         return 0.5 * (z - y) * (z - y)
@@ -85,7 +85,7 @@ def value(loss, z, y, epsilon):
 
 
 @njit(cache=True, error_model="numpy")
-def slope(loss, z, y, epsilon):
+def slope(loss, z, y, epsilon):  # type: ignore[no-untyped-def]
     """Return the derivative of the loss in its margin (a subgradient at the kink of the hinge)."""
     if loss == SQUARED:
         return z - y
@@ -104,7 +104,7 @@ def slope(loss, z, y, epsilon):
 
 
 @njit(cache=True, error_model="numpy")
-def bend(loss, z, y, epsilon, reach):
+def bend(loss, z, y, epsilon, reach):  # type: ignore[no-untyped-def]
     """Return the second derivative at ``z``; for piecewise parabolas, the largest within reach."""
     if loss == LOGISTIC or loss == CROSS_ENTROPY:
         s = sigmoid(z)
@@ -120,7 +120,7 @@ def bend(loss, z, y, epsilon, reach):
 
 
 @njit(cache=True, error_model="numpy")
-def difference(loss, z, d, y, epsilon):
+def difference(loss, z, d, y, epsilon):  # type: ignore[no-untyped-def]
     """Return the loss at margin ``z + d`` minus the loss at ``z``."""
     if loss == SQUARED:
         return d * (z - y + 0.5 * d)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from scgd.checkpoint import parse
+from scgd.files import replacing
 from scgd.linear.crossvalidated import SCGDClassifierCV, SCGDRegressorCV
 from scgd.linear.estimators import SCGDClassifier, SCGDRegressor
 from scgd.typing import Array
@@ -88,7 +89,8 @@ def save_model(path: str | Path, model: Any) -> None:
     contents = {"header": np.array(json.dumps(header)), **arrays}
     buffer = io.BytesIO()
     np.savez(buffer, **contents)  # type: ignore[arg-type]
-    Path(path).write_bytes(buffer.getvalue())
+    with replacing(path) as file:
+        file.write(buffer.getvalue())
 
 
 def with_names(model: Any) -> Any:

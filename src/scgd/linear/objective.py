@@ -49,7 +49,7 @@ def log_losses(margins: Floats, targets: Floats) -> Floats:
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def add_losses(loss, epsilon, margins, targets, weights, first, n_samples, out):
+def add_losses(loss, epsilon, margins, targets, weights, first, n_samples, out):  # type: ignore[no-untyped-def]
     """Add the weighted losses of a block of margins (samples x iterates) to ``out``."""
     for i in range(len(margins)):
         j = first + i
@@ -80,7 +80,7 @@ def dense_risks(problem: Problem, thetas: Floats, out: Floats) -> None:
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def risks(problem, thetas, out):
+def risks(problem, thetas, out):  # type: ignore[no-untyped-def]
     """Add the weighted mean loss at each row of ``thetas`` to ``out``, for sparse data."""
     dense, indptr, indices, values = problem.rows
     targets, weights, loss, epsilon = (

@@ -9,6 +9,7 @@ What the sweeps gain tells when a certificate is worth its pass over the data.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from scgd.linear.sweeps import correlate, curvatures, moved_margins, sweep
 from scgd.linear.task import Caution, Fit, Task
 from scgd.policies import Adaptive, Policy
 from scgd.random import stream
-from scgd.schedules import as_schedule
+from scgd.timetable import Mixings
 from scgd.typing import Floats, Ints
 
 __all__ = ["descend"]
@@ -244,10 +245,12 @@ class Descent:
     def mixing(self) -> float:
         """Return the weight of the uniform law after the next phase."""
         self.n_phases += 1
-        schedule = self.policy.mixing
-        if schedule is None:
-            return 0.0
-        return float(np.ravel(as_schedule(schedule, "mixing")(np.array([self.n_phases])))[0])
+        return self.mixings.at(self.n_phases)
+
+    @cached_property
+    def mixings(self) -> Mixings:
+        """The weights of the uniform law, looked up ahead."""
+        return Mixings(self.policy.mixing)
 
     def state(self, chosen: Ints) -> Any:
         """Return the policy's memory of these coordinates."""

@@ -30,11 +30,11 @@ LINE, AHEAD = 8, 4
 
 
 @intrinsic
-def prefetch(typingctx, matrix, i, j):
+def prefetch(typingctx, matrix, i, j):  # type: ignore[no-untyped-def]
     """Ask the processor to fetch entry (i, j) of a matrix."""
     signature = types.void(matrix, i, j)
 
-    def codegen(context, builder, signature, args):
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         kind = signature.args[0]
         array = context.make_array(kind)(context, builder, value=args[0])
         shape, strides = (cgutils.unpack_tuple(builder, a, 2) for a in (array.shape, array.strides))
@@ -55,14 +55,14 @@ def prefetch(typingctx, matrix, i, j):
 
 
 @njit(cache=True, error_model="numpy")
-def fetch_ahead(dense, i, n_lines):
+def fetch_ahead(dense, i, n_lines):  # type: ignore[no-untyped-def]
     """Start loading the first cache lines of row ``i``; the hardware follows."""
     for line in range(min(n_lines, dense.shape[1] // LINE)):
         prefetch(dense, i, line * LINE)
 
 
 @njit(cache=True, error_model="numpy")
-def sample_part(mode, loss, epsilon, z, y, x, h):
+def sample_part(mode, loss, epsilon, z, y, x, h):  # type: ignore[no-untyped-def]
     """Return a sample's share in the derivative, or difference quotient, along a coordinate."""
     if mode == FIRST:
         return slope(loss, z, y, epsilon) * x
@@ -72,13 +72,13 @@ def sample_part(mode, loss, epsilon, z, y, x, h):
 
 
 @njit(cache=True, error_model="numpy")
-def soft_threshold(goal, cut):
+def soft_threshold(goal, cut):  # type: ignore[no-untyped-def]
     """Return the prox of the l1 penalty, the point of least |x| within ``cut`` of ``goal``."""
     return max(goal - cut, 0.0) + min(goal + cut, 0.0)
 
 
 @njit(cache=True, error_model="numpy")
-def explore_rows(  # flat arguments: a tuple of arrays costs a reference count per array and access
+def explore_rows(  # flat arguments: a tuple of arrays costs a reference count per array and access  # type: ignore[no-untyped-def]
     dense, indptr, indices, values, targets, weights, codes, params,
     theta, coords, probs, grads, samples, margins, scale, hyper, slots,
     first, last, rates, radii,

@@ -21,7 +21,7 @@ OVERHEAD = 0.005
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def square_sums(dense, indptr, indices, values, weights, by_columns, out):
+def square_sums(dense, indptr, indices, values, weights, by_columns, out):  # type: ignore[no-untyped-def]
     """Set ``out`` to the weighted sums of squares of the columns."""
     if len(dense) > 0:
         for r in range(dense.shape[0]):
@@ -55,7 +55,7 @@ def inverse_smoothness(problem: Problem, n_coords: int) -> Floats:
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def add_shares(indptr, indices, weights, out):
+def add_shares(indptr, indices, weights, out):  # type: ignore[no-untyped-def]
     """Add to ``out`` the share of the samples, by weight, that enter each sparse column."""
     n_samples = len(weights)
     for k in range(len(indptr) - 1):

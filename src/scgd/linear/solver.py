@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -147,7 +147,7 @@ def solve(
     scale, scaled = np.empty(0), False
     if rate is None:
         scale, scaled, recipe = automatic(problem, recipe, learning_rate, batch_size, len(theta))
-    seeds = [seed] if np.ndim(seed) == 0 else list(seed)  # type: ignore[call-overload,list-item]
+    seeds: list[Any] = [seed] if np.ndim(seed) == 0 else list(cast(Any, seed))
     plan = Plan(
         problem,
         recipe,
@@ -240,6 +240,8 @@ def check_sizes(
 ) -> None:
     """Refuse weights that are not one per coordinate, and counts that count nothing."""
     weights = recipe.importance
+    if callable(weights):
+        raise ValueError("importance by phase is for scgd.minimize; solve takes fixed weights")
     if not isinstance(weights, str | None) and len(weights) != n_coords:
         raise ValueError(f"importance must be {n_coords} weights, got {len(weights)}")
     if record_every is not None and not record_every > 0:

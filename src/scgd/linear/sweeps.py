@@ -19,7 +19,7 @@ __all__ = ["correlate", "curvatures", "moved_margins", "sweep"]
 
 
 @njit(cache=True, error_model="numpy", fastmath=REASSOCIATE, nogil=True)
-def curvatures(dense, indptr, indices, values, means, D, chosen, squares, products):
+def curvatures(dense, indptr, indices, values, means, D, chosen, squares, products):  # type: ignore[no-untyped-def]
     """Set the sums of D x^2 and D x of the chosen columns."""
     for t in range(len(chosen)):
         k, square, product = chosen[t], 0.0, 0.0
@@ -38,7 +38,7 @@ def curvatures(dense, indptr, indices, values, means, D, chosen, squares, produc
 
 
 @njit(cache=True, error_model="numpy", fastmath=REASSOCIATE, nogil=True)
-def correlate(dense, indptr, indices, values, means, chosen, u, out):
+def correlate(dense, indptr, indices, values, means, chosen, u, out):  # type: ignore[no-untyped-def]
     """Set ``out`` to the products of the chosen columns with ``u``."""
     for t in range(len(chosen)):
         k, total = chosen[t], 0.0
@@ -52,7 +52,7 @@ def correlate(dense, indptr, indices, values, means, chosen, u, out):
 
 
 @njit(cache=True, error_model="numpy", fastmath=REASSOCIATE, nogil=True)
-def moved_margins(dense, indptr, indices, values, means, chosen, moves, out):
+def moved_margins(dense, indptr, indices, values, means, chosen, moves, out):  # type: ignore[no-untyped-def]
     """Add the chosen columns times their moves to ``out``."""
     for t in range(len(chosen)):
         k, move = chosen[t], moves[t]
@@ -68,7 +68,7 @@ def moved_margins(dense, indptr, indices, values, means, chosen, moves, out):
 
 
 @njit(cache=True, error_model="numpy", fastmath=REASSOCIATE, nogil=True)
-def sweep(
+def sweep(  # type: ignore[no-untyped-def]
     dense, indptr, indices, values, means, R, D, bends, products, costs, w, chosen, coords, grads,
     l2, l1, total, offset, damping,
 ):  # fmt: skip

@@ -187,9 +187,10 @@ class Run:
         problem, walk = self.problem, self.walk
         if self.by_columns:
             compute_margins(problem, walk.theta, walk.margins)
-            data, arrays, kernel = problem.columns, walk[:12], explore_columns
+            data, n_arrays, kernel = problem.columns, 12, explore_columns
         else:
-            data, arrays, kernel = problem.rows, walk[:11], explore_rows
+            data, n_arrays, kernel = problem.rows, 11, explore_rows
+        arrays = tuple(walk)[:n_arrays]
         kernel(*data, problem.targets, problem.weights, *arrays, first, last, rates, radii)
 
     def _draw(self) -> None:

@@ -210,7 +210,7 @@ class Stepping(Search):
         table.begin(table.start, table.total)
         self._listed = -1
 
-    @property  # type: ignore[override]
+    @property
     def finished(self) -> bool:
         """Whether the leg does not pay for another step and nothing is open."""
         return self.until >= 0 and not self.n_open and self.n_evals + self.cost > self.until

@@ -50,11 +50,11 @@ def activated(code, z, one):  # type: ignore[no-untyped-def]
     if code == RELU:
         return z if z > 0 or z != z else one - one
     if code == SIGMOID:
-        return one / (one + exponential(-z))
+        return one / (one + exponential(-z))  # type: ignore[no-untyped-call]
     if code == TANH:
-        return one - (one + one) / (one + exponential(z + z))
+        return one - (one + one) / (one + exponential(z + z))  # type: ignore[no-untyped-call]
     if code == SILU:
-        return z / (one + exponential(-z))
+        return z / (one + exponential(-z))  # type: ignore[no-untyped-call]
     if code == GELU:
         return one * (z * (1 + erf(z / sqrt(2.0))) / 2)
     return z

@@ -218,7 +218,7 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         seed = self.group_seed(group, g)
         filled = layout.n_coords > 0
         law = self.make_law(group, layout, seed) if filled else FullLaw(layout, seed)
-        law.settings = self.settings(group)
+        law.settings = self.settings(group)  # type: ignore[union-attr]
         return layout, law
 
     def settings(self, group: dict[str, Any]) -> list[Any]:
@@ -317,7 +317,7 @@ class CoordinateOptimizer(torch.optim.Optimizer):
 
     def weights(self, group: int = 0) -> Array:
         """Return the sampling weights in force, one per coordinate or unit of a group."""
-        return self.laws[group].weights()
+        return self.laws[group].weights()  # type: ignore[no-any-return]
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on, as plain values and tensors."""

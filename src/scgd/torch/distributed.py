@@ -130,7 +130,7 @@ def checksum(optimizer: Any) -> int:
 
 
 # DDP compares these annotations with its own types, so they must not be strings.
-def reduce_sampled(optimizer: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+def reduce_sampled(optimizer: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:  # type: ignore[name-defined]
     """Reduce the gradients that the next step draws, as a communication hook of DDP.
 
     ``model.register_comm_hook(optimizer, reduce_sampled)``, with an optimizer made without
@@ -153,9 +153,9 @@ def reduce_sampled(optimizer: Any, bucket: dist.GradBucket) -> torch.futures.Fut
         parts = done.value()[0].split([len(index) for _, index in slots])
         for (flat, index), part in zip(slots, parts, strict=True):
             flat[index] = part
-        return bucket.buffer()
+        return bucket.buffer()  # type: ignore[no-any-return]
 
-    return sent.then(put_back)
+    return sent.then(put_back)  # type: ignore[no-any-return]
 
 
 def drawn_entries(optimizer: Any, param: torch.Tensor) -> Array | None:

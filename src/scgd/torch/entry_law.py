@@ -85,12 +85,13 @@ class EntryLaw:
             and not policy.rescale
         )
 
-    def _fresh(self) -> core.Law:
+    def _fresh(self) -> Any:
         """Return the core's law with gains in the precision of the parameters."""
         policy = self.policy
         if not isinstance(policy, Musketeer):
             kept = policy.init(self.n_coords)  # a fixed law learns nothing, but steps are counted
-            law = core.make_law(1, refresh="all")._replace(sums=np.empty(0), extra=np.empty(0))
+            law: Any = core.make_law(1, refresh="all")
+            law = law._replace(sums=np.empty(0), extra=np.empty(0))
             return law._replace(**kept._asdict())
         law = core.make_law(
             1,
@@ -113,7 +114,7 @@ class EntryLaw:
         """What it remembers of each coordinate."""
         if not self.learns:
             return {}
-        names = ["gains"] if self.policy.memory == "phase" else ["gains", "gains_extra"]
+        names = ["gains"] if self.policy.memory == "phase" else ["gains", "gains_extra"]  # type: ignore[attr-defined]
         return {name: (self.dtype, False) for name in names}
 
     @property
@@ -132,7 +133,7 @@ class EntryLaw:
     def line(self) -> tuple[float, float]:
         """Return (a, b) such that a leaf v has weight a v + b, Eq. (7)."""
         if not self.light:
-            return core.mixture(self.law)
+            return core.mixture(self.law)  # type: ignore[no-any-return]
         total = sum(self.totals) if self.learns else 0.0
         if not total > 0.0:
             return 0.0, 1.0 / self.n_coords
@@ -167,9 +168,9 @@ class EntryLaw:
         if isinstance(self.policy, Uniform):
             return np.empty(0, self.dtype)
         if not self.light:
-            return self.law.tree[: self.n_coords]
+            return self.law.tree[: self.n_coords]  # type: ignore[no-any-return]
         signed = getattr(self.policy, "gain", "") == "average" and not self.fusible
-        return np.abs(self.law.sums) if signed else self.law.sums
+        return np.abs(self.law.sums) if signed else self.law.sums  # type: ignore[no-any-return]
 
     def draw(self) -> Draw:
         """Return the coordinates of the next step."""
@@ -177,7 +178,7 @@ class EntryLaw:
             leaves, words = self.leaves(), self.words()
             if self.sampling == "poisson":
                 numbers = self.numbers()
-                *drawn, expected = draw_poisson(leaves, self.n_coords, numbers, words, self.n_draws)
+                *drawn, expected = draw_poisson(leaves, self.n_coords, numbers, words, self.n_draws)  # type: ignore[no-untyped-call]
                 self._expected = expected
             else:
                 drawn = self._draw_exactly(leaves, words)
@@ -187,8 +188,8 @@ class EntryLaw:
     def _draw_exactly(self, leaves: Floats, words: Any) -> tuple[Ints, Floats]:
         place = (leaves, self.n_coords, *self.line(), words, self.n_draws)
         if self.sampling == "replacement":
-            return draw_replacement(*place)
-        coords, probs, weights, tau = draw_distinct(*place, self._limit)
+            return draw_replacement(*place)  # type: ignore[no-any-return]
+        coords, probs, weights, tau = draw_distinct(*place, self._limit)  # type: ignore[no-untyped-call]
         self._limit = 1.05 * tau if np.isfinite(tau) else 0.0
         return coords, probs if self.sampling == "distinct" else weights
 

@@ -74,7 +74,7 @@ class Evaluation:
         if found is None:
             return None
         self.n_calls += len(changes)
-        return found.double().tolist()  # type: ignore[no-any-return]
+        return found.double().tolist()
 
     def differences(
         self, layout: Layout, coords: list[int], spots: list[Any], radius: float, central: bool

@@ -124,7 +124,7 @@ class LayerLaw:
             return equal
         if not 0.0 < worth.sum() < np.inf:
             return equal
-        return (1.0 - MIXING) * worth / worth.sum() + MIXING * equal
+        return (1.0 - MIXING) * worth / worth.sum() + MIXING * equal  # type: ignore[no-any-return]
 
     def draw(self) -> tuple[list[int], list[int]]:
         """Return the layers to probe and the seeds of their directions: a first round takes all."""
@@ -157,7 +157,7 @@ class LayerLaw:
                 row[BEND] += max(1.0 / row[BENDS], FORGET_BEND) * (bend - row[BEND])
         row[VISITS] += 1
         row[SQUARE] += max(1.0 / row[VISITS], FORGET_SLOPE) * (slope**2 - row[SQUARE])
-        return slope
+        return slope  # type: ignore[no-any-return]
 
     def rate(self, layer: int, lr: float) -> float:
         """Return the learning rate of a layer, in its own units."""

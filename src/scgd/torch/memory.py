@@ -104,7 +104,7 @@ class Memory:
 
     def sizes(self, per_unit: bool) -> list[int]:
         """Return where the parameters begin, in coordinates or units, and the end."""
-        return self.layout.unit_bounds if per_unit else self.layout.bounds
+        return self.layout.unit_bounds if per_unit else self.layout.bounds  # type: ignore[no-any-return]
 
     def part(self, name: str, i: int) -> torch.Tensor:
         """Return the stretch of one parameter."""
@@ -133,7 +133,7 @@ class Memory:
             return part
         from torch.distributed.tensor import DTensor
 
-        mesh, placements = p.device_mesh, p.placements
+        mesh, placements = p.device_mesh, p.placements  # type: ignore[attr-defined]
         return DTensor.from_local(
             part, mesh, placements, run_check=False, shape=p.shape, stride=p.stride()
         )

@@ -117,7 +117,7 @@ def mean_cross_entropy(out, labels):  # type: ignore[no-untyped-def]
             highest[s] = max(highest[s], out[k, s])
     for k in range(len(out)):
         for s in range(n_samples):
-            sums[s] += exponential(out[k, s] - highest[s])
+            sums[s] += exponential(out[k, s] - highest[s])  # type: ignore[no-untyped-call]
     total = 0.0
     for s in range(n_samples):
         total += np.log(sums[s]) + (np.float64(highest[s]) - out[labels[s], s])
@@ -131,7 +131,7 @@ def log_sum_exp(values):  # type: ignore[no-untyped-def]
     for i in range(len(values)):
         highest = max(highest, values[i])
     for i in range(len(values)):
-        total += exponential(values[i] - highest)
+        total += exponential(values[i] - highest)  # type: ignore[no-untyped-call]
     return np.float64(highest) + np.log(total)
 
 
@@ -169,8 +169,8 @@ def find(coord, table, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def differences(coords, table, radius, central, x, weights, biases, codes, work,
-                loss, labels, targets, values, widths):  # type: ignore[no-untyped-def]  # fmt: skip
+def differences(coords, table, radius, central, x, weights, biases, codes, work,  # type: ignore[no-untyped-def]
+                loss, labels, targets, values, widths):  # fmt: skip
     """Fill the losses around each coordinate, after the base loss, and how far apart they are.
 
     Forward: one per coordinate; central: (below, above). The product of the first weights with the

@@ -143,7 +143,7 @@ def masks_of(law: Any, layout: Layout, estimator: Any) -> list[torch.Tensor] | N
         return None
     if "mask" not in law.memory.tensors:
         law.memory.tensors["mask"] = small_entries(layout.params, estimator.kept)
-    return law.memory.tensors["mask"]
+    return law.memory.tensors["mask"]  # type: ignore[no-any-return]
 
 
 class LayerProbe:

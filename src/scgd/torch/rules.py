@@ -36,7 +36,7 @@ def momentum(group: dict[str, Any], grads: Array, kept: dict[str, Array], visits
     new = grads if dampening == 0 else np.where(visits == 1, grads, (1 - dampening) * grads)
     velocity = beta * kept["momentum_buffer"] + new
     kept["momentum_buffer"] = velocity
-    return grads + beta * velocity if group["nesterov"] else velocity
+    return grads + beta * velocity if group["nesterov"] else velocity  # type: ignore[no-any-return]
 
 
 def rms(group: dict[str, Any], grads: Array, kept: dict[str, Array], visits: Array) -> Array:

@@ -235,7 +235,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
     def n_draws(self, group: dict[str, Any], layout: Layout) -> int:
         """Return how many coordinates, units or layers a group draws."""
         if getattr(group["policy"], "dense", False):
-            return layout.n_coords
+            return layout.n_coords  # type: ignore[no-any-return]
         n_draws: int = group["block_size"]
         if n_draws > layout.n_units and not isinstance(group["estimator"], Auto):
             raise ValueError(
@@ -272,8 +272,8 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         """
         # torch's wrapper, for hooks and the profiler, costs as much as everything else here.
         if self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks or is_watched():
-            return self._watched_step(closure)
-        return self._plain_step(closure)
+            return self._watched_step(closure)  # type: ignore[no-any-return]
+        return self._plain_step(closure)  # type: ignore[no-any-return]
 
     def _plain_step(self, closure: Callable[[], Any] | None = None) -> Any:
         groups = self.prepare()
@@ -348,7 +348,7 @@ def check_auto(group: dict[str, Any]) -> None:
 def is_watched() -> bool:
     """Whether a profiler runs or hooks for all optimizers are registered."""
     hooks = _global_optimizer_pre_hooks or _global_optimizer_post_hooks
-    return bool(hooks) or torch.autograd._profiler_enabled()
+    return bool(hooks) or torch.autograd._profiler_enabled()  # type: ignore[attr-defined]
 
 
 def warn_if_lost(radius: float, params: list[torch.Tensor]) -> None:
