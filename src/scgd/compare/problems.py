@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -299,8 +299,8 @@ def scaled(task: Task, f_scale: float = 1.0, f_shift: float = 0.0, x_scale: floa
 
 
 PROBLEMS: dict[str, Callable[[], Task]] = {
-    **{f"ridge{a}": (lambda a=a: ridge(a)) for a in (1, 2, 5, 10)},
-    **{f"logistic{a}": (lambda a=a: logistic(a)) for a in (1, 2, 5, 10)},
+    **{f"ridge{a}": partial(ridge, a) for a in (1, 2, 5, 10)},
+    **{f"logistic{a}": partial(logistic, a) for a in (1, 2, 5, 10)},
     "quad": quadratic,
     "quad10000": lambda: quadratic(10_000),
     "rosen": rosenbrock,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class Episode:
                 return -total
 
 
-def rollout(name: str) -> Task:
+def rollout(name: str, instance: int = 0) -> Task:
     """Return the mean cost of a linear policy; every evaluation is a fresh episode."""
     world = WORLDS[name]
     episode = Episode(world)
@@ -90,6 +91,4 @@ def rollout(name: str) -> Task:
     return Task(name, x0, None, make, gap, domain=(-1.25, 1.25), looks=False)
 
 
-ROLLOUTS: dict[str, Callable[[int], Task]] = {
-    name: (lambda instance, name=name: rollout(name)) for name in WORLDS
-}
+ROLLOUTS: dict[str, Callable[[int], Task]] = {name: partial(rollout, name) for name in WORLDS}

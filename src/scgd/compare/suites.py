@@ -110,8 +110,7 @@ def build(name: str, instance: int = 1) -> Task:
     known = {**PROBLEMS, **OUTSIDE}
     if name not in known:
         raise UsageError(f"problem {name!r} is not known{nearest(name, known)}")
-    task: Task = known[name]()
-    return task
+    return known[name]()
 
 
 def named(names: Iterable[str], budgets: Iterable[int]) -> list[Cell]:

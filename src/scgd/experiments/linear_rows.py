@@ -97,7 +97,7 @@ def per_pass(scale: float, offset: float) -> InverseTime:
 def musketeers(base: LinearMethod, policy: Musketeer, suffix: str = "") -> list[LinearMethod]:
     """Return the three gains of the paper."""
     return [
-        replace(base, name=f"musketeer-{gain}{suffix}", policy=replace(policy, gain=gain))
+        replace(base, name=f"musketeer-{gain}{suffix}", policy=replace(policy, gain=gain))  # type: ignore[arg-type]
         for gain in GAINS
     ]
 
@@ -154,7 +154,7 @@ def first_order(
         inverse = "inverse"
     else:
         memory, mixing = ("run", InverseLog(1.0)) if model == "ridge" else ("visits", 0.0)
-        policy = replace(policy, memory=memory, mixing=mixing, rescale=True)
+        policy = replace(policy, memory=memory, mixing=mixing, rescale=True)  # type: ignore[arg-type]
         inverse = "relative"
     base = LinearMethod("uniform", Uniform(), FirstOrder(), learning_rate)
     return (

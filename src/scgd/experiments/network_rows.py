@@ -82,7 +82,7 @@ def zo_methods(settings: str) -> tuple[NetworkMethod, ...]:
     """Return the methods of the zeroth-order figures, and SGD with as much data."""
     memory = "run" if settings == "published" else "phase"
     offset = 3.0 if settings == "published" else 0.0
-    l1 = Musketeer(mixing=InverseLog(offset), memory=memory, length=234)
+    l1 = Musketeer(mixing=InverseLog(offset), memory=memory, length=234)  # type: ignore[arg-type]
     soft = replace(l1, normalization="softmax", mixing=0.2, sharpness=5.0)
     directions = "sphere" if settings == "published" else "gaussian"
     return (

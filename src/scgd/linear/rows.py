@@ -77,8 +77,9 @@ def soft_threshold(goal, cut):  # type: ignore[no-untyped-def]
     return max(goal - cut, 0.0) + min(goal + cut, 0.0)
 
 
+# Flat arguments: a tuple of arrays costs a reference count per array and access.
 @njit(cache=True, error_model="numpy")
-def explore_rows(  # flat arguments: a tuple of arrays costs a reference count per array and access  # type: ignore[no-untyped-def]
+def explore_rows(  # type: ignore[no-untyped-def]
     dense, indptr, indices, values, targets, weights, codes, params,
     theta, coords, probs, grads, samples, margins, scale, hyper, slots,
     first, last, rates, radii,

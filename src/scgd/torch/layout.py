@@ -75,7 +75,7 @@ class Entries:
 def single_entries(tensor: torch.Tensor) -> Entries | memoryview:
     """Return access to single entries of a tensor, the fastest there is."""
     entries = real_entries(tensor)
-    return memoryview(entries.view(-1).numpy()) if is_plain(entries) else Entries(entries)
+    return entries.view(-1).numpy().data if is_plain(entries) else Entries(entries)
 
 
 class Layout:

@@ -256,7 +256,8 @@ class ZeroOrderSCGD(CoordinateOptimizer):
 
     def quantities(self, g: int) -> dict[str, Any]:
         """Return what a group remembers of each parameter."""
-        group, known = self.param_groups[g], {}
+        known: dict[str, Any] = {}
+        group = self.param_groups[g]
         if isinstance(self.laws[g], FullLaw | LayerLaw):
             if group["momentum"]:
                 known["momentum_buffer"] = (None, False)
