@@ -110,7 +110,8 @@ def build(name: str, instance: int = 1) -> Task:
     known = {**PROBLEMS, **OUTSIDE}
     if name not in known:
         raise UsageError(f"problem {name!r} is not known{nearest(name, known)}")
-    return known[name]()
+    chosen: Task = known[name]()
+    return chosen
 
 
 def named(names: Iterable[str], budgets: Iterable[int]) -> list[Cell]:
