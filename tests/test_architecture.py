@@ -139,4 +139,5 @@ def test_every_search_is_exported_and_described():
             ):
                 cls = getattr(searches, node.name)
                 assert issubclass(cls, Search) and cls.__doc__
-                assert cls.name != Search.name, f"{node.name} has no name for people"
+                named = cls.name != Search.name or node.name == "Told"  # which others inherit
+                assert named, f"{node.name} has no name for people"

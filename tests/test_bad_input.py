@@ -47,7 +47,7 @@ BAD = [
     # names
     (lambda: minimize(method="nonsense"), ValueError, "method must be a Recipe or one of ['auto', 'bfgs'"),
     (lambda: minimize(method=3), ValueError, "method must be a Recipe or one of"),
-    (lambda: minimize(policy="nonsense"), ValueError, "policy must be an object or one of ['fixed-weights'"),
+    (lambda: minimize(policy="nonsense"), ValueError, "policy must be an object or one of ['adaptive', 'fixed-weights'"),
     (lambda: minimize(policy="fixed-weights"), ValueError, "needs arguments; pass FixedWeights(...)"),
     (lambda: minimize(policy=scgd.Uniform), TypeError, "policy must be an object or a name, got the class Uniform"),
     (lambda: minimize(estimator="nonsense"), ValueError, "estimator must be an object or one of ['central'"),

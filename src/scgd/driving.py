@@ -54,7 +54,8 @@ class Limits:
 
     def judged(self, result: OptimizeResult) -> OptimizeResult:
         """Return the result, which is no success where it was stopped above the target."""
-        if self.target is not None and result.status in (Status.BUDGET, Status.TIME):
+        ended = (Status.BUDGET, Status.TIME, Status.FINISHED)
+        if self.target is not None and result.status in ended:
             result.success = bool(result.fun <= self.target)
         return result
 

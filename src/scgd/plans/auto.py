@@ -36,7 +36,8 @@ def auto(ground: Ground) -> Telling:
         yield from joint_directions(ground)
         return
     exact = noise.kind == "deterministic"
-    if exact and problem.n_coords <= LARGEST_RACE and ground.room >= RACE * problem.n_coords:
+    free, few = not problem.lower.size, problem.n_coords <= LARGEST_RACE
+    if exact and free and few and ground.room >= RACE * problem.n_coords:
         yield from race(ground)
         return
     rounds = scale_rounds(ground.budget, few=exact)
@@ -50,7 +51,7 @@ def auto(ground: Ground) -> Telling:
 
 def blocks(ground: Ground, length: Length, error: float) -> Telling:
     """Let blocks with a shared base run from guard to guard, as often as there is budget."""
-    ground.sentence = f"Noise that the sample controls; length scale {length.length:.3g}."
+    ground.sentence = f"Noise that the sample controls; length scale {ground.size(length.length)}."
     importance = ground.hold("importance", np.zeros(ground.problem.n_coords))
     while True:
         budget = ground.budget

@@ -122,6 +122,12 @@ class Ground:
         self.arrays[name] = array
         return array
 
+    def size(self, length: float) -> str:
+        """Return a length for people: in units of x where its coordinates share one."""
+        unit = self.problem.unit
+        common = bool(np.all(unit == unit[0]))
+        return f"{length * float(unit[0]):.3g}" if common else f"{length:.3g} times scale"
+
     def warn(self, message: str) -> None:
         """Warn the user, once."""
         if not self.silent:

@@ -35,7 +35,7 @@ def joint_directions(ground: Ground) -> Telling:
     signal = yield Reach(problem, ground.point, ground.rng(), budget)
     if signal.found == "nothing" and not problem.told:
         ground.warn(WEAK)
-    ground.sentence = f"Noise that nobody controls; radius {signal.radius:.3g} times scale."
+    ground.sentence = f"Noise that nobody controls; radius {ground.size(signal.radius)}."
     scale = ground.hold("scale", signal.radius * problem.unit)
     growth = yield from first_leg(ground, scale)
     growth = yield from own_radii(ground, scale, growth)

@@ -17,6 +17,7 @@ from scgd.searches.rest import Rest
 from scgd.searches.rounding import Rounding, RoundingError
 from scgd.searches.scale import Length, ScaleSearch
 from scgd.searches.stepping import Leg, Stepping
+from scgd.searches.told import Told
 from scgd.searches.watch import Watch
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Standing",
     "Stepping",
     "Stop",
+    "Told",
     "Verdict",
     "Watch",
 ]

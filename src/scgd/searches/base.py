@@ -222,6 +222,8 @@ def encoded(value: Any) -> Any:
     """Return a value as a checkpoint keeps it."""
     if isinstance(value, np.random.Generator):
         return value.bit_generator.state
+    if isinstance(value, np.generic):
+        return value.item()
     if isinstance(value, list):
         return np.array(value, np.float64)
     if isinstance(value, np.ndarray):

@@ -79,6 +79,11 @@ class Race(Told):
         self.moving = np.ones(x.size, np.bool_)
         f = yield x
         s, best, value = yield from falling_length(x, f, self.budget, self.rng)
+        while not np.isfinite(value):  # nothing is known yet: look around
+            best = x + s * 2 ** self.rng.uniform(-3, 3) * self.rng.standard_normal(x.size)
+            value = yield best
+        if not np.isfinite(f):
+            x, f = best, value
         self.moving = active = yield from active_coordinates(x, f, s, self.rng)
         self.sizes[active] = 1.0
         if active.all():
@@ -140,16 +145,14 @@ class Race(Told):
 
     def _lines(self, x: Floats, f: float, s: float) -> Telling:
         n, spread = int(min(40, max(4, 0.35 * self.left / x.size))), np.zeros(x.size)
-        while self.left > 0:
-            before = len(self.told)
+        while True:
             arm = Arm(sweep_lines(x, f, s, self.rng, n, spread))
-            yield from arm.run(self.left)
+            while not arm.over:
+                yield from arm.run(WINDOW * x.size)
             self.sizes[self.moving] = spread
             if arm.best < f:
                 x, f = arm.x, arm.best
             n, s = 2 * n, s * self.rng.uniform(0.7, 1.4)
-            if len(self.told) == before:
-                return
 
     def _populations(self, x: Floats, best: Floats, s: float) -> Telling:
         """Restart with populations that double, with full and diagonal covariances in turn."""
@@ -200,15 +203,15 @@ class Race(Told):
     def _lead(self, newton: QuasiNewton, descent: Arm) -> Telling:
         """Let BFGS go on until it has converged."""
         p = newton.p
-        while self.left > 0 and not descent.over and descent.n < MOST_GRADIENTS * (p + 3):
+        while not descent.over and descent.n < MOST_GRADIENTS * (p + 3):
             yield from descent.run(WINDOW * p)
 
     def _follow(self, newton: QuasiNewton, descent: Arm, crowd: Arm) -> Telling:
         """Let the population go on until its first restart; tell whether BFGS overtook it."""
         p = newton.p
-        while self.left > 0 and not self.n_restarts:
+        while not self.n_restarts:
             for _ in range(8):
-                if not self.n_restarts and self.left > 0:
+                if not self.n_restarts:
                     yield from crowd.run(WINDOW * p)
             yield from descent.run(WINDOW * p)
             if descent.best < crowd.best:
@@ -227,7 +230,7 @@ class Race(Told):
         again = descent
         order = ["polish", "descent", "crowd"] if leads else ["descent", "crowd"]
         turn = n_failed = 0
-        while self.left > 0:
+        while True:
             who = order[turn % len(order)]
             turn += 1
             if who == "polish" and (polish is None or polish.over or n_failed >= PATIENCE):
@@ -244,7 +247,7 @@ class Race(Told):
                     best, here = arm.best, arm.x
                 gained = best < before - 1e-14 * abs(before)
                 n_failed += who == "polish" and not gained
-                if self.left <= 0 or arm.over or (k >= least and not gained):
+                if arm.over or (k >= least and not gained):
                     break
 
     def _polisher(self, newton: QuasiNewton, x: Floats, f: float) -> Arm | None:

@@ -93,7 +93,8 @@ class Told(Search):
             return None
         n = int(min(len(self.batch) - first, max(1.0, self.room)))
         self.n_asked += n
-        return joint(self.point, EVERYWHERE, self.batch[first : first + n], far=True, role=first)
+        far = bool(self.told)  # f(x0) must be sound
+        return joint(self.point, EVERYWHERE, self.batch[first : first + n], far=far, role=first)
 
     def tell(self, question: Question, values: Floats) -> None:
         """Keep the values; when the batch is complete, tell them."""
