@@ -125,6 +125,14 @@ def test_a_line_search_finds_the_global_minimum():
         assert abs(t) < 1e-6 and value < 1e-12
 
 
+def test_a_line_search_between_walls_comes_nearer():
+    def walled(t):
+        return (t - 0.3) ** 2 if abs(t) < 1 else np.inf
+
+    t, _ = on_line(search_line(0.0, 0.09, 10.0, 40), walled)
+    assert t == pytest.approx(0.3, abs=1e-5)
+
+
 def test_a_line_search_goes_where_the_minimum_lies_outside():
     t, _ = on_line(search_line(0.0, 100.0**2, 1.0, 40), lambda t: (t - 100.0) ** 2)
     assert t == pytest.approx(100.0, abs=1e-5)

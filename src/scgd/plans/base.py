@@ -270,7 +270,7 @@ class Plan(Search):
             return standing if known else Standing(standing.x, self.seen)
         if leg.finding().fell:
             return leg.standing
-        return Standing(ground.kept["x"], np.array(leg.firsts))
+        return Standing(ground.kept["x"], np.array(leg.firsts) if leg.firsts else self.seen)
 
     @property
     def weights(self) -> Floats | None:

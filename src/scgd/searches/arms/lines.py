@@ -76,8 +76,10 @@ def easiest(line: Line, width: float) -> float | None:
     f, t = np.array(line.f), np.array(line.t)
     finite = np.isfinite(f)
     lowest, highest = f[finite].min(), f[finite].max()
-    if highest == lowest:
-        return None
+    if highest == lowest:  # flat, or a point between walls: come nearer
+        walls = np.where(finite[1:] != finite[:-1], np.diff(t), 0.0)
+        k = int(np.argmax(walls))
+        return float((t[k] + t[k + 1]) / 2) if walls[k] > 1e-9 * width else None
     roots = np.sqrt(np.where(finite, f, highest) - lowest + 1e-9 * (highest - lowest))
     gaps = np.diff(t)
     steepness = (roots[1:] + roots[:-1]) / gaps
@@ -162,7 +164,8 @@ def sweep_lines(
                 x[i], f = t, value
         sweep += 1
         still = before - f <= 1e-14 * abs(f) and (sweep != 2 or not told.any())
-        if still and (not poor or radius.max() < 1e-7 * s):
+        looked = sweep > 1 or told.all()  # parabolas that told nothing prove nothing
+        if looked and still and (not poor or radius.max() < 1e-7 * s):
             return
         if sweep > 1 and not poor:
             width, n = 0.5 * width, max(8, n // 2)
