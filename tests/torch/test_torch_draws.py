@@ -74,7 +74,8 @@ def test_poisson_draws_include_independently_with_the_stated_probability():
     inclusion = np.minimum(1, n_draws * WEIGHTS)
     for n in range(N_REPEATS):
         numbers = poisson_numbers(float(CERTAIN) * n_draws)
-        coords, probs = draw_poisson(WEIGHTS, 7, numbers, make_words(4, n), n_draws)
+        coords, probs, mean = draw_poisson(WEIGHTS, 7, numbers, make_words(4, n), n_draws)
+        assert mean == pytest.approx(inclusion.sum())
         np.testing.assert_allclose(probs, inclusion[coords] / n_draws)
         counts[coords] += 1
         both += {1, 2} <= set(coords.tolist())
@@ -107,7 +108,7 @@ def test_certain_coordinates_are_always_drawn():
     weights = np.array([0.9, 0.1])
     numbers = poisson_numbers(2.0 * CERTAIN)
     for n in range(2000):
-        coords, _ = draw_poisson(weights, 2, numbers, make_words(0, n), 2)
+        coords, _, _ = draw_poisson(weights, 2, numbers, make_words(0, n), 2)
         assert 0 in coords
     assert 0 <= scramble(np.uint32(3), *make_words(0, 1)) < CERTAIN
 

@@ -12,13 +12,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
+import numpy as np
 import torch
 
-from scgd.estimators import SPSA, GaussianSmoothing, SphereSmoothing
+from scgd.estimators import SPSA, GaussianSmoothing, SphereSmoothing, halfway
+from scgd.questions import BASE, Point, Question
 from scgd.torch.kernels import splitmix
 from scgd.torch.layout import Layout, real_entries
+from scgd.typing import Floats, Ints
 
 __all__ = ["Auto", "MeZO", "SparseMeZO", "probe_along"]
 
@@ -31,11 +34,19 @@ SHORT = 1 << 20
 class MeZO(GaussianSmoothing):
     r"""Two-sided Gaussian direction, :math:`g = \frac{f(\theta + hU) - f(\theta - hU)}{2h} U`."""
 
-    two_sided: ClassVar[bool] = True
+    def probe(
+        self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
+    ) -> Question:
+        """Return two points on opposite sides; parameters of networks have no bounds."""
+        here, moves = point.x[coords], radii * self.direction(len(coords), rng)
+        entries = np.stack([here - moves, here + moves])
+        return Question(point, coords, np.full(2, BASE), entries, here, radii)
 
-    def factor(self, n: int) -> float:
-        """Return what turns the product of both differences into the estimate."""
-        return 0.25
+    def gradient(self, question: Question, values: Floats) -> tuple[Floats, float]:
+        """Return the directional difference spread over the support, and the mean value."""
+        moved, change = question.entries[1] - question.entries[0], values[1] - values[0]
+        grads = 0.25 * change * moved / question.radii**2
+        return np.asarray(grads), float(halfway(values[0], values[1]))
 
 
 @dataclass(frozen=True)
@@ -201,6 +212,7 @@ def probe_along(
     """
     direction = Direction(estimator, layout.params, seed, masks)
     saved = [real_entries(p).clone() for p in layout.params] if keep_copy else None
+    two_sided = isinstance(estimator, SPSA | MeZO)
     at = 0.0  # where the parameters are, in units of the direction
 
     def go(stop: float, decay: float = 1.0) -> None:
@@ -214,20 +226,20 @@ def probe_along(
 
     try:
         values = []
-        for stop in (radius, -radius) if estimator.two_sided else (0.0, radius):
+        for stop in (radius, -radius) if two_sided else (0.0, radius):
             go(stop)
             values.append(evaluate())
         values = reduce(values)
     except BaseException:
         go(0.0)
         raise
-    width = 2.0 * radius if estimator.two_sided else -radius
+    width = 2.0 * radius if two_sided else -radius
     unbiased = getattr(estimator, "unbiased", False)
     slope = (values[0] - values[1]) / width * (layout.n_coords if unbiased else 1.0)
     decay = 1.0 - lr * weight_decay
     if saved is not None or return_first or decay != 1.0 or momentum:
         go(0.0)
-    loss = 0.5 * (values[0] + values[1]) if estimator.two_sided else values[0]
+    loss = 0.5 * (values[0] + values[1]) if two_sided else values[0]
 
     def drift() -> None:
         assert velocity is not None

@@ -103,7 +103,8 @@ class LayerLaw:
         self.table = np.zeros((N_ROWS, len(self.layers)))
         self.shared = np.zeros(N_SHARED)
         self.shared[[BEST, DAMPING]] = np.inf, 0.5
-        self.table[RADIUS] = [1e-3 * (usual_size(params) or 1.0) for params in self.params]
+        self.usual = np.array([usual_size(params) for params in self.params])
+        self.table[RADIUS] = 1e-3 * np.where(self.usual > 0, self.usual, 1.0)
         self.finest = [finest(params) for params in self.params]
 
     @property
@@ -176,7 +177,7 @@ class LayerLaw:
         usual, now = sqrt(row[SQUARE]), row[RADIUS]
         if row[BEND] > TINY:
             floor = sqrt(2.0 * ROUNDING * eps * abs(loss) / row[BEND])
-            wanted = max(REACH * usual / row[BEND], floor, self.finest[layer][1])
+            wanted = max(REACH * usual / row[BEND], floor, self.finest[layer][1] * self.usual[layer])
         else:
             wanted = STRETCH * now
         row[RADIUS] = min(max(wanted, now / STRETCH), now * STRETCH)
@@ -210,7 +211,8 @@ class LayerLaw:
     def state_dict(self) -> dict[str, Any]:
         """Return what it remembers."""
         sizes = np.array([sum(p.numel() for p in params) for params in self.params])
-        return {"table": self.table.copy(), "shared": self.shared.copy(), "sizes": sizes}
+        kept = {"table": self.table, "shared": self.shared, "usual": self.usual}
+        return {**{name: array.copy() for name, array in kept.items()}, "sizes": sizes}
 
     def fits(self, state: dict[str, Any]) -> bool:
         """Whether a state belongs to layers of the same sizes."""
@@ -220,6 +222,7 @@ class LayerLaw:
         """Take up what another law of the same layers remembers."""
         if state is not None and self.fits(state):
             self.table[...], self.shared[...] = state["table"], state["shared"]
+            self.usual[...] = state["usual"]  # of the first parameters, not of those by now
 
 
 def usual_size(params: Sequence[torch.Tensor]) -> float:
@@ -230,7 +233,7 @@ def usual_size(params: Sequence[torch.Tensor]) -> float:
 
 
 def finest(params: Sequence[torch.Tensor]) -> Array:
-    """Return the rounding of a loss, and the smallest radius that all entries notice."""
+    """Return the rounding of a loss, and the least radius entries notice, in their usual size."""
     eps = max(torch.finfo(real_entries(p).dtype).eps for p in params)
     single = min(eps, torch.finfo(torch.float32).eps)
-    return np.array([single, 2.0 * eps * usual_size(params)])
+    return np.array([single, 2.0 * eps])

@@ -118,7 +118,7 @@ class Memory:
         step = torch.from_numpy(self.step)
         for i, p in enumerate(self.layout.params):
             kept = {STEP: step}
-            for name in (*self.arrays, *self.tensors):
+            for name in sorted((*self.arrays, *self.tensors)):
                 kept[name] = self._shaped(self.part(name, i), i, name)
             if i == 0 and law:
                 kept[LAW] = pack(law)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from scgd.estimators import CentralDifference
+from scgd.questions import Point
 from scgd.torch import rules
 from scgd.torch.batched import Change
 from scgd.torch.directions import Direction, SparseMeZO, probe_along, small_entries
@@ -69,9 +70,8 @@ def move_coordinates(
     steps = grads
     if not plain:
         order = np.argsort(coords, kind="stable")
-        moved = rules.advance(
-            group, law.memory, np.array(coords)[order], None, np.array(grads)[order]
-        )
+        sorted_grads = np.array(grads, opt.layouts[g].dtype)[order]
+        moved = rules.advance(group, law.memory, np.array(coords)[order], None, sorted_grads)
         steps = moved[np.argsort(order)].tolist()
     for j, (entries, index) in enumerate(spots):
         rate = lr if importance is None else lr * law.factor(probs[j], importance)
@@ -89,10 +89,10 @@ def probe_units(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation)
     radii = np.full(len(saved), group["radius"])
     support = np.arange(len(saved))
     theta = saved.astype(np.float64)
-    probes = estimator.probe(theta, support, radii, NO_BOUNDS, NO_BOUNDS, rng)
-    values = np.empty(len(probes))
+    probes = estimator.probe(Point(theta), support, radii, NO_BOUNDS, NO_BOUNDS, rng)
+    values = np.empty(len(probes.entries))
     try:
-        for j in range(len(probes)):
+        for j in range(len(values)):
             layout.scatter(draw.coords, pieces, probes.entries[j].astype(layout.dtype))
             probes.entries[j] = layout.gather(layout.params, draw.coords, pieces)
             values[j] = evaluation()
