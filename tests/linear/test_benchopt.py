@@ -38,7 +38,7 @@ def test_benchopt_runs_the_solver_down_to_the_rival(tmp_path):
     (file,) = (tmp_path / "benchmark" / "outputs").glob("*.parquet")
     table = pd.read_parquet(file)
     keys = ["objective_name", "solver_name"]
-    assert table.groupby(keys).ngroups == 4 * 3
+    assert table.groupby(keys).ngroups == 4 * (3 + 1)  # three policies and the rival
     for _, rows in table.groupby("objective_name"):
         first, best = rows["objective_value"].max(), rows["objective_value"].min()
         for name, curve in rows.groupby("solver_name"):

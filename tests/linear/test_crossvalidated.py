@@ -145,7 +145,7 @@ def test_balanced_classes_are_heard():
 def test_a_path_warns_once(data):
     X, y = data
     with pytest.warns(ConvergenceWarning) as caught:
-        SCGDRegressorCV(max_iter=1, tol=1e-12, alphas=5, random_state=0).fit(X, y)
+        SCGDRegressorCV(penalty="l1", max_iter=1, tol=1e-12, alphas=5, random_state=0).fit(X, y)
     assert len(caught) == 1
 
 

@@ -29,6 +29,8 @@ __all__ = ["fit"]
 FEW = {True: 1500, False: 500}
 """Columns (or rows) that a Newton step takes, for squares, which need one, and other losses."""
 MOST_ENTRIES = 50_000_000
+SMALL, FILL = 1_000_000, 200
+"""Sparse entries written out for Newton steps: any such number, or so many per one stored."""
 MOST_ASCENTS = 100
 BY_SAMPLES = Adaptive(least=0.5)
 
@@ -77,4 +79,6 @@ def suits_newton(task: Task) -> bool:
     """Tell whether Newton steps are cheap."""
     n, p = task.design.n_samples, task.design.n_features
     few = min(n, p) <= FEW[task.loss == SQUARED]
+    if task.design.sparse and n * p > max(SMALL, FILL * task.design.X.nnz):
+        return False  # written out it would need far more memory than it came with
     return task.l1 == 0.0 and few and n * p <= MOST_ENTRIES // (1 + 4 * task.design.sparse)

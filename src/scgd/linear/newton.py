@@ -104,6 +104,8 @@ class Descent:
 
     def solve(self, curve: Floats, gradient: Floats) -> tuple[Floats, float]:
         """Return the Newton direction and the squared decrement."""
+        if len(gradient) == 0:  # columns of nothing but zeros leave nothing to move
+            return gradient, 0.0
         if self.factor is None or self.task.loss != SQUARED:
             curve = self.caution.apply(curve, self.task.shares)
             self.factor = factored(weighted_gram(self.A, curve) + np.diag(self.ridge))

@@ -69,10 +69,10 @@ def share_out(scores, shares, least, most):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def top_up(credits, queue, end, enough):  # type: ignore[no-untyped-def]
-    """Lend visits to those who are nearest to one and not yet in the queue."""
+def top_up(credits, queue, first, end, enough):  # type: ignore[no-untyped-def]
+    """Lend visits to those who are nearest to one and not yet in the round."""
     queued = np.zeros(len(credits), np.bool_)
-    for i in range(end):
+    for i in range(first, end):
         queued[queue[i]] = True
     while end < enough:
         best = -1
@@ -86,27 +86,42 @@ def top_up(credits, queue, end, enough):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def part(queue, kept, block, end):  # type: ignore[no-untyped-def]
+    """Move what is among the first ``kept`` already out of the block that they begin."""
+    for i in range(kept, min(block, end)):
+        j = i
+        while j < end - 1 and np.any(queue[:kept] == queue[j]):
+            j += 1
+        queue[i], queue[j] = queue[j], queue[i]
+
+
+@njit(cache=True)
 def begin_round(state, stream, block, least, most):  # type: ignore[no-untyped-def]
-    """Fill the queue: whole visits by credit, enough for a block of distinct ones, shuffled."""
+    """Fill the queue: what is left, then whole visits by credit, enough for a block, shuffled."""
     scores, shares, credits, queue, place = state
-    n, end = len(scores), 0
+    n, kept = len(scores), place[END] - place[NEXT]
+    queue[:kept] = queue[place[NEXT] : place[END]].copy()
+    end = kept
     if place[ROUND] < PLAIN_ROUNDS:
         for k in range(n):
-            queue[k], shares[k] = k, 1.0 / n
-        end = n
+            queue[kept + k], shares[k] = k, 1.0 / n
+        end += n
     else:
         share_out(scores, shares, least, most)
+        # A round is as short as it takes for the largest share to fit into it.
+        visits = min(float(n), most / shares.max())
         for k in range(n):
-            credits[k] = min(credits[k] + n * shares[k], most + 1.0)
+            credits[k] = min(credits[k] + visits * shares[k], most + 1.0)
             for _ in range(min(int(credits[k]), int(most), len(queue) - end)):
                 queue[end] = k
                 credits[k] -= 1.0
                 end += 1
-        if block > 1 and end < min(block, n):
-            end = top_up(credits, queue, end, min(block, n))
-    for i in range(end - 1, 0, -1):
-        j = below(stream, i + 1)
+        if block > 1 and end - kept < min(block, n):
+            end = top_up(credits, queue, kept, end, kept + min(block, n))
+    for i in range(end - 1, kept, -1):
+        j = kept + below(stream, i - kept + 1)
         queue[i], queue[j] = queue[j], queue[i]
+    part(queue, kept, block, end)
     place[NEXT], place[END] = 0, end
     place[ROUND] += 1
 
@@ -114,15 +129,11 @@ def begin_round(state, stream, block, least, most):  # type: ignore[no-untyped-d
 @njit(cache=True, nogil=True)
 def draw_visits(state, stream, coords, probs, block, least, most):  # type: ignore[no-untyped-def]
     """Fill ``coords`` from the queue; blocks longer than what is left begin a new round."""
-    credits, queue, place = state.credits, state.queue, state.place
+    queue, place = state.queue, state.place
     for t in range(len(coords)):
-        left = place[END] - place[NEXT]
-        if left <= 0 or (block > 1 and t % block == 0 and left < block):
-            for i in range(place[NEXT], place[END]):
-                credits[queue[i]] += 1.0
-            place[NEXT] = place[END]
-            while place[NEXT] >= place[END]:
-                begin_round(state, stream, block, least, most)
+        needed = min(block, len(state.scores)) if t % block == 0 else 1
+        while place[END] - place[NEXT] < needed:
+            begin_round(state, stream, block, least, most)
         coords[t] = queue[place[NEXT]]
         probs[t] = state.shares[coords[t]]
         place[NEXT] += 1

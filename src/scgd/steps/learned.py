@@ -67,6 +67,7 @@ class Learned(StepRule):
 
     Examples
     --------
+    >>> from scgd.steps import make_slots
     >>> slots = make_slots(Learned(), 1)
     >>> [round(float(Learned.kernel(0, 1.0, 0.1, Learned().hyper, slots)), 4) for _ in range(3)]
     [0.1, 0.1225, 0.1501]

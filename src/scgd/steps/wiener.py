@@ -59,6 +59,7 @@ class Wiener(StepRule):
 
     Examples
     --------
+    >>> from scgd.steps import make_slots
     >>> round(float(Wiener.kernel(0, -4.0, 0.5, Wiener().hyper, make_slots(Wiener(), 1))), 12)
     -0.5
     """

@@ -15,8 +15,8 @@ from scgd.typing import Array, Floats
 
 __all__ = ["PREPARATIONS", "MatrixPreparation", "TablePreparation"]
 
-DENSE_CELLS = 4_000_000
-"""Matrices of at most so many cells (32 MB) are dense; larger ones keep indicators sparse."""
+DENSE_CELLS = 1_000_000
+"""Matrices of at most so many cells (8 MB) are dense; larger ones keep indicators sparse."""
 
 
 class TablePreparation:
