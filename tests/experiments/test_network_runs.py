@@ -92,7 +92,7 @@ def test_quick_runs_train_and_make_whole_tables(name, settings, data, tmp_path, 
         side = 32 if panel.name == "cifar10" else 28
         with Image.open(tmp_path / f"{name}-{panel.name}.png") as sheet:
             assert sheet.size == (12 * side, 10 * side)
-        assert f"{name} · {panel.name} · {settings} · final loss" in said
+        assert f"{name} · {panel.name} · {settings} · quick runs" in said
     if name == "fo-networks":
         losses = table[(table["panel"] == "mnist") & (table["measure"] == "loss")]
         losses = losses[losses["method"] == "sgd-equal"]["value"].to_numpy()

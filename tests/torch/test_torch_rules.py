@@ -27,7 +27,7 @@ def test_torchs_own_inputs_give_torchs_own_trajectories(name, layout):
     rival, ours = RIVALS[name]
     info = next(info for info in common.optim_db if info.optim_cls is rival)
     cases = [case.kwargs for case in info.optim_inputs_func(device="cpu")]
-    assert len(cases) >= 8
+    assert len(cases) >= 5
     n_run = 0
     for given in cases:
         if any(given.get(other) for other in ("capturable", "foreach", "differentiable")):

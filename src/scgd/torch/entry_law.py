@@ -71,6 +71,7 @@ class EntryLaw:
         self.fade = fading(half_life) if self.learns and self.pure else 1.0
         self.totals = [0.0] * len(layout.params)
         self.boost = 1.0
+        self.sharded = any(hasattr(p, "to_local") for p in layout.params)
         self._offsets = layout.offsets
         self._limit = 0.0
         self.pending: Draw | None = None
@@ -163,6 +164,17 @@ class EntryLaw:
         if self.boost > 1.0 or expected < 0.999 * self.n_draws:
             self.boost = min(max(self.boost * self.n_draws / max(expected, LEAST), 1.0), MOST)
 
+    def _rebalance(self) -> None:
+        """Find the boost that the gains ask for, as steps do one after the other."""
+        if self.sampling != "poisson" or self.n_steps == 0 or self.n_draws >= self.n_coords:
+            return
+        weights = self.n_draws * self.weights()
+        for _ in range(20):
+            before = self.boost
+            self.balance(float(np.minimum(1.0, before * weights).sum()))
+            if abs(self.boost - before) < 1e-6 * before:
+                break
+
     def leaves(self) -> Floats:
         """Return the leaves of all coordinates (none under equal weights)."""
         if isinstance(self.policy, Uniform):
@@ -248,8 +260,12 @@ class EntryLaw:
         return a * leaves.astype(np.float64) + b if len(leaves) else np.full(self.n_coords, b)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what it remembers of the group as a whole."""
-        if not self.learns:
+        """Return what it remembers of the group as a whole.
+
+        Processes that hold shards differ in it, and a distributed checkpoint keeps one of them
+        only: they find it anew in their gains.
+        """
+        if not self.learns or self.sharded:
             return {}
         return {
             "counts": self.law.counts.copy(),
@@ -275,6 +291,7 @@ class EntryLaw:
             parts = [sums[low:high] for low, high in pairwise(bounds)]
             self.totals = [kernels.mend(part, LARGEST[self.dtype]) for part in parts]
             self.law.counts[...] = self.n_steps, self.n_steps * self.n_draws
+            self._rebalance()
         if not self.light and self.n_steps > 0:
             self.law.mixing[0] = self.mixings.at(self.n_steps)
             core.refill(self.law)

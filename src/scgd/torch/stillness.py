@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from types import TracebackType
 from typing import Any
+from warnings import catch_warnings, filterwarnings
 from weakref import WeakSet
 
 import torch
@@ -49,6 +50,10 @@ class Still:
             self.saved = [(b, b.clone()) for b in self.buffers()]
         elif self.hook is None:
             self.hook = register_module_forward_pre_hook(self._look)
+            self.quiet = catch_warnings()
+            self.quiet.__enter__()
+            # Compiled models tell that they run hooks for all modules twice: once is enough here.
+            filterwarnings("ignore", message="Using `torch.compile.module.` when there are global")
 
     def _look(self, module: nn.Module, inputs: Any) -> None:
         """Save the buffers of a layer before it runs for the first time."""
@@ -63,6 +68,7 @@ class Still:
         at: TracebackType | None,
     ) -> None:
         if self.hook is not None:
+            self.quiet.__exit__(kind, error, at)
             self.hook.remove()
             self.hook, self.owner.looked = None, True
         with torch.no_grad():
