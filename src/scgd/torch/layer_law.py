@@ -177,7 +177,9 @@ class LayerLaw:
         usual, now = sqrt(row[SQUARE]), row[RADIUS]
         if row[BEND] > TINY:
             floor = sqrt(2.0 * ROUNDING * eps * abs(loss) / row[BEND])
-            wanted = max(REACH * usual / row[BEND], floor, self.finest[layer][1] * self.usual[layer])
+            wanted = max(
+                REACH * usual / row[BEND], floor, self.finest[layer][1] * self.usual[layer]
+            )
         else:
             wanted = STRETCH * now
         row[RADIUS] = min(max(wanted, now / STRETCH), now * STRETCH)
