@@ -138,7 +138,7 @@ def test_a_damaged_data_set_leaves_out_its_panel_only(data, tmp_path, capsys):
     said = capsys.readouterr()
     assert "zo-networks: mnist left out" in said.err
     assert f"{IDX[1]}.gz has the label 77" in said.err
-    assert "zo-networks · kmnist · published · final accuracy" in said.out
+    assert "zo-networks · kmnist · published · quick runs" in said.out
     assert set(read(tmp_path / "out" / "zo-networks.csv")["panel"]) == {"kmnist"}
 
 
