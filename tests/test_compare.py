@@ -588,7 +588,8 @@ def test_a_confirmation_shows_aggregates_only(small_arena, capsys):
     ],
 )
 def test_the_command_refuses(argument, told, tmp_path, capsys):
-    assert main(["compare", "--out", str(tmp_path), *argument]) == 2
+    plain = ["compare", "--out", str(tmp_path), "--methods", "auto"]  # without any peer
+    assert main([*plain, *argument]) == 2
     assert told in capsys.readouterr().err
 
 
