@@ -241,6 +241,8 @@ class ProcessEngine(ExecutorEngine):
             self.executor = None
 
     def close(self) -> None:
-        """Stop the processes."""
+        """Stop the processes; what has not started is cancelled first."""
+        for future in self.futures:
+            future.cancel()
         self.futures.clear()
         self._stop()
