@@ -66,7 +66,8 @@ def blocks(ground: Ground, length: Length, error: float) -> Telling:
                 break
             verdict = yield Judge(ground.point, kept(ground), guard_samples(budget))
             if verdict.worse(3):
-                leg.go_back(ground.kept or {})
+                assert ground.kept is not None
+                leg.go_back(ground.kept)
                 shrink /= 3
                 leg.replace_schedules(member(ground, length, error, budget, shrink))
             else:
