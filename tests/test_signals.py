@@ -17,6 +17,7 @@ import pytest
 import scgd
 from runs import CASES, check_same, n_accepted, quadratic, run
 from scgd.run.signals import Terminate
+from scgd.steps import StepRule
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 ELSEWHERE = ("scgd.experiments", "scgd.compare", "scgd.linear", "scgd.torch")
@@ -177,6 +178,40 @@ def test_the_users_function_is_interrupted_at_once_and_the_run_saved(method, num
     assert 98 <= result.nfev == n_accepted(path) <= 99
     resumed = scgd.minimize(quadratic, np.zeros(6), checkpoint=path, **keywords)
     check_same(resumed, scgd.minimize(quadratic, np.zeros(6), **keywords))
+
+
+COUNTDOWN = [0]
+
+
+def half_kernel(k, grad, rate, hyper, slots):
+    slots[0][k] += 1.0
+    COUNTDOWN[0] -= 1
+    if COUNTDOWN[0] == 0:
+        signal.raise_signal(signal.SIGINT)
+    slots[1][k] += grad
+    return rate * slots[1][k] / slots[0][k]
+
+
+class Half(StepRule):
+    """The mean gradient of each coordinate; a signal comes between its two slots."""
+
+    n_slots = 2
+    kernel = staticmethod(half_kernel)
+
+
+def test_a_signal_inside_a_users_step_rule_waits_until_its_slots_are_whole(tmp_path):
+    path = tmp_path / "run.npz"
+
+    def half(n_steps, **keywords):
+        COUNTDOWN[0] = n_steps
+        return scgd.minimize(
+            quadratic, np.zeros(6), step=Half(), method="musketeer", learning_rate=0.05,
+            radius=0.01, max_evals=240, seed=5, **keywords,
+        )  # fmt: skip
+
+    cut = half(41, checkpoint=path)
+    assert cut.status == 4 and cut.nit == 41
+    check_same(half(0, checkpoint=path), half(0))
 
 
 @pytest.mark.parametrize("method", METHODS)

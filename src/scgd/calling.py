@@ -8,11 +8,13 @@ from functools import partial
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
-__all__ = ["calls_user", "from_handler", "from_user", "inside_user"]
+__all__ = ["calls_user", "from_handler", "from_user", "inside_user", "join_ours"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CALLERS: set[CodeType] = set()
 """The functions of ours that call the user's, or wait for somebody who does."""
+JOINED: set[CodeType] = set()
+"""Functions written by users that are parts of the machinery: the kernels of their step rules."""
 OUTSIDE = ("scgd.experiments", "scgd.compare", "scgd.linear", "scgd.torch", "scgd.run.signals")
 """Rooms of ours whose functions may be what is minimised, or interrupt what is."""
 
@@ -23,8 +25,15 @@ def calls_user(function: Function) -> Function:
     return function
 
 
+def join_ours(function: Any) -> None:
+    """Count somebody's function as a part of the machinery, which is not left half done."""
+    JOINED.add(function.__code__)
+
+
 def ours(frame: FrameType) -> bool:
     """Tell whether a frame belongs to the machinery of a run."""
+    if frame.f_code in JOINED:
+        return True
     name = frame.f_globals.get("__name__") or ""
     return (name == "scgd" or name.startswith("scgd.")) and not name.startswith(OUTSIDE)
 

@@ -16,6 +16,8 @@ import numpy as np
 from scipy.optimize import minimize as scipy_minimize
 
 from scgd.compiling import njit
+from scgd.linear.losses import softplus
+from scgd.linear.objective import log_losses
 from scgd.typing import Floats
 
 __all__ = ["PROBLEMS", "Task", "build", "scaled"]
@@ -92,9 +94,7 @@ def logistic_loss(x, row, features, targets, l2):  # type: ignore[no-untyped-def
     for k in range(len(x)):
         z += features[row, k] * x[k]
         norm += x[k] * x[k]
-    z *= targets[row]
-    loss = np.log1p(np.exp(-z)) if z > -30.0 else -z
-    return loss + 0.5 * l2 * norm
+    return softplus(-targets[row] * z) + 0.5 * l2 * norm
 
 
 def block_features(rng: np.random.RandomState, n: int, p: int, size: int, decay: float) -> Floats:
@@ -151,7 +151,7 @@ def logistic_task(name: str, features: Floats, targets: Floats) -> Task:
     l2 = 1.0 / n
 
     def loss(x: Floats) -> float:
-        return float(np.mean(np.logaddexp(0, -targets * (features @ x))) + 0.5 * l2 * x @ x)
+        return float(np.mean(log_losses(features @ x, targets)) + 0.5 * l2 * x @ x)
 
     def slope(x: Floats) -> Floats:
         z = targets * (features @ x)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numba.extending import register_jitable
 
+from scgd.calling import join_ours
 from scgd.typing import Floats
 
 __all__ = ["StepRule", "check_decay", "kernel", "make_slots"]
@@ -34,6 +35,12 @@ class StepRule:
     """Numbers that are remembered per coordinate: ``slots[j][k]``, zero at first."""
     n_shared: ClassVar[int] = 0
     """Numbers that all coordinates share, at the head of the last slot."""
+
+    def __init_subclass__(cls) -> None:
+        """Have a signal that comes inside the kernel wait until its slots are whole."""
+        super().__init_subclass__()
+        if "kernel" in vars(cls):
+            join_ours(cls.kernel)
 
     @property
     def hyper(self) -> tuple[float, ...]:
