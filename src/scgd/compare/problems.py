@@ -151,7 +151,7 @@ def logistic_task(name: str, features: Floats, targets: Floats) -> Task:
     l2 = 1.0 / n
 
     def loss(x: Floats) -> float:
-        return float(np.mean(log_losses(features @ x, targets)) + 0.5 * l2 * x @ x)
+        return float(np.mean(log_losses((features @ x)[:, None], targets)) + 0.5 * l2 * x @ x)
 
     def slope(x: Floats) -> Floats:
         z = targets * (features @ x)
