@@ -17,7 +17,7 @@ ORDER = [
     {"policies"},
     {"problem", "outcomes", "questions", "samples"},
     {"estimators", "steps", "sampler", "timetable"},
-    {"recipes", "history", "theory"},
+    {"recipes", "history", "theory", "trials"},
     {"searches"},
     {"plans"},
     {"checkpoint", "run"},

@@ -59,6 +59,7 @@ def minimize(
     maximize: bool = False,
     on_nonfinite: str = "raise",
     catch: type[Exception] | tuple[type[Exception], ...] = (),
+    earlier: Any = (),
     seed: Any = None,
     workers: Any = 1,
     timeout: float | None = None,
@@ -85,7 +86,7 @@ def minimize(
     jac
         ``jac(x, coords, ...)`` returns the partial derivatives at ``coords``; differences are then
         not needed and each call counts as one evaluation.
-    sample
+    sample, batch_size
         ``n``: every step draws ``batch_size`` row numbers below n, the same for all its
         evaluations, and hands them to ``fun`` as an integer array. A callable: every step makes
         ``xi = sample(rng)``, a value that does not change when it is used (not the generator
@@ -122,6 +123,10 @@ def minimize(
         ``on_nonfinite``: ``catch=(RuntimeError,)``. With ``TimeoutError`` among them an
         evaluation that exceeds ``timeout`` twice is one. All values of a call of a vectorized
         ``fun`` that raises are lost; have it return NaN for the points that fail.
+    earlier
+        Measurements that were made before, as pairs (x, value); they cost nothing. The search
+        starts at the best of them instead of x0, and where ``auto`` finds f deterministic nothing
+        worse than the best of them is returned.
     seed
         A whole number or a ``SeedSequence``: one seed, one trajectory, for any number of workers.
     workers
@@ -193,18 +198,16 @@ def minimize(
         max_evals = max(1000, DEFAULT_BUDGET * np.size(x0))
     built = build(
         x0, chosen, sample=sample, batch_size=batch_size, bounds=bounds, scale=scale,
-        max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite, maximize=maximize,
+        max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite, maximize=maximize, earlier=earlier,
     )  # fmt: skip
     args = args if isinstance(args, tuple) else (args,)
     flights = Events.check(asynchronous, built.run, vectorized=vectorized)
     identity = partial(built.identity, args, 0 if flights is None else flights.limit)
     saved = Saved(checkpoint, built.run, built.seed, identity)
     saved.resume()
-    words = {"maximize": maximize, "catch": caught}
-    shape = "values" if vectorized else "value"
-    if jac is not None:
-        jac = called(jac, **words, shape="partials")
-    job = Job(called(fun, **words, shape=shape), jac, args, built.samples)
+    inward = partial(called, maximize=maximize, catch=caught)
+    jac = None if jac is None else inward(jac, shape="partials")
+    job = Job(inward(fun, shape="values" if vectorized else "value"), jac, args, built.samples)
     skip = on_nonfinite != "raise" or issubclass(TimeoutError, caught)
     evaluate = evaluator(workers, job, vectorized=vectorized, timeout=timeout, skip=skip)
     try:

@@ -43,10 +43,14 @@ class Best:
         self.x[coords] = entries
         self.elsewhere = coords
 
+    def put(self, value: float, x: Floats) -> None:
+        """Take a value that was seen somewhere else."""
+        self.value, self.point, self.x[...] = value, None, x
+
     def offer(self, value: float, question: Question, j: int) -> None:
         """Take the j-th value of a question, which is the lowest so far."""
         if question.base is not None:  # its point has moved on
-            self.value, self.point, self.x[...] = value, None, question.at(j)
+            self.put(value, question.at(j))
         elif (place := question.place(j)) is not None:
             self.at(value, question.point, place, question.entries[j])
         else:
