@@ -1,29 +1,44 @@
-"""Ask and tell: a run as people use it.
+"""Ask and tell: a run as a laboratory uses it.
 
 Evaluations may be made anywhere and told in any order, late or never; asking while some are out
-gives new work where the method has any.
+gives new work as long as there is budget.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from scgd.checkpoint import Checkpoint, CheckpointError, write
 from scgd.estimators import Estimator
+from scgd.outcomes import CAUGHT, negative
 from scgd.plans import Method
 from scgd.policies import Policy
+from scgd.problem import as_scalar, check_start, count
+from scgd.run.arguments import from_file, to_file
 from scgd.run.build import build, choose_method
-from scgd.run.saving import Saved, restore
+from scgd.run.identity import check_identity
+from scgd.run.saving import go_on, restore
 from scgd.samples import Sample
 from scgd.schedules import Schedule
+from scgd.searches import Filling
 from scgd.steps import StepRule
+from scgd.trials import Trials, check_point, check_value
 from scgd.typing import Floats, Ints
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
 __all__ = ["Optimizer", "Trial"]
+
+FILLING = 2
+"""Which child of the seed fills in; see :mod:`scgd.run.seeds`."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +55,20 @@ class Trial:
         What the function is given beside x: the sample, where there is one.
     coords
         Where the partial derivatives at these coordinates are wanted instead of a value; else None.
+    params
+        The point as the user's parameters, where the optimizer knows how to make them of x.
     """
 
     id: int
     x: Floats
     arguments: tuple[Any, ...] = ()
     coords: Ints | None = None
+    params: Any = None
+
+    @property
+    def xi(self) -> Any:
+        """The sample to evaluate with: row numbers, or what ``sample(rng)`` made; else None."""
+        return self.arguments[0] if self.arguments else None
 
 
 class Optimizer:
@@ -54,10 +77,16 @@ class Optimizer:
     Parameters
     ----------
     x0, method, sample, batch_size, policy, estimator, step, learning_rate, radius, scale, \
-block_size, importance, bounds, max_evals, on_nonfinite, seed
+block_size, importance, bounds, max_evals, maximize, on_nonfinite, earlier, seed
         As for :func:`scgd.minimize`.
     first_order
         Ask for partial derivatives instead of values where steps are taken.
+
+    Attributes
+    ----------
+    params_of, point_of
+        Make the user's parameters of a point, and a point of those; None where the user speaks of
+        points.
 
     Examples
     --------
@@ -69,6 +98,9 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
     >>> bool(opt.result().fun < 1e-3)
     True
     """
+
+    params_of: Callable[[Floats], Any] | None = None
+    point_of: Callable[[Any], Floats] | None = None
 
     def __init__(
         self,
@@ -88,25 +120,48 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
         importance: Any = None,
         bounds: Any = None,
         max_evals: int | None = None,
+        maximize: bool = False,
         on_nonfinite: str = "raise",
+        earlier: Any = (),
         seed: Any = None,
     ) -> None:
         parts = {
             "policy": policy, "estimator": estimator, "step": step, "learning_rate": learning_rate,
             "radius": radius, "block_size": block_size, "importance": importance,
         }  # fmt: skip
-        self.built = build(
-            x0, choose_method(method, True if first_order else None, parts), sample=sample,
-            batch_size=batch_size, bounds=bounds, scale=scale, max_evals=max_evals, seed=seed,
-            on_nonfinite=on_nonfinite,
-        )  # fmt: skip
+        chosen = choose_method(method, True if first_order else None, parts)
+        self.arguments: dict[str, Any] = {
+            "x0": x0, "method": chosen, "sample": sample, "batch_size": batch_size,
+            "bounds": bounds, "scale": scale, "max_evals": max_evals, "maximize": maximize,
+            "on_nonfinite": on_nonfinite, "earlier": earlier, "seed": seed,
+        }  # fmt: skip
+        self._build()
+
+    def _build(self) -> None:
+        """Make the run of the arguments."""
+        self.built = build(**self.arguments)
         self.run = self.built.run
         self.queue: deque[int] = deque()  # numbers issued and not yet handed out
+        self.table = Trials(self.built.problem.n_coords)
+        for x, value in zip(*self.built.earlier, strict=True):
+            self.table.add(x, value)
+        self.run.make_filling = self._filling
+        self.arguments["earlier"] = [
+            (row["x"], row["value"]) for row in self.table.rows(self.run.ledger.sign)
+        ]
+
+    def _filling(self) -> Filling:
+        """Return work for while the method waits."""
+        seed = self.built.seed.child(FILLING)
+        rng = np.random.Generator(np.random.PCG64(seed))
+        return Filling(self.built.problem, self.table, rng)
 
     @property
     def done(self) -> bool:
         """Whether nothing is out and the budget does not pay for more."""
         return self.run.done
+
+    # ---- ask and tell ----------------------------------------------------------------------------
 
     def ask(self, n: int | None = None) -> list[Trial]:
         """Return the next evaluations to make.
@@ -114,28 +169,30 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
         Parameters
         ----------
         n
-            How many, at most; fewer where the method must see answers first or the budget ends.
-            By default those of one question: a step's, say.
+            How many; fewer only where the budget ends. By default those of one question of the
+            method: a step's, say. Where the method must see answers first, points around the best
+            of everything that was measured fill in (:class:`~scgd.searches.Filling`).
 
         Returns
         -------
         list of Trial
-            Empty where everything that can be asked is out.
+            Empty where all that the budget pays for is out.
         """
-        if n is not None and (n != int(n) or n < 1):
-            raise ValueError(f"n must be a whole number >= 1, got {n!r}")
+        wanted = 1 if n is None else count(n, "n")
         if self.run.done:
             raise RuntimeError(
                 f"the budget of {self.run.max_evals} evaluations is used up; extend() it to go on"
             )
-        wanted = 1 if n is None else int(n)
         while len(self.queue) < wanted:
-            opened = self.run.next_question()
+            opened = self.run.next_question() or self.run.filling_question()
             if opened is None:
                 break
             self.queue.extend(opened.first + j for j in opened.missing)
         n_now = len(self.queue) if n is None else min(wanted, len(self.queue))
-        return [self._trial(self.queue.popleft()) for _ in range(n_now)]
+        trials = [self._trial(self.queue.popleft()) for _ in range(n_now)]
+        for trial in trials:
+            self.table.issue(trial.id, trial.x)
+        return trials
 
     def _trial(self, number: int) -> Trial:
         opened = self.run.place[number]
@@ -143,30 +200,97 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
         assert question.sample is not None
         arguments = self.built.samples.arguments(*question.sample)
         coords = question.support if question.kind == "partials" else None
-        return Trial(number, question.at(number - opened.first), arguments, coords)
+        x = question.at(number - opened.first)
+        params = None if self.params_of is None else self.params_of(x)
+        return Trial(number, x, arguments, coords, params)
 
-    def tell(self, ids: Any, values: Any) -> None:
+    def tell(self, ids: Any, values: Any, error: Any = None) -> None:
         """Hand in the value of an evaluation, or many of each, in any order.
 
-        A value that is not a number is refused at once. One that is not finite counts as lost
-        under ``on_nonfinite="skip"``, like :meth:`fail`, and is refused under ``"raise"``.
+        Parameters
+        ----------
+        ids, values
+            Numbers of trials and what they gave. NaN or an exception object loses that value, like
+            :meth:`fail`; infinite values follow ``on_nonfinite``. All are checked before any of
+            them is taken.
+        error
+            The standard error of the value, where it is known; one for each of many. It is kept in
+            the table, and points that fill in trust a value less by so much.
         """
         if not hasattr(ids, "__len__"):
-            ids, values = [ids], [values]
-        if len(ids) != len(values):
-            raise ValueError(f"tell got {len(ids)} ids and {len(values)} values; give one each")
-        for number, value in zip(ids, values, strict=True):
-            self._drop(int(number))
-            self.run.accept(int(number), value)
+            ids, values, error = [ids], [values], None if error is None else [error]
+        errors = [None] * len(ids) if error is None else error
+        if len(ids) != len(values) or len(ids) != len(errors):
+            more = "" if error is None else f" and {len(errors)} errors"
+            named = f"{len(ids)} ids{',' if more else ' and'} {len(values)} values{more}"
+            raise ValueError(f"tell got {named}; give one each")
+        told = [self._checked(*row) for row in zip(ids, values, errors, strict=True)]
+        if len({number for number, _, _ in told}) < len(told):
+            raise ValueError("tell got an evaluation twice; give each of them one value")
+        for number, value, spread in told:
+            self._take(number, value, spread)
+
+    def _checked(self, number: Any, value: Any, error: Any) -> tuple[int, Any, float]:
+        """Return a number, a value as the run minimises it (NaN: lost) and its error."""
+        spread = check_error(error)
+        inward = negative(value) if self.run.ledger.sign < 0 else value
+        if isinstance(value, Exception) or is_nan(value):
+            inward = CAUGHT
+        self.run.check(number, inward, lost=inward is CAUGHT)
+        return int(number), inward, spread
+
+    def _take(self, number: int, value: Any, error: float) -> None:
+        """Enter a checked value in the run and in the table."""
+        if number in self.queue:
+            self.queue.remove(number)
+            self.table.issue(number, self._trial(number).x)
+        partials = self.run.place[number].question.kind == "partials"
+        lost = value is CAUGHT
+        if lost:
+            self.run.lose(number)
+        else:
+            self.run.accept(number, value)
+        self.table.enter(number, None if partials and not lost else as_scalar(value), error)
 
     def fail(self, number: int) -> None:
         """Say that an evaluation will never have a value: that one is lost, and nothing else."""
-        self._drop(number)
-        self.run.lose(number)
+        self.tell([number], [float("nan")])
 
-    def _drop(self, number: int) -> None:
-        if number in self.queue:
-            self.queue.remove(number)
+    def add(self, x: Any, value: Any, error: float | None = None) -> None:
+        """Hand in a measurement that nobody asked for; it costs nothing of the budget.
+
+        Before anything was asked, the search starts at the best of them. Later ones are known to
+        the points that fill in, and where f is deterministic nothing worse than the best of them
+        is recommended.
+
+        Parameters
+        ----------
+        x
+            The point (or the user's parameters, where trials have them).
+        value, error
+            What was measured there, and its standard error where it is known.
+        """
+        problem, sign = self.built.problem, self.run.ledger.sign
+        point = check_point(x if self.point_of is None else self.point_of(x), problem, "x")
+        inward = sign * check_value(value, "value")
+        spread = check_error(error)
+        if self.run.n_issued == 0:
+            errors = [*self.table.errors, spread]
+            self.arguments["earlier"].append((point, sign * inward))
+            self._build()
+            self.table.errors = errors
+        else:
+            self.run.know(point, inward)
+            self.table.add(point, inward, spread)
+
+    @property
+    def trials(self) -> list[dict[str, Any]]:
+        """The table so far: id, state (out, told, failed, earlier), value, error, x, params."""
+        rows = self.table.rows(self.run.ledger.sign)
+        if self.params_of is not None:
+            for row in rows:
+                row["params"] = self.params_of(row["x"])
+        return rows
 
     def out(self) -> list[Trial]:
         """Return the evaluations that were handed out and not yet told."""
@@ -180,7 +304,7 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
     @property
     def x(self) -> Floats:
         """The recommended point."""
-        return self.run.plan.standing.x.copy()
+        return self.run.recommended().x.copy()
 
     def result(self) -> OptimizeResult:
         """Return the result so far, as :func:`scgd.minimize` does."""
@@ -188,24 +312,93 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
         result.recipe = self.built.method
         return result
 
+    # ---- state -----------------------------------------------------------------------------------
+
     def state_dict(self) -> dict[str, Any]:
         """Return everything in the run as nested dicts of arrays and plain values."""
-        return {**self.run.state_dict(), "seed": self.built.seed.text}
+        desk = {"queue": np.array(self.queue, np.int64), "trials": self.table.state_dict()}
+        return {**self.run.state_dict(), "seed": self.built.seed.text, "desk": desk}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a run where ``state_dict`` left it; evaluations that were out are still out."""
-        restore(self.run, self.built.seed, state)
+        rest = {name: value for name, value in state.items() if name not in ("desk", "arguments")}
+        restore(self.run, self.built.seed, rest)
         self.queue.clear()
+        desk = state.get("desk")  # a run of minimize has none
+        if desk is not None:
+            self.table.load_state_dict(desk["trials"])
+            self.queue.extend(desk["queue"].tolist())
+            if not set(self.queue) <= self.run.place.keys():
+                raise CheckpointError("the checkpoint hands out what was not asked; delete it")
 
-    def save(self, path: Any) -> None:
-        """Write the run to a file."""
-        self._saved(path).save(force=True)
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a file, for :meth:`load`; without pickle, and in one piece or not."""
+        file = Checkpoint(path)
+        x0 = check_start(self.arguments["x0"])
+        arguments = to_file({**self.arguments, "x0": x0, "seed": None})
+        write(file.path, self._identity(), {**self.state_dict(), "arguments": arguments})
 
-    def resume(self, path: Any) -> bool:
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **again: Any) -> Optimizer:
+        """Return the optimizer that was saved, with what is out still out.
+
+        Parameters
+        ----------
+        path
+            What :meth:`save` wrote.
+        again
+            Arguments that no file keeps, such as a ``sample`` that is a function.
+
+        Examples
+        --------
+        >>> import numpy as np, tempfile
+        >>> opt = Optimizer(np.ones(2), "uniform", max_evals=20, seed=0)
+        >>> trials = opt.ask(5)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     opt.save(folder + "/run.npz")
+        ...     again = Optimizer.load(folder + "/run.npz")
+        >>> [trial.id for trial in again.out()]
+        [0, 1, 2, 3, 4]
+        """
+        found: list[Optimizer] = []
+
+        def take_up(identity: dict[str, Any], state: dict[str, Any]) -> None:
+            if "arguments" not in state:
+                raise CheckpointError(f"{path} was not written by Optimizer.save")
+            opt = cls(**from_file(state["arguments"], again))
+            opt._take_up(path, identity, state)
+            if "max_evals" in again:
+                go_on(opt.run, again["max_evals"])
+            found.append(opt)
+
+        if not Checkpoint(path).load(take_up):
+            raise FileNotFoundError(f"there is no saved optimizer at {path}")
+        return found[-1]
+
+    def resume(self, path: str | os.PathLike[str]) -> bool:
         """Take up the run in a file, if there is one; it must be of the same arguments."""
-        found = self._saved(path).resume()
-        self.queue.clear()
+        wanted = self.run.max_evals
+        found = Checkpoint(path).load(lambda *saved: self._take_up(path, *saved))
+        if found:
+            go_on(self.run, wanted)
         return found
 
-    def _saved(self, path: Any) -> Saved:
-        return Saved(path, self.run, self.built.seed, self.built.identity)
+    def _take_up(self, path: Any, identity: dict[str, Any], state: dict[str, Any]) -> None:
+        check_identity(path, self._identity(), identity, self.built.seed)
+        self.load_state_dict(state)
+
+    def _identity(self) -> dict[str, Any]:
+        return {**self.built.identity(), "seed": self.built.seed.text}
+
+
+def check_error(error: Any) -> float:
+    """Return a standard error; NaN where there is none."""
+    spread = float("nan") if error is None else check_value(error, "error")
+    if spread < 0:
+        raise ValueError(f"error must be a standard error >= 0, got {error!r}")
+    return spread
+
+
+def is_nan(value: Any) -> bool:
+    """Tell whether a value is one number that is none."""
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))

@@ -29,7 +29,7 @@ progress{{width:100%}}</style></head><body>
 <svg viewBox="0 0 100 40" preserveAspectRatio="none" role="img" aria-label="mean value">
 <polyline fill="none" stroke="#1f6feb" stroke-width="1.5" vector-effect="non-scaling-stroke"
  points="{points}"/></svg>
-<p>Mean observed value against evaluations, from {high:.6g} down to {low:.6g}.</p>
+<p>Mean observed value against evaluations, between {low:.6g} and {high:.6g}.</p>
 </body></html>
 """
 

@@ -57,6 +57,8 @@ class Ground:
         What outlives a search, by name.
     sentence
         What was found and chosen, for people.
+    earlier
+        Points that were measured before the run and their values, for searches that can use them.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Ground:
     ) -> None:
         self.problem, self.samples, self.seed, self.total = problem, samples, seed, total
         self.point = Point(problem.x0)
+        self.earlier: tuple[Floats, Floats] = (np.empty((0, problem.n_coords)), np.empty(0))
         self.begin()
 
     def begin(self) -> None:

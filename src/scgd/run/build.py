@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from scgd.estimators import FirstOrder
 from scgd.plans import Ground, Method, Plan, Planned, as_method, story_of
@@ -16,7 +18,9 @@ from scgd.run.run import Run
 from scgd.run.seeds import Seed
 from scgd.samples import Samples
 from scgd.steps import SGD
-from scgd.theory import known, warn_if_violated
+from scgd.theory import known as is_known
+from scgd.theory import warn_if_violated
+from scgd.trials import Earlier, check_earlier
 
 __all__ = ["Built", "build", "choose_method"]
 
@@ -30,12 +34,13 @@ class Built:
     method: Method
     problem: Problem
     samples: Samples
+    earlier: Earlier
 
     def identity(self, args: tuple[Any, ...] = (), asynchronous: int = 0) -> dict[str, Any]:
         """Return what must match for the run to be taken up."""
         return identity(
             self.problem, self.samples, self.seed, self.method, self.run.ledger.on_nonfinite, args,
-            asynchronous,
+            asynchronous, self.run.ledger.sign < 0, self.earlier,
         )  # fmt: skip
 
 
@@ -50,16 +55,32 @@ def build(
     max_evals: Any = None,
     seed: Any = None,
     on_nonfinite: str = "raise",
+    maximize: bool = False,
+    earlier: Any = (),
 ) -> Built:
     """Check the arguments and make a run of them."""
     problem = Problem.check(x0, bounds, scale)
+    check_flag(maximize, "maximize")
+    known = check_earlier(earlier, problem, -1.0 if maximize else 1.0)
+    if len(known[1]):  # the best place that is known is where to start
+        problem = replace(problem, x0=known[0][np.argmin(known[1])].copy())
     root = Seed(seed)
     samples = Samples.check(sample, batch_size, root.sample_key)
     budget = None if max_evals is None else count(max_evals, "max_evals")
-    ledger = Ledger(problem.n_coords, on_nonfinite, repeats=not samples.controlled)
+    repeats = not samples.controlled
+    ledger = Ledger(problem.n_coords, on_nonfinite, repeats=repeats, maximize=maximize)
     ground = Ground(problem, samples, root.searches, budget)
+    ground.earlier = known
     run = Run(Plan(story_of(method), ground), ledger, budget)
-    return Built(run, root, method, problem, samples)
+    for x, value in zip(*known, strict=True):
+        run.know(x, value)
+    return Built(run, root, method, problem, samples, known)
+
+
+def check_flag(value: Any, name: str) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
 def choose_method(method: Any, jac: Any, parts: dict[str, Any]) -> Method:
@@ -93,7 +114,9 @@ def warn_of_theory(recipe: Recipe, given: dict[str, Any]) -> None:
         return
     rate, radius, policy = (given.get(name) for name in ("learning_rate", "radius", "policy"))
     mixing = policy.mixing if isinstance(policy, Musketeer) else None
-    own = known(mixing) and mixing != Musketeer().mixing
+    own = is_known(mixing) and mixing != Musketeer().mixing
     warn_if_violated(
-        rate if known(rate) else None, mixing if own else None, radius if known(radius) else None
+        rate if is_known(rate) else None,
+        mixing if own else None,
+        radius if is_known(radius) else None,
     )

@@ -45,6 +45,8 @@ def identity(
     on_nonfinite: str,
     args: tuple[Any, ...] = (),
     asynchronous: int = 0,
+    maximize: bool = False,
+    earlier: tuple[Any, Any] = ((), ()),
 ) -> dict[str, Any]:
     """Return what a run is, item by item."""
     bounds = "none" if not problem.lower.size else digest(np.stack([problem.lower, problem.upper]))
@@ -57,6 +59,8 @@ def identity(
         "sample": samples.kind,
         "method": plain(method),
         "on_nonfinite": on_nonfinite,
+        "maximize": maximize,
+        "earlier": "none" if not len(earlier[1]) else digest(np.column_stack(earlier)),
         "seed": seed.text,
         "asynchronous": asynchronous,
     }
@@ -69,7 +73,7 @@ def check_identity(path: Any, mine: dict[str, Any], found: dict[str, Any], seed:
         if theirs == value or (name == "seed" and not seed.given):
             continue
         what = "differs"
-        if name not in ("x0", "bounds", "scale"):
+        if name not in ("x0", "bounds", "scale", "earlier"):
             what = f"is {theirs!r} there and {value!r} here"
         raise OtherRun(
             f"checkpoint {path} belongs to another run: its {name} {what}; use another file, or "

@@ -18,6 +18,7 @@ from scgd.plans import Plan
 from scgd.problem import as_scalar, count
 from scgd.questions import Question
 from scgd.run.ledger import Ledger
+from scgd.searches import Search, Standing
 from scgd.typing import Floats
 
 if TYPE_CHECKING:
@@ -37,10 +38,12 @@ class Open:
         What has arrived; None where nothing has.
     n_left
         How many are still to come.
+    owner
+        The search that asked.
     """
 
-    def __init__(self, question: Question, first: int) -> None:
-        self.question, self.first = question, first
+    def __init__(self, question: Question, first: int, owner: Search) -> None:
+        self.question, self.first, self.owner = question, first, owner
         self.values: list[Any] = [None] * len(question)
         self.n_left = len(question)
 
@@ -71,6 +74,9 @@ class Run:
     order, ordered
         Numbers of the evaluations in the order in which their values were accepted, and whether
         that is recorded.
+    filling, make_filling
+        A search that has work while the plan waits, once it was needed, and where it comes from;
+        None where waiting does no harm.
     """
 
     def __init__(self, plan: Plan, ledger: Ledger, max_evals: int | None) -> None:
@@ -84,6 +90,9 @@ class Run:
         self.n_issued = 0
         self.n_reports = 0
         self.remark = ""
+        self.earlier = False  # whether measurements were handed in that nobody asked for
+        self.make_filling: Callable[[], Search] | None = None
+        self.filling: Search | None = None
         self.whole = True  # not in the middle of a commit, so that the state can be saved
 
     # ---- budget ----------------------------------------------------------------------------------
@@ -121,7 +130,23 @@ class Run:
         question = self.plan.pose()
         if question is None:
             return None
-        opened = Open(question, self.n_issued)
+        return self._opened(question, self.plan)
+
+    def filling_question(self) -> Open | None:
+        """Open a question beside the plan's; None where the budget does not pay for it."""
+        if self.make_filling is None or self.plan.finished or self.room < 1:
+            return None
+        self.filling = self.filling or self.make_filling()
+        question = self.filling.pose()
+        return None if question is None else self._opened(question, self.filling)
+
+    @property
+    def n_filled(self) -> int:
+        """Values told to the filling."""
+        return 0 if self.filling is None else self.filling.n_evals
+
+    def _opened(self, question: Question, owner: Search) -> Open:
+        opened = Open(question, self.n_issued, owner)
         self._issue(opened)
         self.n_issued += len(question)
         return opened
@@ -143,6 +168,18 @@ class Run:
         j = number - opened.first
         self._enter(number, self._checked(value, opened.question, number, j))
 
+    def check(self, number: int, value: Any, *, lost: bool = False) -> None:
+        """Refuse a value that would not be accepted; nothing is entered."""
+        if number not in self.place:
+            raise ValueError(f"evaluation {number} was not asked, or has been answered")
+        if lost:
+            return
+        opened, n_failed = self.place[number], self.ledger.n_failed
+        try:
+            self._checked(value, opened.question, number, number - opened.first)
+        finally:
+            self.ledger.n_failed = n_failed
+
     def _enter(self, number: int, checked: Any) -> None:
         """Enter a value in the books."""
         opened = self.place[number]
@@ -150,7 +187,7 @@ class Run:
         opened.values[j] = checked
         opened.n_left -= 1
         del self.place[number]
-        self.ledger.n_accepted += 1
+        self.ledger.accepted(checked)
         if self.ordered:
             self.order.append(number)
         best = self.ledger.best
@@ -167,17 +204,17 @@ class Run:
         n = len(question.support)
         self.ledger.n_failed += 1
         partials = question.kind == "partials"
-        self._enter(number, np.full(n, np.nan) if partials else float("nan"))
+        self._enter(number, np.full(n, np.nan) if partials else self.ledger.stand_in)
 
     def _checked(self, value: Any, question: Question, number: int, j: int) -> Any:
-        """Return the value as the search wants it, NaN where it was lost."""
+        """Return the value as the search wants it; where it was lost, what stands in for it."""
         if question.kind == "partials":
             return self._checked_partials(value, question, number, j)
         scalar = as_scalar(value)
         if scalar - scalar == 0.0:
             return scalar
         self.ledger.lost(scalar, number, lambda: question.at(j), far=question.far)
-        return float("nan")
+        return self.ledger.stand_in
 
     def _checked_partials(self, value: Any, question: Question, number: int, j: int) -> Any:
         n = len(question.support)
@@ -205,14 +242,14 @@ class Run:
             values = np.array(values)
         self.whole = False
         with np.errstate(all="ignore"):
-            self.plan.take(opened.question, values)
+            opened.owner.take(opened.question, values)
         self.note()
         self.whole = True
 
     def note(self) -> None:
         """Take away what the search has seen."""
         for n_evals, value in self.plan.journal:
-            self.history.append(n_evals, value)
+            self.history.append(n_evals + self.n_filled, value)
             self.n_reports += 1
         self.plan.journal.clear()
 
@@ -223,7 +260,7 @@ class Run:
                 body(self.room)
         finally:
             self.plan.settle()
-            n = self.plan.n_evals - self.nfev
+            n = self.plan.n_evals + self.n_filled - self.nfev
             self.ledger.n_accepted += n
             self.n_issued += n
             self.note()
@@ -236,11 +273,12 @@ class Run:
 
         status = self._final_status()
         with np.errstate(all="ignore"):
-            standing = self.plan.reached if status is Status.TARGET else self.plan.standing
+            standing = self.plan.reached if status is Status.TARGET else self.recommended()
         fun, error = mean_and_error(standing.values)
+        history = self.history.arrays()
         return OptimizeResult(
             x=standing.x.copy(),
-            fun=fun,
+            fun=self.ledger.sign * fun,
             fun_error=0.0 if standing.exact else error,
             nfev=self.nfev,
             nit=self.plan.n_steps,
@@ -249,9 +287,39 @@ class Run:
             status=int(status),
             message=self._message(status),
             weights=self.plan.weights,
-            history=self.history.arrays(),
+            history={**history, "fun": self.ledger.sign * history["fun"]},
             scale=self.plan.scale.copy(),
         )
+
+    def recommended(self) -> Standing:
+        """Return what the plan stands for, or what was seen beside it where that is better.
+
+        Where values have no noise that is the best one seen, an earlier measurement among them;
+        else the filling's centre, if it is lower by more than the standard errors of both.
+        """
+        standing, best = self.plan.standing, self.ledger.best
+        if not self.beside:
+            return standing
+        mean, error = mean_and_error(standing.values)
+        if standing.exact and best is not None and best.value < mean:
+            return Standing(best.x, np.array([best.value]), exact=True)
+        if self.filling is None or standing.exact:
+            return standing
+        other = self.filling.standing
+        lower, spread = mean_and_error(other.values)
+        better = lower + np.hypot(np.nan_to_num(error), spread) < mean
+        return other if better or (np.isnan(mean) and np.isfinite(lower)) else standing
+
+    @property
+    def beside(self) -> bool:
+        """Whether anything is known that the plan did not ask for."""
+        return self.earlier or self.filling is not None
+
+    def know(self, x: Floats, value: float) -> None:
+        """Take an earlier measurement, which costs nothing."""
+        self.earlier = True
+        if self.ledger.best is not None and value < self.ledger.best.value:
+            self.ledger.best.put(value, x)
 
     def _final_status(self) -> Status:
         status = self.status
@@ -271,7 +339,7 @@ class Run:
                 f"{self.nfev} of {self.max_evals} evaluations; no more question was affordable."
             ]
         if self.ledger.n_failed:
-            parts.append(f"{self.ledger.n_failed} values were not finite.")
+            parts.append(f"{self.ledger.n_failed} evaluations failed: they gave no finite value.")
         return " ".join(filter(None, [self.remark, *parts, self.plan.sentence]))
 
     # ---- state -----------------------------------------------------------------------------------
@@ -286,6 +354,8 @@ class Run:
             "ledger": self.ledger.state_dict(),
             "history": self.history.state_dict(),
             "plan": self.plan.state_dict(),
+            "earlier": self.earlier,
+            "filling": None if self.filling is None else self.filling.state_dict(),
             "open": {str(first): open_state(opened) for first, opened in self.open.items()},
         }
 
@@ -297,12 +367,23 @@ class Run:
         self.ledger.load_state_dict(state["ledger"])
         self.history.load_state_dict(state["history"])
         self.plan.load_state_dict(state["plan"])
+        self.earlier, self.filling = bool(state["earlier"]), None
+        if state["filling"] is not None:
+            assert self.make_filling is not None, "the run was another door's"
+            self.filling = self.make_filling()
+            self.filling.load_state_dict(state["filling"])
         self.open.clear()
         self.place.clear()
         for first, saved in state["open"].items():
-            self._issue(reopened(self.plan, int(first), saved))
+            owner = self.filling if saved["filled"] else self.plan
+            assert owner is not None, "a question that nobody asked"
+            self._issue(reopened(owner, int(first), saved))
         n_open = sum(len(opened.question) for opened in self.open.values())
-        if self.n_issued != self.plan.n_evals + n_open or self.plan.n_open != len(self.open):
+        n_plan = sum(opened.owner is self.plan for opened in self.open.values())
+        if (
+            self.n_issued != self.plan.n_evals + self.n_filled + n_open
+            or self.plan.n_open != n_plan
+        ):
             raise ValueError("the numbers of evaluations do not add up")
 
 
@@ -315,14 +396,15 @@ def open_state(opened: Open) -> dict[str, Any]:
     values: Floats = np.array([opened.values[j] for j in arrived], np.float64)
     return {
         "question": opened.question.state_dict(),
+        "filled": not isinstance(opened.owner, Plan),
         "arrived": np.array(arrived, np.int64),
         "values": values,
     }
 
 
-def reopened(plan: Plan, first: int, saved: dict[str, Any]) -> Open:
+def reopened(owner: Search, first: int, saved: dict[str, Any]) -> Open:
     """Return an open question that was saved."""
-    opened = Open(plan.reopen(saved["question"]), first)
+    opened = Open(owner.reopen(saved["question"]), first, owner)
     if first < 0 or len(saved["arrived"]) >= len(opened.question):
         raise ValueError("an open question has no value to come")
     for j, value in zip(saved["arrived"].tolist(), saved["values"].tolist(), strict=True):

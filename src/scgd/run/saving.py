@@ -12,7 +12,7 @@ from scgd.run.identity import check_identity
 from scgd.run.run import Run
 from scgd.run.seeds import Seed
 
-__all__ = ["Saved", "restore"]
+__all__ = ["Saved", "go_on", "restore"]
 
 LARGEST = 2**62
 
@@ -54,6 +54,19 @@ def check_same(mine: Any, found: Any, path: str = "") -> None:
         raise ValueError(f"{path} is {found}")
 
 
+def go_on(run: Run, wanted: int | None) -> None:
+    """Give a run that was taken up the budget that is wanted now."""
+    if wanted == run.max_evals:
+        return
+    if wanted is not None and wanted < run.n_issued:
+        run.remark = (
+            f"The checkpoint holds {run.n_issued} evaluations, more than max_evals={wanted}; "
+            "this is what they found."
+        )
+    else:
+        run.extend(wanted)
+
+
 class Saved:
     """The checkpoint of a run, or nothing at all.
 
@@ -82,14 +95,8 @@ class Saved:
             return False
         wanted = self.run.max_evals
         found = self.file.load(self._take_up)
-        if found and wanted != self.run.max_evals:
-            if wanted is not None and wanted < self.run.n_issued:
-                self.run.remark = (
-                    f"The checkpoint holds {self.run.n_issued} evaluations, more than "
-                    f"max_evals={wanted}; this is what they found."
-                )
-            else:
-                self.run.extend(wanted)
+        if found:
+            go_on(self.run, wanted)
         return found
 
     def _take_up(self, identity: dict[str, Any], state: dict[str, Any]) -> None:

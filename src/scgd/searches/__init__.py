@@ -7,6 +7,7 @@ from scgd.searches.base import Body, Finding, Search, Standing, Stop
 from scgd.searches.bfgs import ActiveBFGS
 from scgd.searches.classify import Classify, Noise
 from scgd.searches.descent import Descent
+from scgd.searches.filling import Filling
 from scgd.searches.judge import Judge, Verdict
 from scgd.searches.parabolas import Parabolas
 from scgd.searches.race import Race

@@ -1,0 +1,171 @@
+"""The table of a laboratory: every trial that was handed out, what came of it, and what was known.
+
+Values are kept as they are minimised; the front door turns signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from scgd.problem import Problem, as_scalar
+from scgd.typing import Array, Floats
+
+__all__ = ["Earlier", "Trials", "check_earlier"]
+
+STATES = ("out", "told", "failed", "earlier")
+OUT, TOLD, FAILED, EARLIER = range(4)
+NO_ID = -1
+
+
+class Trials:
+    """Trials in the order in which they were handed out or added.
+
+    Parameters
+    ----------
+    n_coords
+        The dimension.
+
+    Examples
+    --------
+    >>> trials = Trials(2)
+    >>> trials.issue(0, np.zeros(2))
+    >>> trials.add(np.ones(2), 3.0)
+    >>> trials.enter(0, 1.5, 0.1)
+    >>> [(row["state"], row["value"]) for row in trials.rows()]
+    [('told', 1.5), ('earlier', 3.0)]
+    """
+
+    def __init__(self, n_coords: int) -> None:
+        self.n_coords = n_coords
+        self.ids: list[int] = []
+        self.points: list[Floats] = []
+        self.values: list[float] = []
+        self.errors: list[float] = []
+        self.states: list[int] = []
+        self.place: dict[int, int] = {}
+
+    def issue(self, number: int, x: Floats) -> None:
+        """Note a trial that is handed out."""
+        if number not in self.place:
+            self.place[number] = len(self.ids)
+            self._append(number, x, float("nan"), float("nan"), OUT)
+
+    def add(self, x: Floats, value: float, error: float = float("nan")) -> None:
+        """Note an earlier measurement."""
+        self._append(NO_ID, x, value, error, EARLIER)
+
+    def _append(self, number: int, x: Floats, value: float, error: float, state: int) -> None:
+        self.ids.append(number)
+        self.points.append(np.array(x, np.float64))
+        self.values.append(value)
+        self.errors.append(error)
+        self.states.append(state)
+
+    def enter(self, number: int, value: float | None, error: float = float("nan")) -> None:
+        """Note what a trial gave: NaN where it failed, None where it was no value (partials)."""
+        i, failed = self.place[number], value is not None and not np.isfinite(value)
+        self.states[i] = FAILED if failed else TOLD
+        if value is not None and not failed:
+            self.values[i], self.errors[i] = value, error
+
+    def known(self) -> tuple[Floats, Floats]:
+        """Return the points that have a value, and the values with their errors added.
+
+        A value that is less certain counts as less good.
+        """
+        values, errors = np.array(self.values), np.array(self.errors)
+        known = np.isfinite(values)
+        if not known.any():
+            return np.empty((0, self.n_coords)), np.empty(0)
+        points = np.stack([x for x, there in zip(self.points, known, strict=True) if there])
+        return points, values[known] + np.where(np.isfinite(errors[known]), errors[known], 0.0)
+
+    def rows(self, sign: float = 1.0) -> list[dict[str, Any]]:
+        """Return the table, one dict per trial; None where there is nothing."""
+        return [
+            {
+                "id": None if number == NO_ID else number,
+                "state": STATES[state],
+                "value": None if np.isnan(value) else sign * value,
+                "error": None if np.isnan(error) else error,
+                "x": x.copy(),
+            }
+            for number, state, value, error, x in zip(
+                self.ids, self.states, self.values, self.errors, self.points, strict=True
+            )
+        ]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything needed to go on."""
+        points = np.array(self.points, np.float64).reshape(len(self.ids), self.n_coords)
+        return {
+            "ids": np.array(self.ids, np.int64),
+            "points": points,
+            "values": np.array(self.values, np.float64),
+            "errors": np.array(self.errors, np.float64),
+            "states": np.array(self.states, np.int64),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up another table."""
+        points: Array = state["points"]
+        columns = [state[name] for name in ("ids", "values", "errors", "states")]
+        if any(column.shape != points.shape[:1] for column in columns):
+            raise ValueError("the columns of the table have different lengths")
+        if points.ndim != 2 or points.shape[1] != self.n_coords:
+            raise ValueError("the points of the table have another dimension")
+        if not np.isin(state["states"], range(len(STATES))).all():
+            raise ValueError("the table knows no such state")
+        self.ids, self.values = state["ids"].tolist(), state["values"].tolist()
+        self.errors, self.states = state["errors"].tolist(), state["states"].tolist()
+        self.points = [x.copy() for x in points]
+        self.place = {number: i for i, number in enumerate(self.ids) if number != NO_ID}
+
+
+Earlier = tuple[Floats, Floats]
+"""Points, one per row, and their values as they are minimised."""
+
+
+def check_earlier(earlier: Any, problem: Problem, sign: float) -> Earlier:
+    """Return earlier measurements as arrays, or say what is wrong with them."""
+    points, values = [], []
+    if not isinstance(earlier, Iterable) or isinstance(earlier, str | bytes | dict):
+        raise TypeError(f"earlier must be a list of pairs (x, value), got {earlier!r}")
+    for i, pair in enumerate(earlier):
+        try:
+            x, value = pair
+        except (TypeError, ValueError):
+            raise TypeError(f"earlier[{i}] must be a pair (x, value), got {pair!r}") from None
+        points.append(check_point(x, problem, f"the point of earlier[{i}]"))
+        values.append(sign * check_value(value, f"the value of earlier[{i}]"))
+    return np.array(points).reshape(len(points), problem.n_coords), np.array(values, np.float64)
+
+
+def check_point(x: Any, problem: Problem, name: str) -> Floats:
+    """Return a point inside the bounds as a fresh array."""
+    try:
+        point = np.array(x, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be an array of numbers, got {x!r}") from None
+    if point.shape != (problem.n_coords,) or not np.isfinite(point).all():
+        raise ValueError(
+            f"{name} must be {problem.n_coords} finite numbers, got {np.array2string(point)}"
+        )
+    if not np.array_equal(problem.clipped(point), point):
+        k = int(np.flatnonzero(problem.clipped(point) != point)[0])
+        raise ValueError(f"{name} lies outside the bounds of coordinate {k}; leave it out")
+    return point
+
+
+def check_value(value: Any, name: str) -> float:
+    """Return a finite value."""
+    try:
+        scalar = as_scalar(value)
+    except TypeError:
+        raise TypeError(f"{name} must be one real number, got {value!r}") from None
+    if not np.isfinite(scalar):
+        raise ValueError(f"{name} must be finite, got {scalar}; leave measurements that failed out")
+    return scalar
