@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
-.PHONY: run arena test test-slow test-faults test-benchopt test-trainers bench lint clean
+.PHONY: run arena test test-slow test-faults test-benchopt test-trainers mutants bench lint clean
 
 run: $(VENV)/.core
 	@$(VENV)/bin/scgd run zo-linear
@@ -19,6 +19,9 @@ test-faults: $(VENV)/.dev
 
 test-slow: $(VENV)/.dev
 	@$(PY) -m pytest -q -m slow
+
+mutants: $(VENV)/.dev
+	@$(PY) tools/mutants
 
 test-trainers: $(VENV)/.dev
 	@$(PIP) install -c constraints.txt transformers accelerate lightning

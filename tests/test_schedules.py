@@ -5,7 +5,7 @@ import pytest
 
 import scgd
 from asking import steps_of
-from scgd.schedules import as_schedule
+from scgd.schedules import as_schedule, values_at
 
 T = np.arange(1, 6)
 
@@ -17,6 +17,11 @@ T = np.arange(1, 6)
         (scgd.InverseTime(2.0, 1.0), [1, 2 / 3, 1 / 2, 2 / 5, 1 / 3]),
         (scgd.InverseTime(1.0, 0.0, 0.5), 1 / np.sqrt(T)),
         (scgd.InverseLog(3.0), 1 / np.log(T + 3)),
+        (scgd.InverseLog(), 1 / np.log(T + 3)),
+        (scgd.InverseTime(), 1 / T),
+        (scgd.Linear(start=2, total=4), [1, 1, 0.5, 0, 0]),
+        (scgd.Linear(3.0, power=2.0, start=3, total=4), [3, 3, 3, 0, 0]),
+        (scgd.Linear(3.0, start=4, total=4), [3, 3, 3, 3, 0]),
         (scgd.InverseLog(0.0), np.minimum(1, 1 / np.maximum(np.log(T), 1e-300))),
         (scgd.Linear(10.0, total=5), [8, 6, 4, 2, 0]),
         (scgd.Linear(10.0, end=0.5, total=5), [8, 6, 5, 5, 5]),
@@ -60,3 +65,22 @@ def test_linear_decay_spans_the_budget():
 def test_a_schedule_that_misbehaves_is_named():
     with pytest.raises(ValueError, match=r"learning_rate must not be negative, got -1"):
         scgd.minimize(lambda x: 0.0, np.ones(3), learning_rate=lambda t: -1.0 + 0 * t, radius=0.1)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.inf, -np.inf, np.nan])
+def test_a_constant_is_positive_and_finite(value):
+    with pytest.raises(ValueError, match="radius must be positive and finite, got"):
+        as_schedule(value, "radius")
+
+
+def test_a_linear_fall_without_an_end_says_so():
+    with pytest.raises(ValueError, match="Linear has no total; give total="):
+        scgd.Linear()(T)
+
+
+@pytest.mark.parametrize(
+    "answer, word", [([1.0, 2.0], "one per index: got shape"), ([1, 2, np.inf], "finite")]
+)
+def test_values_that_do_not_fit_are_named(answer, word):
+    with pytest.raises(ValueError, match=f"^rate must .*{word}"):
+        values_at(lambda t: np.array(answer), np.arange(3), "rate")

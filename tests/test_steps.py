@@ -10,7 +10,7 @@ import pytest
 
 import scgd
 from registry import EVERY_STEP, STEPS, P, quadratic
-from scgd.steps import StepRule, applier, compiled, make_slots
+from scgd.steps import StepRule, applier, compiled, make_slots, move
 from skeletons import run_page
 from step_reference import REFERENCES
 
@@ -106,6 +106,53 @@ def test_a_block_is_clipped_to_its_bounds_and_duplicates_add_up(name):
 def test_decays_are_checked(cls, beta):
     with pytest.raises(ValueError, match="beta must lie in"):
         cls(beta=beta)
+
+
+@pytest.mark.parametrize("cls", [scgd.Momentum, scgd.RMS, scgd.Learned, scgd.Wiener])
+def test_a_decay_of_zero_forgets_all(cls):
+    assert cls(beta=0.0).beta == 0.0
+
+
+@pytest.mark.parametrize("name", EVERY_STEP)
+def test_the_number_of_a_kernel_leads_to_it(name):
+    rule = EVERY_STEP[name]
+    ours, theirs, hyper = make_slots(rule, 2), make_slots(rule, 2), np.array(rule.hyper)
+    for grad in (1.0, -0.5, 2.0, 0.3):
+        expected = rule.kernel(1, grad, 0.1, hyper, theirs)
+        assert move(rule.code, 1, grad, 0.1, hyper, ours) == pytest.approx(expected, rel=1e-14)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-14)
+
+
+SHARED = {"learned": 4, "wiener": 1}
+PACED = ("learned",)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_memory_is_what_the_rule_uses(name):
+    """Every slot is written by some visit, and of the shared numbers the last one too."""
+    rule, n_shared = STEPS[name], SHARED.get(name, 0)
+    slots = make_slots(rule, 1)
+    for k, grad, rate, progress in zip(*visits(0), strict=True):
+        rule.pace(slots, progress)
+        rule.kernel(0, grad + 0.1 * k, rate, rule.hyper, slots)
+    assert slots.shape == (rule.n_slots, max(1, n_shared))
+    assert np.all(np.any(slots, axis=1)) and np.all(slots[-1:])
+    assert make_slots(rule, 7).shape == (rule.n_slots, 7)
+    assert rule.paced == (name in PACED)
+
+
+def test_a_rule_that_says_nothing_remembers_nothing():
+    assert make_slots(StepRule(), 3).shape == (0, 3) and StepRule.n_shared == 0
+    assert StepRule().hyper == scgd.SGD().hyper == (0.0,) and not StepRule().paced
+
+
+def test_one_coordinate_alone_is_clipped_too():
+    theta, one = np.zeros(1), np.ones(1)
+    bounds = np.full(1, -0.05), np.full(1, 0.04)
+    for grad, end in ((1.0, -0.05), (-1.0, 0.04)):
+        apply = applier(scgd.SGD())
+        apply(np.array([0]), grad * one, 10 * one, np.zeros(1), np.zeros((0, 1)), theta, *bounds)
+        assert theta[0] == end
 
 
 def sign_kernel(k, grad, rate, hyper, slots):

@@ -9,7 +9,7 @@ import scgd
 from asking import answer, run_body, same_state, steps_of, told
 from registry import P, quadratic
 from scgd.samples import CHUNK
-from scgd.timetable import Timetable, resolved
+from scgd.timetable import Mixings, Timetable, resolved
 
 
 def values(table, n, first=0):
@@ -90,6 +90,42 @@ def test_chunks_do_not_show(steps, start, total):
         fresh = Timetable(*make, n_coords=7, start=start, total=total)
         step += start
         assert np.array_equal(values(table, 1, step), values(fresh, 1, step))
+
+
+def test_one_negative_value_among_others_is_named():
+    table = Timetable(lambda t: 2.0 - t, scgd.Constant(1.0), n_coords=3)
+    with pytest.raises(ValueError, match=r"learning_rate must not be negative, got -1\.0 from"):
+        table.cover(0)
+    touching = Timetable(lambda t: np.maximum(2.0 - t, 0.0), scgd.Constant(1.0), n_coords=3)
+    touching.cover(0)
+    assert touching.rates[:3].tolist() == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("start, total", [(0, 0), (0, 1), (5, None)])
+def test_legs_at_the_edge_can_be_loaded(start, total):
+    table = Timetable(scgd.Linear(2.0), scgd.Constant(1.0), n_coords=3)
+    table.load_state_dict({"start": start, "total": total})
+    assert table.state_dict() == {"start": start, "total": total}
+    for bad in ({"start": -1, "total": 3}, {"start": 0, "total": -1}):
+        with pytest.raises(ValueError, match="a leg from"):
+            table.load_state_dict(bad)
+
+
+@pytest.mark.parametrize("mixing", [None, 0, 0.0, 0.25, lambda n: 1.5 - n / 2, scgd.InverseTime()])
+def test_shares_by_phase(mixing):
+    """min(1, max(0, mixing(n))) at n = 1, 2, ..., whatever was looked up before."""
+
+    def share(n):
+        value = mixing(np.array([n]))[0] if callable(mixing) else mixing or 0.0
+        return min(1.0, max(0.0, float(value)))
+
+    for n in (1, 2, 255, 256, 257, 3, 1):
+        assert Mixings(mixing).at(n) == pytest.approx(share(n), rel=1e-14)
+    table = Mixings(mixing)
+    assert [table.at(n) for n in (1, 300, 2, 256, 257, 258)] == pytest.approx(
+        [share(n) for n in (1, 300, 2, 256, 257, 258)], rel=1e-14
+    )
+    assert table.span(4, 3).tolist() == pytest.approx([share(n) for n in (5, 6, 7)], rel=1e-14)
 
 
 def test_a_leg_is_saved():

@@ -1,0 +1,171 @@
+"""Do the tests notice? Change one place of a formula at a time and run the tests that see it.
+
+``python tools/mutants [NAMES]`` takes a seeded sample of places of every file of the named groups
+or files, keeps its results in ``.mutants/`` (so that it goes on where it was stopped, and repeats
+only what a changed test or source could change), and prints survivors and the share noticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+os.environ["NUMBA_DISABLE_JIT"] = "1"  # before anything imports numba: kernels are mutated too
+
+from covering import LONGEST, recorded
+from groups import GROUPS, Group
+from judging import judge
+from places import Mutant, sample
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / ".mutants"
+ENOUGH = 12.0
+"""Seconds of tests, the quickest first, that a mutant is shown."""
+
+
+def checksum(paths: list[Path]) -> str:
+    """Name a state of some files."""
+    state = hashlib.sha256()
+    for path in sorted(paths):
+        state.update(path.read_bytes())
+    return state.hexdigest()[:12]
+
+
+def equivalents() -> dict[tuple[str, str, int, str], str]:
+    """Return the changes that change nothing, each with its reason."""
+    rows = tomllib.loads((Path(__file__).parent / "equivalent.toml").read_text())["equivalent"]
+    names = ("file", "line", "column", "change")
+    return {tuple(row[name] for name in names): row["reason"] for row in rows}  # type: ignore[misc]
+
+
+class Results:
+    """What is known of every mutant, in a file that is replaced after each new answer."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+
+    def status(self, mutant: Mutant, source: str, tests: str) -> str | None:
+        """Return what was found for this source; a survivor of other tests is tried again."""
+        entry = self.known.get(mutant.file, {})
+        found = entry.get("mutants", {}).get(mutant.key) if entry.get("source") == source else None
+        if found is None or (found["status"] == "survived" and found["tests"] != tests):
+            return None
+        return str(found["status"])
+
+    def note(self, mutant: Mutant, source: str, tests: str, status: str) -> None:
+        """Keep an answer."""
+        entry = self.known.setdefault(mutant.file, {"source": source, "mutants": {}})
+        if entry["source"] != source:
+            entry.update(source=source, mutants={})
+        entry["mutants"][mutant.key] = {"status": status, "tests": tests, "line": mutant.text}
+        fresh = self.path.with_suffix(".tmp")
+        fresh.write_text(json.dumps(self.known, indent=1))
+        fresh.replace(self.path)
+
+
+def tests_of(mutant: Mutant, record: dict[str, Any]) -> tuple[list[str], float]:
+    """Return the tests that run the line, or the file where it runs at import; and their time."""
+    seeing = [
+        (s, t) for t, (s, files) in record.items() if mutant.line in files.get(mutant.file, ())
+    ]
+    if not seeing:
+        seeing = [(s, t) for t, (s, files) in record.items() if mutant.file in files]
+    chosen, spent = [], 0.0
+    for seconds, test in sorted(seeing):
+        if spent + seconds > ENOUGH:
+            break
+        chosen.append(test)
+        spent += seconds
+    return chosen, spent
+
+
+def run_group(group: Group, files: list[str], options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Judge the mutants of some files of a group; return a row per file."""
+    helpers = [*ROOT.glob("tests/*.py")]
+    tests = checksum([*helpers, *(ROOT / name for name in (*group.tests, *group.files(ROOT)))])
+    sources = group.files(ROOT)  # with their examples
+    record = recorded(FOLDER / f"{group.name}-{tests}.json", sources, [*group.tests, *sources])
+    results, same = Results(FOLDER / "results.json"), equivalents()
+    chosen, work = {}, []
+    for file in files:
+        mutants = sample(ROOT / file, ROOT, options.places, options.seed)
+        source = checksum([ROOT / file])
+        chosen[file] = (mutants, source)
+        for mutant in mutants:
+            if mutant.name in same:
+                continue
+            if results.status(mutant, source, tests) is None:
+                names, spent = tests_of(mutant, record)
+                work.append((mutant, names, 15.0 + 4.0 * spent))
+    untested = [mutant for mutant, names, _ in work if not names]
+    for mutant in untested:
+        results.note(mutant, chosen[mutant.file][1], tests, "survived")
+    tested = [piece for piece in work if piece[1]]
+    for i, (mutant, status, spent) in enumerate(judge(ROOT, tested, options.jobs), 1):
+        results.note(mutant, chosen[mutant.file][1], tests, status)
+        print(f"{i}/{len(tested)} {mutant.file}:{mutant.line} {status} {spent:.1f} s", flush=True)
+    return [row(file, *chosen[file], results, tests, same) for file in files]
+
+
+def row(
+    file: str, mutants: list[Mutant], source: str, results: Results, tests: str, same: Any
+) -> dict[str, Any]:
+    """Sum up a file."""
+    counted = [m for m in mutants if m.name not in same]
+    alive = [m for m in counted if results.status(m, source, tests) == "survived"]
+    return {"file": file, "n": len(counted), "same": len(mutants) - len(counted), "alive": alive}
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print survivors, and the share that was noticed."""
+    for found in rows:
+        for mutant in found["alive"]:
+            print(f"{mutant.file}:{mutant.line}  column {mutant.column}  {mutant.change}")
+            print(f"    {mutant.text}")
+    print(f"{'file':44} places equivalent noticed")
+    for found in [*rows, total(rows)]:
+        noticed = 1.0 - len(found["alive"]) / found["n"] if found["n"] else 1.0
+        print(f"{found['file']:44} {found['n']:6} {found['same']:10} {noticed:7.0%}")
+
+
+def total(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add up the files."""
+    alive = [mutant for found in rows for mutant in found["alive"]]
+    counts = {name: sum(found[name] for found in rows) for name in ("n", "same")}
+    return {"file": "all", "alive": alive, **counts}
+
+
+def main() -> int:
+    """Run the groups or files named on the command line, or all."""
+    parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
+    parser.add_argument("names", nargs="*", help="groups, or files relative to the repository")
+    parser.add_argument("--places", type=int, default=40, help="places per file")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--least", type=float, default=0.9, help="share that must be noticed")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT / "src"))
+    FOLDER.mkdir(exist_ok=True)
+    rows = []
+    for group in GROUPS:
+        files = [f for f in group.files(ROOT) if group.asked(f, options.names)]
+        if files:
+            rows += run_group(group, files, options)
+    if not rows:
+        parser.error(f"nothing is called {options.names}; groups: {[g.name for g in GROUPS]}")
+    show(rows)
+    everything = total(rows)
+    return int(len(everything["alive"]) > (1.0 - options.least) * everything["n"])
+
+
+assert ENOUGH > LONGEST
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Which test runs which line: recorded once per group of tests, without compiled code.
+
+Run as a program it records one group: ``python covering.py OUT SOURCES -- TESTS``. Tests that fail,
+are skipped or take too long where nothing is compiled are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import coverage
+import pytest
+
+LONGEST = 1.5
+"""Seconds that a test may take while it is recorded."""
+QUIET = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore::RuntimeWarning"]
+"""Random words overflow on purpose, which plain Python reports and compiled code does not."""
+
+
+class TooSlow(BaseException):
+    """Ends a test that takes too long; no test catches it."""
+
+
+def give_up(*_: Any) -> None:
+    """Leave the test."""
+    raise TooSlow
+
+
+class Recorder:
+    """A plugin of pytest: one context of coverage and one duration per test."""
+
+    def __init__(self, measured: coverage.Coverage) -> None:
+        self.measured = measured
+        self.seconds: dict[str, float] = {}
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self, item: Any) -> Any:
+        """Run a test against the clock."""
+        self.measured.switch_context(item.nodeid)
+        signal.signal(signal.SIGALRM, give_up)
+        signal.setitimer(signal.ITIMER_REAL, LONGEST)
+        began = time.process_time()
+        outcome = yield
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        self.measured.switch_context("")
+        if outcome.excinfo is None:
+            self.seconds[item.nodeid] = time.process_time() - began
+        elif outcome.excinfo[0] is TooSlow:
+            outcome.force_exception(RuntimeError("too slow"))
+
+
+def record(out: Path, sources: list[str], tests: list[str]) -> None:
+    """Run the tests; write ``{test: [seconds, {file: lines}]}``."""
+    root = Path.cwd()
+    measured = coverage.Coverage(data_file=None, include=[str(root / name) for name in sources])
+    recorder = Recorder(measured)
+    measured.start()
+    pytest.main(
+        [*QUIET, "--hypothesis-seed=0", "-m", "not slow and not faults", *tests], [recorder]
+    )
+    measured.stop()
+    data = measured.get_data()
+    found: dict[str, Any] = {test: [seconds, {}] for test, seconds in recorder.seconds.items()}
+    for path in data.measured_files():
+        name = Path(path).relative_to(root).as_posix()
+        for line, contexts in data.contexts_by_lineno(path).items():
+            for test in contexts:
+                if test in found:
+                    found[test][1].setdefault(name, []).append(line)
+    out.write_text(json.dumps(found))
+
+
+def recorded(out: Path, sources: list[str], tests: list[str]) -> dict[str, Any]:
+    """Return the record of a group, made now where there is none."""
+    if not out.exists():
+        out.parent.mkdir(parents=True, exist_ok=True)
+        print(f"recording what {' '.join(tests)} runs ...", flush=True)
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+        command = [sys.executable, __file__, str(out), *sources, "--", *tests]
+        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    found: dict[str, Any] = json.loads(out.read_text())
+    return found
+
+
+if __name__ == "__main__":
+    middle = sys.argv.index("--")
+    record(Path(sys.argv[1]), sys.argv[2:middle], sys.argv[middle + 1 :])

@@ -1,0 +1,62 @@
+"""Which files are mutated, and which tests may see them: a small quick set for each group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Group:
+    """Files of one room, and the tests that are meant to notice."""
+
+    name: str
+    patterns: tuple[str, ...]
+    tests: tuple[str, ...]
+
+    def files(self, root: Path) -> list[str]:
+        """Return the files, relative to the repository."""
+        found = {path for pattern in self.patterns for path in root.glob(f"src/scgd/{pattern}")}
+        names = sorted(path.relative_to(root).as_posix() for path in found)
+        return [name for name in names if not name.endswith("__init__.py")]
+
+    def asked(self, file: str, names: list[str]) -> bool:
+        """Whether a file of this group is among what was asked for."""
+        return not names or self.name in names or any(file.endswith(name) for name in names)
+
+
+GROUPS = (
+    Group("steps", ("steps/*.py",), ("tests/test_steps.py",)),
+    Group(
+        "timetable",
+        ("timetable.py", "schedules.py"),
+        ("tests/test_timetable.py", "tests/test_schedules.py"),
+    ),
+    Group("estimators", ("estimators.py",), ("tests/test_estimators.py",)),
+    Group(
+        "policies",
+        ("policies/*.py", "random.py"),
+        ("tests/test_policies.py", "tests/test_law.py", "tests/test_random.py"),
+    ),
+    Group(
+        "sampler",
+        ("sampler.py",),
+        ("tests/test_policies.py", "tests/test_ask_tell.py", "tests/test_checkpoint.py"),
+    ),
+    Group(
+        "stepping",
+        ("searches/stepping.py", "explore/*.py"),
+        ("tests/test_agreement.py", "tests/test_ask_tell.py", "tests/test_timetable.py",
+         "tests/test_searches.py", "tests/test_limits.py"),
+    ),
+    Group(
+        "searches",
+        ("searches/*.py", "searches/arms/*.py"),
+        ("tests/test_searches.py", "tests/test_race.py", "tests/test_auto.py"),
+    ),
+    Group(
+        "plans",
+        ("plans/*.py",),
+        ("tests/test_auto.py", "tests/test_searches.py", "tests/test_auto_resume.py"),
+    ),
+)  # fmt: skip
