@@ -53,7 +53,7 @@ class Optimizer:
 
     Parameters
     ----------
-    x0, method, sample, batch_size, policy, estimator, step, learning_rate, radius, scale, \
+    x0, method, sample, batch_size, policy, estimator, step, learning_rate, radius, scale, noise, \
 block_size, importance, bounds, max_evals, on_nonfinite, seed
         As for :func:`scgd.minimize`.
     first_order
@@ -84,6 +84,7 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
         learning_rate: float | Schedule | None = None,
         radius: float | Schedule | None = None,
         scale: Any = None,
+        noise: float | None = None,
         block_size: int | None = None,
         importance: Any = None,
         bounds: Any = None,
@@ -97,8 +98,8 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
         }  # fmt: skip
         self.built = build(
             x0, choose_method(method, True if first_order else None, parts), sample=sample,
-            batch_size=batch_size, bounds=bounds, scale=scale, max_evals=max_evals, seed=seed,
-            on_nonfinite=on_nonfinite,
+            batch_size=batch_size, bounds=bounds, scale=scale, noise=noise, max_evals=max_evals,
+            seed=seed, on_nonfinite=on_nonfinite,
         )  # fmt: skip
         self.run = self.built.run
         self.queue: deque[int] = deque()  # numbers issued and not yet handed out

@@ -21,6 +21,9 @@ from scgd.theory import known, warn_if_violated
 __all__ = ["Built", "build", "choose_method"]
 
 
+USES_NOISE = ("auto", "noisy")
+
+
 @dataclass(frozen=True)
 class Built:
     """A run and what it was made of."""
@@ -47,19 +50,36 @@ def build(
     batch_size: Any = 1,
     bounds: Any = None,
     scale: Any = None,
+    noise: Any = None,
     max_evals: Any = None,
     seed: Any = None,
     on_nonfinite: str = "raise",
 ) -> Built:
     """Check the arguments and make a run of them."""
-    problem = Problem.check(x0, bounds, scale)
+    problem = Problem.check(x0, bounds, scale, noise)
     root = Seed(seed)
     samples = Samples.check(sample, batch_size, root.sample_key)
+    refuse_noise(problem, method, samples)
     budget = None if max_evals is None else count(max_evals, "max_evals")
     ledger = Ledger(problem.n_coords, on_nonfinite, repeats=not samples.controlled)
     ground = Ground(problem, samples, root.searches, budget)
     run = Run(Plan(story_of(method), ground), ledger, budget)
     return Built(run, root, method, problem, samples)
+
+
+def refuse_noise(problem: Problem, method: Method, samples: Samples) -> None:
+    """Refuse a known noise where nobody would use it."""
+    if problem.noise is None:
+        return
+    if samples.controlled:
+        raise ValueError(
+            "noise= is for noise that nobody controls; with sample= the sample is the noise: "
+            "drop one of them"
+        )
+    if not isinstance(method, Planned) or method.name not in USES_NOISE:
+        raise ValueError(
+            f"noise is used by method {' and '.join(USES_NOISE)}, not by {method.name!r}; drop it"
+        )
 
 
 def choose_method(method: Any, jac: Any, parts: dict[str, Any]) -> Method:
