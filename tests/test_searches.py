@@ -13,7 +13,7 @@ from scgd.problem import Problem
 from scgd.questions import Point
 from scgd.recipes import RECIPES
 from scgd.samples import Samples
-from scgd.searches import SEARCHES, Archive, Footing, Rest, Stepping, Walk
+from scgd.searches import SEARCHES, Archive, Footing, Race, Rest, Stepping, Walk
 
 DOCS = Path(__file__).parents[1] / "docs"
 P = 5
@@ -57,6 +57,7 @@ def made(name, seed=3):
         "n_pairs": 2,
         "footing": Footing(0.5, 0.05, quadratic(problem.x0), 3.0, True, False, 0.0),
     }
+    parts["inner"] = Race(problem, parts["point"], parts["seed"], 400)
     parts["walk"] = walked(problem, parts["point"], parts["footing"])
     search = SEARCHES[name]
     needed = [

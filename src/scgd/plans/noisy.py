@@ -31,13 +31,13 @@ FALL = 40
 
 def noisy(ground: Ground) -> Telling:
     """Find how far to look, go down in rounds, compare with x0; as long as there is budget."""
-    problem, budget = ground.problem, ground.budget
+    problem, budget = ground.problem, ground.room
     archive = archive_of(ground)
     footing = yield Ladder(problem, ground.point, ground.rng(), budget, archive)
     if not footing.seen and not problem.told:
         ground.warn(WEAK)
-    found = f"Noise that nobody controls, {footing.deviation:.2g}"
-    ground.sentence = f"{found}; radius {ground.size(footing.radius)}."
+    radius = ground.size(footing.radius)
+    ground.sentence = f"Noise that nobody controls, {footing.deviation:.2g}; radius {radius}."
     if budget > LARGE and problem.n_coords > WIDE:
         yield from joint_directions(ground, footing.radius)
         return
@@ -45,13 +45,12 @@ def noisy(ground: Ground) -> Telling:
     ground.live["walk"] = walk
     if budget > LARGE:
         opening = int(max(OPENING, SHARE * budget))
-        yield from rounds(ground, walk, opening, opening)
-    n = budget
-    while ground.budget <= LARGE:
+        yield from rounds(ground, walk, opening, ground.budget - budget + opening)
+    while budget <= LARGE:
         n_compared = n_final(ground.budget)
-        yield from rounds(ground, walk, n, ground.budget - 2 * n_compared)
+        yield from rounds(ground, walk, budget, ground.budget - 2 * n_compared)
         yield from settle_with_start(ground, n_compared, ranks=True)
-        n = ground.room
+        budget = ground.room
     yield from joint_directions(ground, footing.radius)
 
 
@@ -78,7 +77,9 @@ def rounds(ground: Ground, walk: Walk, n: int, end: int) -> Telling:
         n_now = min(n_values, (end - ground.spent) // 2)
         if n_now < 1:
             return
-        yield Check(walk, n_now)
+        seen = yield Check(walk, n_now)
+        told = ground.sentence.split(" Looked")[0]
+        ground.sentence = f"{told} Looked up to {ground.size(seen.farthest)} away from x0."
 
 
 def n_final(budget: int) -> int:

@@ -6,9 +6,10 @@
 from scgd.searches.archive import Archive
 from scgd.searches.base import Body, Finding, Search, Standing, Stop
 from scgd.searches.bfgs import ActiveBFGS
-from scgd.searches.check import Check
+from scgd.searches.check import Check, Progress
 from scgd.searches.classify import Classify, Noise
 from scgd.searches.descent import Descent
+from scgd.searches.doubt import Doubt, Repeats
 from scgd.searches.judge import Judge, Verdict
 from scgd.searches.ladder import Footing, Ladder
 from scgd.searches.parabolas import Parabolas
@@ -32,6 +33,7 @@ __all__ = [
     "Check",
     "Classify",
     "Descent",
+    "Doubt",
     "Finding",
     "Footing",
     "Judge",
@@ -41,10 +43,12 @@ __all__ = [
     "Noise",
     "OwnRadii",
     "Parabolas",
+    "Progress",
     "Race",
     "Radii",
     "RandomSearch",
     "Reach",
+    "Repeats",
     "Rest",
     "Rounding",
     "RoundingError",
@@ -63,7 +67,7 @@ __all__ = [
 SEARCHES: dict[str, type[Search]] = {
     search.name: search
     for search in (
-        ActiveBFGS, Check, Classify, Descent, Judge, Ladder, Parabolas, Race, Radii, RandomSearch,
+        ActiveBFGS, Check, Classify, Descent, Doubt, Judge, Ladder, Parabolas, Race, Radii, RandomSearch,
         Reach, Rest, Rounding, ScaleSearch, Stepping, Walk, Watch,
     )
 }  # fmt: skip

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from scgd.questions import EVERYWHERE, Question, joint
-from scgd.searches.base import Search, Standing
+from scgd.searches.base import Finding, Search, Standing
 from scgd.searches.walk import Walk
 from scgd.typing import Floats
 
-__all__ = ["Check"]
+__all__ = ["Check", "Progress"]
 
 ACCEPT, GUARD = -0.5, 3.0
 """Standard errors by which a proposal must lie below the point, and the point may lie above the
@@ -24,6 +25,13 @@ CLEAR, HIDDEN = 8.0, 1.5
 """Odd parts of pairs, in deviations, above which the radius shrinks and below which it grows."""
 WORTH = 0.25
 """The part of what has been gained that the rise at a wider radius may cost."""
+
+
+@dataclass(frozen=True)
+class Progress(Finding):
+    """How far a walk has looked: the largest move of a coordinate from x0, in units of x."""
+
+    farthest: float
 
 
 class Check(Search):
@@ -43,6 +51,7 @@ class Check(Search):
     """
 
     name: ClassVar[str] = "check"
+    found: ClassVar[type[Finding]] = Progress
     memory: ClassVar[tuple[str, ...]] = ("inner", "proposed")
 
     def __init__(self, walk: Walk, n_values: int) -> None:
@@ -67,7 +76,7 @@ class Check(Search):
     def tell(self, question: Question, values: Floats) -> None:
         """Choose, guard, and set noise and radius of the walk."""
         walk, n = self.walk, self.n_values
-        walk.archive.add(question.entries, values)
+        walk.note(question.entries, values)
         groups = [values[:n], values[n:]] if self.proposed else [values]
         error = walk.deviation * np.sqrt(2 / n)
         value, seen = middle(groups[0]), groups[0]
@@ -127,6 +136,10 @@ class Check(Search):
             rise, gained = float(np.median(walk.levels)) - value, walk.footing.base - value
             if 4 * rise < WORTH * gained:
                 walk.radius *= 2
+
+    def finding(self) -> Progress:
+        """Return how far the walk has looked."""
+        return Progress(self.walk.farthest)
 
     @property
     def standing(self) -> Standing:

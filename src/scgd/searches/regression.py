@@ -70,7 +70,7 @@ class Quadratic:
             return -slopes / np.maximum(bends + damping, 1e-12)
 
         if bends[0] > 1e-10 and np.linalg.norm(step(0.0)) <= radius:
-            return axes @ step(0.0)  # type: ignore[no-any-return]
+            return axes @ step(0.0)
         low = max(0.0, -float(bends[0])) + 1e-10
         high = low + 1.0
         while np.linalg.norm(step(high)) > radius:
@@ -81,7 +81,7 @@ class Quadratic:
                 low = middle
             else:
                 high = middle
-        return axes @ step(high)  # type: ignore[no-any-return]
+        return axes @ step(high)
 
 
 class Regression:

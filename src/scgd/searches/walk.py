@@ -141,10 +141,8 @@ class Walk(Search):
     def tell(self, question: Question, values: Floats) -> None:
         """Take a step along the pair, unless a value was lost."""
         plus, minus = question.entries
-        self.archive.add(question.entries, values)
         unit = self.problem.unit
-        away = np.abs(question.entries - self.problem.x0) / unit
-        self.farthest = max(self.farthest, float(away.max()))
+        self.note(question.entries, values)
         self.share += self.per_pair
         if not np.isfinite(values).all():
             return
@@ -153,6 +151,12 @@ class Walk(Search):
         self.odds = [*self.odds[1 - RECENT :], odd]
         self.levels = [*self.levels[1 - RECENT :], float(values.mean())]
         self._step(self._clipped(odd / radius) * (plus - minus) / (2 * radius * unit))
+
+    def note(self, points: Floats, values: Floats) -> None:
+        """Remember what was evaluated, and how far away."""
+        self.archive.add(points, values)
+        away = np.abs(points - self.problem.x0) / self.problem.unit
+        self.farthest = max(self.farthest, float(away.max()))
 
     def _clipped(self, slope: float) -> float:
         self.slopes = [*self.slopes[1 - REMEMBERED :], abs(slope)]
