@@ -13,7 +13,7 @@ from scgd.problem import Problem
 from scgd.questions import Point
 from scgd.recipes import RECIPES
 from scgd.samples import Samples
-from scgd.searches import SEARCHES, Rest, Stepping
+from scgd.searches import SEARCHES, Archive, Footing, Race, Rest, Stepping, Walk
 
 DOCS = Path(__file__).parents[1] / "docs"
 P = 5
@@ -21,6 +21,14 @@ P = 5
 
 def quadratic(x):
     return float(np.arange(1, P + 1) @ (x - 0.5) ** 2)
+
+
+def walked(problem, point, footing):
+    """Return a walk with points enough for a model."""
+    walk = Walk(problem, point, np.random.default_rng(0), footing, Archive.empty(P, 30))
+    points = np.random.default_rng(1).uniform(-0.5, 0.5, (30, P))
+    walk.archive.add(points, [quadratic(x) for x in points])
+    return walk.begin(100, 0.0, 0.01, 1.0)
 
 
 def made(name, seed=3):
@@ -47,7 +55,10 @@ def made(name, seed=3):
         "n_levels": 3,
         "n_repeats": 4,
         "n_pairs": 2,
+        "footing": Footing(0.5, 0.05, quadratic(problem.x0), 3.0, True, False, 0.0),
     }
+    parts["inner"] = Race(problem, parts["point"], parts["seed"], 400)
+    parts["walk"] = walked(problem, parts["point"], parts["footing"])
     search = SEARCHES[name]
     needed = [
         p.name
@@ -55,6 +66,8 @@ def made(name, seed=3):
         if p.default is p.empty and p.kind is not p.VAR_KEYWORD
     ]
     made = search(**{key: parts[key] for key in needed})
+    if name == "walk":
+        made.begin(15, 0.0, 0.05, 1.0)
     if name == "bfgs":
         made.restart(quadratic(made.point.x))
     return made
@@ -71,7 +84,7 @@ def step(search, noise):
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))
 def test_a_search_goes_on_from_its_state_bit_for_bit(name):
-    noise = 0.05 if name in ("reach", "radii", "judge") else 0.0
+    noise = 0.05 if name in ("reach", "radii", "judge", "ladder", "walk", "check") else 0.0
     whole, cut = made(name), made(name)
     for _ in range(40):
         if whole.finished or not step(whole, noise):

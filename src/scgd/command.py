@@ -32,6 +32,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--block-size", type=int, metavar="M", help="coordinates per step")
     parser.add_argument("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"))
     parser.add_argument("--scale", type=float, help="typical size of a coordinate")
+    parser.add_argument("--noise", type=float, help="standard deviation of the noise, if known")
     parser.add_argument("--sample", type=int, metavar="N", help="fun(x, rows) with rows below N")
     parser.add_argument("--batch-size", type=int, default=1, metavar="B", help="rows per step")
     parser.add_argument("--seed", type=int, help="one seed, one trajectory")
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
 
     module, fun = find(args.function)
     status = StatusFile(args.status, args.function, args.max_evals) if args.status else None
-    names = ["max_evals", "max_time", "target", "method", "block_size", "scale", "sample"]
+    names = ["max_evals", "max_time", "target", "method", "block_size", "scale", "noise", "sample"]
     names += ["batch_size", "seed", "timeout", "asynchronous", "checkpoint"]
     names += ["maximize", "on_nonfinite"]
     keywords = {name: getattr(args, name) for name in names}

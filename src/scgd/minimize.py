@@ -50,6 +50,7 @@ def minimize(
     learning_rate: float | Schedule | None = None,
     radius: float | Schedule | None = None,
     scale: Any = None,
+    noise: float | None = None,
     block_size: int | None = None,
     importance: Any = None,
     bounds: Any = None,
@@ -98,6 +99,9 @@ def minimize(
     scale
         Typical size of each coordinate, the unit of a recipe's own learning rate and radius; by
         default from the bounds, x0 or a short search.
+    noise
+        The standard deviation of the noise of ``fun`` where you know it; believed, so nothing is
+        spent on measuring it. 0: ``fun`` repeats itself.
     bounds
         ``scipy.optimize.Bounds`` or pairs (low, high); kept at all times.
     max_evals
@@ -197,7 +201,7 @@ def minimize(
     if max_evals is None and max_time is None and target is None:
         max_evals = max(1000, DEFAULT_BUDGET * np.size(x0))
     built = build(
-        x0, chosen, sample=sample, batch_size=batch_size, bounds=bounds, scale=scale,
+        x0, chosen, sample=sample, batch_size=batch_size, bounds=bounds, scale=scale, noise=noise,
         max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite, maximize=maximize, earlier=earlier,
     )  # fmt: skip
     args = args if isinstance(args, tuple) else (args,)

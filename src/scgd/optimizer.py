@@ -76,7 +76,7 @@ class Optimizer:
 
     Parameters
     ----------
-    x0, method, sample, batch_size, policy, estimator, step, learning_rate, radius, scale, \
+    x0, method, sample, batch_size, policy, estimator, step, learning_rate, radius, scale, noise, \
 block_size, importance, bounds, max_evals, maximize, on_nonfinite, earlier, seed
         As for :func:`scgd.minimize`.
     first_order
@@ -116,6 +116,7 @@ block_size, importance, bounds, max_evals, maximize, on_nonfinite, earlier, seed
         learning_rate: float | Schedule | None = None,
         radius: float | Schedule | None = None,
         scale: Any = None,
+        noise: float | None = None,
         block_size: int | None = None,
         importance: Any = None,
         bounds: Any = None,
@@ -132,7 +133,8 @@ block_size, importance, bounds, max_evals, maximize, on_nonfinite, earlier, seed
         chosen = choose_method(method, True if first_order else None, parts)
         self.arguments: dict[str, Any] = {
             "x0": x0, "method": chosen, "sample": sample, "batch_size": batch_size,
-            "bounds": bounds, "scale": scale, "max_evals": max_evals, "maximize": maximize,
+            "bounds": bounds, "scale": scale, "noise": noise, "max_evals": max_evals,
+            "maximize": maximize,
             "on_nonfinite": on_nonfinite, "earlier": earlier, "seed": seed,
         }  # fmt: skip
         self._build()

@@ -105,13 +105,25 @@ def check_scale(scale: Any, n_coords: int) -> Floats:
     return np.broadcast_to(values, (n_coords,)).copy()
 
 
+def check_noise(noise: Any) -> float:
+    """Return the standard deviation of the noise: a number, zero for none."""
+    number = isinstance(noise, int | float | np.integer | np.floating)
+    if isinstance(noise, bool) or not number or not 0 <= noise < np.inf:
+        raise ValueError(
+            "noise must be the standard deviation of fun's noise, a finite number >= 0 (0: fun "
+            f"repeats itself), got {noise!r}"
+        )
+    return float(noise)
+
+
 @dataclass(frozen=True)
 class Problem:
     """The checked arguments that describe a problem.
 
     ``scale`` is ``None`` when nothing tells the typical size of a coordinate and a short search has
     to find it: it comes from the argument, else from the bounds, else from x0; ``told`` says that
-    it was not guessed from x0.
+    it was not guessed from x0. ``noise`` is the standard deviation of the noise where the user
+    knows it.
     """
 
     x0: Floats
@@ -119,6 +131,7 @@ class Problem:
     upper: Floats
     scale: Floats | None
     told: bool = False
+    noise: float | None = None
 
     @property
     def n_coords(self) -> int:
@@ -148,14 +161,15 @@ class Problem:
         return np.clip(x, self.lower + reach, self.upper - reach), reach
 
     @classmethod
-    def check(cls, x0: Any, bounds: Any = None, scale: Any = None) -> Problem:
+    def check(cls, x0: Any, bounds: Any = None, scale: Any = None, noise: Any = None) -> Problem:
         """Check the arguments and derive the scale from them where they tell it."""
         theta = check_start(x0)
         lower, upper = check_bounds(bounds, theta)
+        known = None if noise is None else check_noise(noise)
         if scale is not None:
-            return cls(theta, lower, upper, check_scale(scale, theta.size), told=True)
+            return cls(theta, lower, upper, check_scale(scale, theta.size), True, known)
         told = bool(np.all(np.isfinite(upper - lower))) and lower.size > 0
-        return cls(theta, lower, upper, derived_scale(theta, lower, upper), told)
+        return cls(theta, lower, upper, derived_scale(theta, lower, upper), told, known)
 
 
 def derived_scale(x0: Floats, lower: Floats, upper: Floats) -> Floats | None:

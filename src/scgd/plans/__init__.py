@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from scgd.plans.auto import auto
 from scgd.plans.base import Ground, Plan, Story
 from scgd.plans.descent import descent, race, random_search
+from scgd.plans.noisy import noisy
 from scgd.plans.steps import steps
 from scgd.recipes import RECIPES, Recipe
 
@@ -46,6 +47,7 @@ METHODS: dict[str, Method] = {
             Planned("parabola", descent("parabolas")),
             Planned("bfgs", descent("bfgs")),
             Planned("race", race),
+            Planned("noisy", noisy),
             Planned("random", random_search),
         )
     },

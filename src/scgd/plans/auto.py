@@ -11,8 +11,8 @@ import numpy as np
 from scgd.plans.base import Ground, Telling
 from scgd.plans.descent import TINY, descend, measure, race, scale_rounds
 from scgd.plans.guard import kept, settle_with_start
-from scgd.plans.joint import joint_directions
 from scgd.plans.members import block_member, short_member
+from scgd.plans.noisy import noisy
 from scgd.recipes import Recipe
 from scgd.searches import Classify, Judge, Length, ScaleSearch
 
@@ -30,12 +30,16 @@ SCARCE = 2.0
 def auto(ground: Ground) -> Telling:
     """Tell noise apart, measure lengths, and let the member that fits run."""
     problem, sampled = ground.problem, ground.samples.controlled
-    n_reaches = 1 if ground.budget < TINY else 3
-    noise = yield Classify(problem, ground.point, ground.rng(), n_reaches, sampled=sampled)
-    if noise.kind == "uncontrollable":
-        yield from joint_directions(ground)
+    if problem.noise is None:
+        n_reaches = 1 if ground.budget < TINY else 3
+        noise = yield Classify(problem, ground.point, ground.rng(), n_reaches, sampled=sampled)
+        kind = noise.kind
+    else:
+        kind = "uncontrollable" if problem.noise > 0 else "deterministic"
+    if kind == "uncontrollable":
+        yield from noisy(ground)
         return
-    exact = noise.kind == "deterministic"
+    exact = kind == "deterministic"
     free, few = not problem.lower.size, problem.n_coords <= LARGEST_RACE
     if exact and free and few and ground.room >= RACE * problem.n_coords:
         yield from race(ground)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scgd.plans.base import Ground, Story, Telling
+from scgd.plans.doubt import doubted
 from scgd.searches import Descent, Length, Race, RandomSearch, Rounding, ScaleSearch
 
 __all__ = ["TINY", "descend", "descent", "measure", "race", "random_search", "scale_rounds"]
@@ -42,13 +43,15 @@ def descend(ground: Ground, length: Length, error: float, only: str = "") -> Tel
     names = {"": "parabolas along coordinates, BFGS on those that matter",
              "parabolas": "parabolas along coordinates", "bfgs": "a sweep, then BFGS"}  # fmt: skip
     ground.sentence = f"Deterministic: {names[only]}."
-    yield Descent(ground.problem, ground.point, ground.rng(), unit, error, ground.room, only)
+    search = Descent(ground.problem, ground.point, ground.rng(), unit, error, ground.room, only)
+    yield from doubted(ground, search)
 
 
 def race(ground: Ground) -> Telling:
     """Race BFGS, a population and line searches."""
     ground.sentence = "Deterministic: a race of BFGS, a population and line searches."
-    yield Race(ground.problem, ground.point, ground.stream(), ground.room)
+    search = Race(ground.problem, ground.point, ground.stream(), ground.room)
+    yield from doubted(ground, search)
 
 
 def random_search(ground: Ground) -> Telling:

@@ -13,7 +13,7 @@ import numpy as np
 from scgd.plans.base import Ground, Telling
 from scgd.plans.guard import kept, settle_with_start
 from scgd.plans.members import joint_member
-from scgd.searches import Judge, Radii, Reach
+from scgd.searches import Judge, Radii
 from scgd.typing import Floats
 
 __all__ = ["joint_directions"]
@@ -29,14 +29,9 @@ WEAK = (
 )
 
 
-def joint_directions(ground: Ground) -> Telling:
-    """Find radii, take a first leg, look again, take a second one; as long as there is budget."""
-    problem, budget = ground.problem, ground.budget
-    signal = yield Reach(problem, ground.point, ground.rng(), budget)
-    if signal.found == "nothing" and not problem.told:
-        ground.warn(WEAK)
-    ground.sentence = f"Noise that nobody controls; radius {ground.size(signal.radius)}."
-    scale = ground.hold("scale", signal.radius * problem.unit)
+def joint_directions(ground: Ground, radius: float) -> Telling:
+    """Take a first leg at a radius, look again, take a second one; as long as there is budget."""
+    scale = ground.hold("scale", radius * ground.problem.unit)
     growth = yield from first_leg(ground, scale)
     growth = yield from own_radii(ground, scale, growth)
     while True:

@@ -25,6 +25,9 @@ from scgd.trials import Earlier, check_earlier
 __all__ = ["Built", "build", "choose_method"]
 
 
+USES_NOISE = ("auto", "noisy")
+
+
 @dataclass(frozen=True)
 class Built:
     """A run and what it was made of."""
@@ -52,6 +55,7 @@ def build(
     batch_size: Any = 1,
     bounds: Any = None,
     scale: Any = None,
+    noise: Any = None,
     max_evals: Any = None,
     seed: Any = None,
     on_nonfinite: str = "raise",
@@ -59,13 +63,14 @@ def build(
     earlier: Any = (),
 ) -> Built:
     """Check the arguments and make a run of them."""
-    problem = Problem.check(x0, bounds, scale)
+    problem = Problem.check(x0, bounds, scale, noise)
     check_flag(maximize, "maximize")
     known = check_earlier(earlier, problem, -1.0 if maximize else 1.0)
     if len(known[1]):  # the best place that is known is where to start
         problem = replace(problem, x0=known[0][np.argmin(known[1])].copy())
     root = Seed(seed)
     samples = Samples.check(sample, batch_size, root.sample_key)
+    refuse_noise(problem, method, samples)
     budget = None if max_evals is None else count(max_evals, "max_evals")
     repeats = not samples.controlled
     ledger = Ledger(problem.n_coords, on_nonfinite, repeats=repeats, maximize=maximize)
@@ -81,6 +86,21 @@ def check_flag(value: Any, name: str) -> None:
     """Refuse what is neither True nor False."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r}")
+
+
+def refuse_noise(problem: Problem, method: Method, samples: Samples) -> None:
+    """Refuse a known noise where nobody would use it."""
+    if problem.noise is None:
+        return
+    if samples.controlled:
+        raise ValueError(
+            "noise= is for noise that nobody controls; with sample= the sample is the noise: "
+            "drop one of them"
+        )
+    if not isinstance(method, Planned) or method.name not in USES_NOISE:
+        raise ValueError(
+            f"noise is used by method {' and '.join(USES_NOISE)}, not by {method.name!r}; drop it"
+        )
 
 
 def choose_method(method: Any, jac: Any, parts: dict[str, Any]) -> Method:

@@ -55,6 +55,7 @@ def identity(
         "x0": digest(problem.x0),
         "bounds": bounds,
         "scale": "found" if problem.scale is None else digest(problem.scale),
+        "noise": "unknown" if problem.noise is None else repr(problem.noise),
         "args": [shape_of(value) for value in args],
         "sample": samples.kind,
         "method": plain(method),

@@ -18,15 +18,23 @@ __all__ = ["Judge", "Verdict"]
 class Verdict(Finding):
     """The mean difference f(point) - f(reference) and its standard error.
 
-    The mean is infinite where most pairs were lost.
+    The mean is infinite where most pairs were lost. ``median`` is the difference of the medians,
+    and ``lower`` the share of pairs in which the point has the lower value.
     """
 
     mean: float
     error: float
+    median: float = 0.0
+    lower: float = 0.5
 
     def worse(self, n_errors: float) -> bool:
         """Tell whether the point is worse by more than so many standard errors."""
         return self.mean > n_errors * self.error
+
+    @property
+    def worse_by_rank(self) -> bool:
+        """Whether the point's median is higher and less than half of the pairs favour it."""
+        return self.median > 0 and self.lower < 0.5
 
 
 class Judge(Search):
@@ -72,11 +80,13 @@ class Judge(Search):
         """Return the mean difference and its error."""
         differences = np.subtract(self.here, self.there)
         if self.n_lost >= max(1, len(differences)):
-            return Verdict(float("inf"), 0.0)
+            return Verdict(float("inf"), 0.0, float("inf"), 0.0)
         error = 0.0
         if len(differences) > 1:
             error = float(np.std(differences, ddof=1) / np.sqrt(len(differences)))
-        return Verdict(float(np.mean(differences)), error)
+        median = float(np.median(self.here) - np.median(self.there))
+        lower = float(np.mean(differences < 0))
+        return Verdict(float(np.mean(differences)), error, median, lower)
 
     @property
     def standing(self) -> Standing:

@@ -1,0 +1,210 @@
+r"""A quadratic seen through noise: Bayesian regression whose prior sizes the data choose.
+
+The model is :math:`f(u) = c + g^\top u + u^\top H u / 2` with independent Gaussian priors on the
+slope, on a curvature common to all coordinates, on each coordinate's own and on the mixed ones. In
+dual form, with :math:`G = U U^\top / D` and :math:`q_i = |u_i|^2 / D`, values have the covariance
+
+.. math:: e_0 G + e_1 q q^\top + e_2 U^{\circ 2} (U^{\circ 2})^\top / D + e_3 G \circ G + e_c
+          + e_4 \operatorname{diag}(w)
+
+times a variance that is profiled out, so a fit costs one Cholesky factor of as many rows as there
+are points, whatever the dimension. The five sizes climb the marginal likelihood.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from scgd.typing import Floats
+
+__all__ = ["Quadratic", "Regression", "fit"]
+
+FIRST = (0.0, 0.0, -2.0, -1.0)
+PLAIN = (0.0, 0.0, -2.0, -4.0)
+"""Decimal exponents of the four sizes to start from, with mixed curvatures and without."""
+ORDER = (4, 1, 3, 0, 2)
+"""Noise and common curvature first: they matter most."""
+LOWEST, HIGHEST = -9.0, 5.0
+LEVEL = 100.0
+"""The constant's variance in units of the largest other size: as good as free."""
+GAIN = 0.05
+"""What a step up the likelihood must bring."""
+OUTLIER = 5.0
+"""Leave-one-out residuals, in robust deviations, from which a value counts as an outlier."""
+FARTHEST = 1e4
+"""Values are clipped so many robust deviations from their median."""
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """A fitted quadratic, in the units of the points it was fitted to.
+
+    Attributes
+    ----------
+    level, slope, bend
+        Its value, gradient and Hessian at the origin.
+    sizes
+        The five decimal exponents, from which a later fit may start.
+    """
+
+    level: float
+    slope: Floats
+    bend: Floats
+    sizes: Floats
+
+    def __call__(self, u: Floats) -> float:
+        """Return its value."""
+        return float(self.level + self.slope @ u + 0.5 * u @ self.bend @ u)
+
+    def minimiser(self, radius: float) -> Floats:
+        """Return where it is lowest within so far of the origin."""
+        size = max(float(np.abs(self.bend).max()), float(np.abs(self.slope).max()), 1e-290)
+        bends, axes = np.linalg.eigh(self.bend / size)
+        slopes = axes.T @ (self.slope / size)
+
+        def step(damping: float) -> Floats:
+            return -slopes / np.maximum(bends + damping, 1e-12)
+
+        if bends[0] > 1e-10 and np.linalg.norm(step(0.0)) <= radius:
+            return axes @ step(0.0)
+        low = max(0.0, -float(bends[0])) + 1e-10
+        high = low + 1.0
+        while np.linalg.norm(step(high)) > radius:
+            high = low + 4 * (high - low)
+        for _ in range(60):
+            middle = float(np.sqrt(max(low, 1e-12) * high))
+            if np.linalg.norm(step(middle)) > radius:
+                low = middle
+            else:
+                high = middle
+        return axes @ step(high)
+
+
+class Regression:
+    """Points, values, and the likelihood of sizes.
+
+    Parameters
+    ----------
+    points
+        One per row, in units in which they are about 1.
+    values
+        What was seen there, in any unit.
+    """
+
+    def __init__(self, points: Floats, values: Floats) -> None:
+        self.points, n = points, points.shape[1]
+        self.middle = float(np.median(values))
+        spread = 1.4826 * float(np.median(np.abs(values - self.middle)))
+        self.spread = max(spread, 1e-14 * abs(self.middle), 1e-290)
+        self.y = np.clip((values - self.middle) / self.spread, -FARTHEST, FARTHEST)
+        self.squares = points * points
+        self.length = self.squares.sum(1) / n
+        gram = points @ points.T / n
+        self.parts = (
+            gram, np.outer(self.length, self.length), self.squares @ self.squares.T / n, gram**2,
+        )  # fmt: skip
+        self.noise = np.ones(len(values))  # w: outliers are given more
+
+    def likelihood(self, sizes: Floats) -> tuple[float, Floats, Any]:
+        """Return the log marginal likelihood, the dual weights and the Cholesky factor."""
+        e = 10.0**sizes
+        a, b, c, d = self.parts
+        matrix = e[0] * a + e[1] * b + e[2] * c + e[3] * d + level_of(e)
+        matrix.flat[:: len(matrix) + 1] += e[4] * self.noise
+        nothing = -np.inf, np.zeros(len(self.y)), None
+        try:
+            factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            return nothing
+        alpha = cho_solve(factor, self.y, check_finite=False)
+        n, variance = len(self.y), float(self.y @ alpha) / len(self.y)
+        if not variance > 0:
+            return nothing
+        log_det = 2 * float(np.log(np.diag(factor[0])).sum())
+        return -0.5 * (n * np.log(variance) + log_det), alpha, factor
+
+    def climb(self, sizes: Floats, steps: tuple[float, ...]) -> tuple[float, Floats]:
+        """Move one size at a time while the likelihood grows, by steps that get smaller."""
+        best = self.likelihood(sizes)[0]
+        for step in steps:
+            for i in ORDER:
+                for move in (step, -step):
+                    before = best
+                    while True:
+                        other = sizes.copy()
+                        other[i] += move
+                        if not LOWEST <= other[i] <= HIGHEST:
+                            break
+                        value = self.likelihood(other)[0]
+                        if not value > best + GAIN:
+                            break
+                        best, sizes = value, other
+                    if best > before:
+                        break
+        return best, sizes
+
+    def find_outliers(self, sizes: Floats) -> bool:
+        """Give values that the others do not expect more noise; tell whether there are any."""
+        _, alpha, factor = self.likelihood(sizes)
+        if factor is None:
+            return False
+        left_out = alpha / np.diag(cho_solve(factor, np.eye(len(alpha)), check_finite=False))
+        usual = 1.4826 * float(np.median(np.abs(left_out)))
+        out = np.abs(left_out) > OUTLIER * usual
+        if usual <= 0 or not 0 < out.mean() < 0.4:
+            return False
+        self.noise = np.where(out, (left_out / usual) ** 2, 1.0)
+        return True
+
+    def quadratic(self, sizes: Floats) -> Quadratic:
+        """Return the posterior mean under given sizes, in units of the values."""
+        alpha, e, n = self.likelihood(sizes)[1], 10.0**sizes, self.points.shape[1]
+        slope = e[0] * (self.points.T @ alpha) / n
+        own = 2 * e[1] / n * float(self.length @ alpha) + 2 * e[2] / n * (self.squares.T @ alpha)
+        bend = 2 * e[3] / n**2 * (self.points.T * alpha) @ self.points
+        bend = (bend + bend.T) / 2
+        bend.flat[:: n + 1] += own
+        level = self.middle + self.spread * level_of(e) * float(alpha.sum())
+        return Quadratic(level, self.spread * slope, self.spread * bend, sizes)
+
+
+def level_of(e: Floats) -> float:
+    """Return the constant's variance."""
+    return LEVEL * max(1.0, float(e[:4].max()))
+
+
+def fit(points: Floats, values: Floats, noise: float, sizes: Floats | None = None) -> Quadratic:
+    """Fit a quadratic whose sizes have the largest likelihood that a climb finds.
+
+    Parameters
+    ----------
+    points, values
+        As for :class:`Regression`.
+    noise
+        About the standard deviation of the values; 0 where nothing is known.
+    sizes
+        Those of an earlier fit nearby, to start from.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> points = rng.standard_normal((80, 3))
+    >>> values = np.sum((points - 0.5) ** 2, axis=1) + 0.01 * rng.standard_normal(80)
+    >>> np.round(fit(points, values, 0.01).minimiser(2.0), 1)
+    array([0.5, 0.5, 0.5])
+    """
+    data = Regression(points, values)
+    last = 2 * np.log10(noise / data.spread) if noise > 0 else -1.0
+    last = float(np.clip(last, -8, 2))
+    if sizes is not None:
+        chosen = data.climb(sizes, (1.0, 0.5))[1]
+    else:
+        climbs = [data.climb(np.array([*start, last]), (2.0, 1.0, 0.5)) for start in (FIRST, PLAIN)]
+        chosen = max(climbs, key=lambda climb: climb[0])[1]
+    if data.find_outliers(chosen):
+        chosen = data.climb(chosen, (1.0,))[1]
+    return data.quadratic(chosen)
