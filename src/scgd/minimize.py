@@ -15,7 +15,7 @@ import numpy as np
 from scgd.checkpoint import Checkpoint
 from scgd.driving import Events, Limits, drive
 from scgd.estimators import Estimator
-from scgd.plans import Method
+from scgd.plans import TOL, Method
 from scgd.policies import Policy
 from scgd.run.build import build, choose_method
 from scgd.run.saving import Saved
@@ -55,6 +55,8 @@ def minimize(
     max_evals: int | None = None,
     max_time: float | None = None,
     target: float | None = None,
+    tol: float = TOL,
+    patience: int | None = None,
     on_nonfinite: str = "raise",
     seed: Any = None,
     workers: Any = 1,
@@ -104,6 +106,14 @@ def minimize(
     target
         Stop when the mean of the last observations (of a phase, and 20 at least) is at or below
         this; the exact value where ``auto`` found f deterministic.
+    tol
+        Where f repeats itself: stop when the decrease predicted for the next five evaluations per
+        coordinate is below ``tol * (f(x0) - best)`` and restarts bring no more: two of them came
+        back to the best value, or many ended above it. 0 never stops early. Heeded by ``auto``,
+        ``race``, ``descent``, ``parabola`` and ``bfgs``.
+    patience
+        Under noise: stop after so many evaluations without a significant gain (two standard
+        errors, at the comparisons that ``auto`` makes); by default never.
     on_nonfinite
         ``"raise"`` FloatingPointError on NaN or infinity, or ``"skip"`` such values and count them.
         Where a search looks farther than anybody has before, such a value tells that this was too
@@ -137,13 +147,14 @@ def minimize(
     Returns
     -------
     OptimizeResult
-        ``x``: the recommended point, which is the last iterate (the average of all for recipes that
-        say so), not the luckiest observation. ``fun``: mean of the last phase's observations, with
-        standard error ``fun_error``. ``nfev``: evaluations accepted; ``n_failed``: those of them
-        that had no finite value; ``nfev_repeated``: values that came a second time because of a
-        fault, and were dropped. ``nit``, ``success``, ``status``, ``message``; ``weights``: the
-        sampling law learned, which tells what coordinates matter; ``history``; ``scale``;
-        ``recipe``: what ran.
+        ``x``: the recommended point. Where f repeats itself that is the best point seen, and
+        ``fun`` its value. Under noise it is the last iterate (the average of all for recipes that
+        say so), never the luckiest observation, and ``fun`` the mean of the last phase's
+        observations, with standard error ``fun_error``. ``nfev``: evaluations accepted;
+        ``n_failed``: those of them that had no finite value; ``nfev_repeated``: values that came a
+        second time because of a fault, and were dropped. ``nit``, ``success``,
+        ``status``, ``message``; ``weights``: the sampling law learned, which tells what coordinates
+        matter; ``history``; ``scale``; ``recipe``: what ran.
 
         ======  =========================================  =======
         status  meaning                                    success
@@ -156,7 +167,11 @@ def minimize(
         5       the budget is too small for one step       False
         7       no evaluation had a finite value           False
         8       nothing was left to do                     True
+        9       nothing was left to gain                   True unless fun is above the target
         ======  =========================================  =======
+
+        Whatever the status, a run that ends (1, 2, 8, 9) with nothing better than x0 is no success,
+        and the message names remedies.
 
     Examples
     --------
@@ -178,7 +193,8 @@ def minimize(
         max_evals = max(1000, DEFAULT_BUDGET * np.size(x0))
     built = build(
         x0, chosen, sample=sample, batch_size=batch_size, bounds=bounds, scale=scale,
-        max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite,
+        max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite, tol=tol, patience=patience,
+        asks=True,
     )  # fmt: skip
     args = args if isinstance(args, tuple) else (args,)
     flights = Events.check(asynchronous, built.run, vectorized=vectorized)

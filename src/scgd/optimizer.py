@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scgd.estimators import Estimator
-from scgd.plans import Method
+from scgd.plans import TOL, Method
 from scgd.policies import Policy
 from scgd.run.build import build, choose_method
 from scgd.run.saving import Saved, restore
@@ -54,7 +54,7 @@ class Optimizer:
     Parameters
     ----------
     x0, method, sample, batch_size, policy, estimator, step, learning_rate, radius, scale, \
-block_size, importance, bounds, max_evals, on_nonfinite, seed
+block_size, importance, bounds, max_evals, tol, patience, on_nonfinite, seed
         As for :func:`scgd.minimize`.
     first_order
         Ask for partial derivatives instead of values where steps are taken.
@@ -88,6 +88,8 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
         importance: Any = None,
         bounds: Any = None,
         max_evals: int | None = None,
+        tol: float = TOL,
+        patience: int | None = None,
         on_nonfinite: str = "raise",
         seed: Any = None,
     ) -> None:
@@ -98,7 +100,7 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
         self.built = build(
             x0, choose_method(method, True if first_order else None, parts), sample=sample,
             batch_size=batch_size, bounds=bounds, scale=scale, max_evals=max_evals, seed=seed,
-            on_nonfinite=on_nonfinite,
+            on_nonfinite=on_nonfinite, tol=tol, patience=patience,
         )  # fmt: skip
         self.run = self.built.run
         self.queue: deque[int] = deque()  # numbers issued and not yet handed out

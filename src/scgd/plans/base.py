@@ -23,10 +23,12 @@ from scgd.samples import Samples
 from scgd.searches import Finding, Search, Standing, Stepping
 from scgd.typing import Floats
 
-__all__ = ["Ground", "Plan", "Story", "Telling"]
+__all__ = ["TOL", "Ground", "Plan", "Story", "Telling"]
 
 NOMINAL = 200
 """Evaluations per coordinate that a run without a budget plans for."""
+TOL = 1e-10
+"""The share of the gain so far that counts as nothing."""
 
 Telling = Generator[Search, Any, None]
 Story = Callable[["Ground"], Telling]
@@ -43,6 +45,12 @@ class Ground:
         One seed, one trajectory.
     total
         The budget of the run; None where there is none.
+    tol
+        Without noise: the share of the gain so far that counts as nothing; 0 never ends a run.
+    patience
+        Under noise: evaluations without a significant gain that end a run; None for none.
+    asks
+        Whether a recipe may ask first if f repeats itself.
 
     Attributes
     ----------
@@ -57,6 +65,10 @@ class Ground:
         What outlives a search, by name.
     sentence
         What was found and chosen, for people.
+    converged
+        Whether the story ends because nothing was left to gain.
+    repeats
+        Whether f repeats itself, by test or by choice: then its lowest value means something.
     """
 
     def __init__(
@@ -65,8 +77,13 @@ class Ground:
         samples: Samples,
         seed: np.random.SeedSequence,
         total: int | None = None,
+        *,
+        tol: float = TOL,
+        patience: int | None = None,
+        asks: bool = False,
     ) -> None:
         self.problem, self.samples, self.seed, self.total = problem, samples, seed, total
+        self.tol, self.patience, self.asks = tol, patience, asks
         self.point = Point(problem.x0)
         self.begin()
 
@@ -80,7 +97,7 @@ class Ground:
         self.kept: dict[str, Any] | None = None
         self.guarded = False
         self.sentence = ""
-        self.silent = False
+        self.silent = self.converged = self.repeats = False
 
     @property
     def budget(self) -> int:
@@ -101,6 +118,12 @@ class Ground:
     def rng(self) -> np.random.Generator:
         """Return a generator of that kind."""
         return np.random.Generator(np.random.PCG64(self.stream()))
+
+    def aside(self) -> np.random.Generator:
+        """Return a generator outside of that order, for a question that may be left out."""
+        key = (*self.seed.spawn_key, 0)
+        seed = np.random.SeedSequence(self.seed.entropy, spawn_key=key)
+        return np.random.Generator(np.random.PCG64(seed))
 
     def steps(
         self, recipe: Recipe, scale: Floats | None, budget: int | None, name: str = "leg"
@@ -271,6 +294,11 @@ class Plan(Search):
         if leg.finding().fell:
             return leg.standing
         return Standing(ground.kept["x"], np.array(leg.firsts) if leg.firsts else self.seen)
+
+    @property
+    def start(self) -> Floats:
+        """Where the run began."""
+        return self.ground.problem.x0
 
     @property
     def weights(self) -> Floats | None:

@@ -42,17 +42,24 @@ def descend(ground: Ground, length: Length, error: float, only: str = "") -> Tel
     names = {"": "parabolas along coordinates, BFGS on those that matter",
              "parabolas": "parabolas along coordinates", "bfgs": "a sweep, then BFGS"}  # fmt: skip
     ground.sentence = f"Deterministic: {names[only]}."
-    yield Descent(ground.problem, ground.point, ground.rng(), unit, error, ground.room, only)
+    ground.repeats = True
+    yield Descent(
+        ground.problem, ground.point, ground.rng(), unit, error, ground.room, only, tol=ground.tol
+    )
+    ground.converged = True
 
 
 def race(ground: Ground) -> Telling:
     """Race BFGS, a population and line searches."""
     ground.sentence = "Deterministic: a race of BFGS, a population and line searches."
-    yield Race(ground.problem, ground.point, ground.stream(), ground.room)
+    ground.repeats = True
+    yield Race(ground.problem, ground.point, ground.stream(), ground.room, ground.tol)
+    ground.converged = True
 
 
 def random_search(ground: Ground) -> Telling:
     """Look at random points: a baseline."""
+    ground.repeats = True
     yield RandomSearch(ground.problem, ground.point, ground.rng())
 
 

@@ -28,6 +28,8 @@ def settle_with_start(ground: Ground, n_samples: int) -> Any:
     values = np.array(judge.there if verdict.worse(1) else judge.here)
     if verdict.worse(1):
         ground.point.put(ground.problem.x0)
+    if ground.converged:
+        return
     if ground.total is None:
         ground.nominal *= 2
     elif ground.room < ground.budget // LEFT + 1:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from scgd.estimators import FirstOrder
-from scgd.plans import Ground, Method, Plan, Planned, as_method, story_of
+from scgd.plans import TOL, Ground, Method, Plan, Planned, as_method, story_of
 from scgd.policies import Musketeer
 from scgd.problem import Problem, count
 from scgd.recipes import RECIPES, Recipe
@@ -35,7 +37,7 @@ class Built:
         """Return what must match for the run to be taken up."""
         return identity(
             self.problem, self.samples, self.seed, self.method, self.run.ledger.on_nonfinite, args,
-            asynchronous,
+            asynchronous, self.run.plan.ground.tol, self.run.plan.ground.patience,
         )  # fmt: skip
 
 
@@ -50,6 +52,9 @@ def build(
     max_evals: Any = None,
     seed: Any = None,
     on_nonfinite: str = "raise",
+    tol: Any = TOL,
+    patience: Any = None,
+    asks: bool = False,
 ) -> Built:
     """Check the arguments and make a run of them."""
     problem = Problem.check(x0, bounds, scale)
@@ -57,9 +62,20 @@ def build(
     samples = Samples.check(sample, batch_size, root.sample_key)
     budget = None if max_evals is None else count(max_evals, "max_evals")
     ledger = Ledger(problem.n_coords, on_nonfinite, repeats=not samples.controlled)
-    ground = Ground(problem, samples, root.searches, budget)
+    ground = Ground(
+        problem, samples, root.searches, budget, tol=check_tol(tol),
+        patience=None if patience is None else count(patience, "patience"), asks=asks,
+    )  # fmt: skip
     run = Run(Plan(story_of(method), ground), ledger, budget)
     return Built(run, root, method, problem, samples)
+
+
+def check_tol(tol: Any) -> float:
+    """Return a share of what was gained."""
+    known = isinstance(tol, int | float | np.number) and not isinstance(tol, bool)
+    if not known or not 0 <= tol < 1:
+        raise ValueError(f"tol must be a number from 0 (never stop early) to below 1, got {tol!r}")
+    return float(tol)
 
 
 def choose_method(method: Any, jac: Any, parts: dict[str, Any]) -> Method:

@@ -45,6 +45,8 @@ def identity(
     on_nonfinite: str,
     args: tuple[Any, ...] = (),
     asynchronous: int = 0,
+    tol: float = 0.0,
+    patience: int | None = None,
 ) -> dict[str, Any]:
     """Return what a run is, item by item."""
     bounds = "none" if not problem.lower.size else digest(np.stack([problem.lower, problem.upper]))
@@ -59,6 +61,8 @@ def identity(
         "on_nonfinite": on_nonfinite,
         "seed": seed.text,
         "asynchronous": asynchronous,
+        "tol": tol,
+        "patience": patience,
     }
 
 

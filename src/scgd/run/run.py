@@ -18,6 +18,7 @@ from scgd.plans import Plan
 from scgd.problem import as_scalar, count
 from scgd.questions import Question
 from scgd.run.ledger import Ledger
+from scgd.searches import Standing
 from scgd.typing import Floats
 
 if TYPE_CHECKING:
@@ -236,8 +237,9 @@ class Run:
 
         status = self._final_status()
         with np.errstate(all="ignore"):
-            standing = self.plan.reached if status is Status.TARGET else self.plan.standing
+            standing = self._recommended(status)
         fun, error = mean_and_error(standing.values)
+        stuck = self.nfev > 0 and status in ENDS and np.array_equal(standing.x, self.plan.start)
         return OptimizeResult(
             x=standing.x.copy(),
             fun=fun,
@@ -245,13 +247,23 @@ class Run:
             nfev=self.nfev,
             nit=self.plan.n_steps,
             n_failed=self.ledger.n_failed,
-            success=status in SUCCESSES,
+            success=status in SUCCESSES and not stuck,
             status=int(status),
-            message=self._message(status),
+            message=self._message(status, stuck),
             weights=self.plan.weights,
             history=self.history.arrays(),
             scale=self.plan.scale.copy(),
         )
+
+    def _recommended(self, status: Status) -> Standing:
+        """Return the best point seen where f repeats itself, else what the search recommends."""
+        standing = self.plan.reached if status is Status.TARGET else self.plan.standing
+        best, seen = self.ledger.best, mean_and_error(standing.values)[0]
+        if best is None or not self.plan.ground.repeats or not np.isfinite(best.value):
+            return standing
+        if standing.exact and best.value >= seen:
+            return standing
+        return Standing(best.x, np.array([best.value]), exact=True)
 
     def _final_status(self) -> Status:
         status = self.status
@@ -261,11 +273,15 @@ class Run:
         if status is not Status.RUNNING or not self.done:
             return status
         if self.plan.finished:
-            return Status.FINISHED
+            return Status.CONVERGED if self.plan.ground.converged else Status.FINISHED
         return Status.BUDGET if self.nfev else Status.TOO_SMALL
 
-    def _message(self, status: Status) -> str:
+    def _message(self, status: Status, stuck: bool = False) -> str:
         parts = [status.message]
+        if status is Status.CONVERGED and self.max_evals is not None:
+            parts.append(f"{self.max_evals - self.nfev} evaluations were not needed.")
+        if stuck:
+            parts.append(STUCK)
         if status is Status.BUDGET and self.max_evals is not None and self.nfev < self.max_evals:
             parts = [
                 f"{self.nfev} of {self.max_evals} evaluations; no more question was affordable."
@@ -306,7 +322,12 @@ class Run:
             raise ValueError("the numbers of evaluations do not add up")
 
 
-SUCCESSES = (Status.TARGET, Status.BUDGET, Status.TIME, Status.CALLBACK, Status.FINISHED)
+ENDS = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)
+SUCCESSES = (Status.TARGET, Status.CALLBACK, *ENDS)
+STUCK = (
+    "Nothing improved on x0; give scale= (the typical size of a coordinate) or bounds=, more "
+    "evaluations, or another x0."
+)
 
 
 def open_state(opened: Open) -> dict[str, Any]:

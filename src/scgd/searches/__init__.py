@@ -13,6 +13,7 @@ from scgd.searches.race import Race
 from scgd.searches.radii import OwnRadii, Radii
 from scgd.searches.random import RandomSearch
 from scgd.searches.reach import Reach, Signal
+from scgd.searches.repeat import Repeat, Repeats
 from scgd.searches.rest import Rest
 from scgd.searches.rounding import Rounding, RoundingError
 from scgd.searches.scale import Length, ScaleSearch
@@ -37,6 +38,8 @@ __all__ = [
     "Radii",
     "RandomSearch",
     "Reach",
+    "Repeat",
+    "Repeats",
     "Rest",
     "Rounding",
     "RoundingError",
@@ -54,8 +57,7 @@ __all__ = [
 SEARCHES: dict[str, type[Search]] = {
     search.name: search
     for search in (
-        ActiveBFGS, Classify, Descent, Judge, Parabolas, Race, Radii, RandomSearch, Reach, Rest,
-        Rounding,
-ScaleSearch, Stepping, Watch,
+        ActiveBFGS, Classify, Descent, Judge, Parabolas, Race, Radii, RandomSearch, Reach, Repeat,
+        Rest, Rounding, ScaleSearch, Stepping, Watch,
     )
 }  # fmt: skip

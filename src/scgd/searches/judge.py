@@ -28,6 +28,10 @@ class Verdict(Finding):
         """Tell whether the point is worse by more than so many standard errors."""
         return self.mean > n_errors * self.error
 
+    def better(self, n_errors: float) -> bool:
+        """Tell whether the point is better by more than so many standard errors."""
+        return self.mean < -n_errors * self.error
+
 
 class Judge(Search):
     r"""Compare the point with a reference on so many common samples.

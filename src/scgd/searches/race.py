@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.falling import falling_length
-from scgd.searches.arms.lines import sweep_lines
+from scgd.searches.arms.lines import POOR, sweep_lines
 from scgd.searches.arms.population import default_size, population
 from scgd.searches.arms.quasinewton import QuasiNewton
 from scgd.searches.arms.structure import EPS, active_coordinates, is_additive
@@ -32,6 +33,10 @@ SCARCE = 30
 LOOK_AGAIN = 0.05
 """Part of the budget after which inactive coordinates are tried again."""
 MOST_GRADIENTS = 150
+SMALL = 1e-3
+"""The part of a gain that is not worth it that counts as none in a restart."""
+WIDER = 4
+"""Length scales over which a sum over coordinates must still be one where lines led to."""
 PATIENCE = 8
 """Windows without a gain after which the population in BFGS's metric is given up."""
 
@@ -47,10 +52,10 @@ class Arm:
         self.over = False
         self.asked: Any = None
 
-    def run(self, n: int) -> Telling:
+    def run(self, n: int, ending: Ending | None = None) -> Telling:
         """Let it use about n evaluations; a generation or a gradient is not cut."""
         end = self.n + n
-        while self.n < end and not self.over:
+        while self.n < end and not self.over and not (ending is not None and ending.over):
             try:
                 if self.asked is None:
                     self.asked = next(self.telling)
@@ -78,6 +83,7 @@ class Race(Told):
         self.leader, self.sizes = "", np.zeros(x.size)
         self.moving = np.ones(x.size, np.bool_)
         f = yield x
+        self.ending = Ending(self.tol, f)
         s, best, value = yield from falling_length(x, f, self.budget, self.rng)
         while not np.isfinite(value):  # nothing is known yet: look around
             best = x + s * 2 ** self.rng.uniform(-3, 3) * self.rng.standard_normal(x.size)
@@ -113,13 +119,19 @@ class Race(Told):
                     best, value = whole[k], float(values[k])
                 if len(self.told) >= due:  # do the others really not matter, here too?
                     due += LOOK_AGAIN * self.budget
-                    y = best.copy()
-                    y[~active] += s * self.rng.standard_normal(int((~active).sum()))
+                    y = self._elsewhere(best, s, active)
                     if abs((yield y) - value) > 4 * EPS * abs(value):
                         return best, value
                 points = inner.send(float(values[0]) if points.ndim == 1 else values)
-        except StopIteration:
-            return None
+        except StopIteration:  # nothing is left to gain, unless others matter here
+            y = self._elsewhere(best, s, active)
+            return (best, value) if abs((yield y) - value) > 4 * EPS * abs(value) else None
+
+    def _elsewhere(self, x: Floats, s: float, active: Array) -> Floats:
+        """Return a point at which the inactive coordinates have moved."""
+        y = x.copy()
+        y[~active] += s * self.rng.standard_normal(int((~active).sum()))
+        return y
 
     # ---- the race on the active coordinates ------------------------------------------------------
 
@@ -128,8 +140,10 @@ class Race(Told):
         p, B = x.size, self.left
         if 4 * p <= B and (yield from is_additive(best, value, s, self.rng)):
             self.leader = "lines"
-            yield from self._lines(best, value, s)
-            return
+            best, value, still = yield from self._lines(best, value, s)
+            if still:
+                return
+            x, f = best, value  # a sum near the start, but not here
         newton = QuasiNewton(x, f, s)
         descent = Arm(newton.run())
         crowd = Arm(self._populations(x, best, s))
@@ -144,14 +158,20 @@ class Race(Told):
         yield from self._take_turns(x, s, newton, descent, crowd, leads)
 
     def _lines(self, x: Floats, f: float, s: float) -> Telling:
+        """Sweep lines until a second look brings nothing, or f is no sum where they led to."""
         n, spread = int(min(40, max(4, 0.35 * self.left / x.size))), np.zeros(x.size)
-        while True:
+        for k in range(2**30):
             arm = Arm(sweep_lines(x, f, s, self.rng, n, spread))
             while not arm.over:
                 yield from arm.run(WINDOW * x.size)
             self.sizes[self.moving] = spread
+            nothing = f - arm.best <= self.ending.worth(f)
             if arm.best < f:
                 x, f = arm.x, arm.best
+            still = yield from is_additive(x, f, WIDER * s, self.rng)
+            closer = n >= 2 * POOR and k > 0  # it was a second look, twice as close
+            if not still or (self.tol > 0 and nothing and closer):
+                return x, f, still
             n, s = 2 * n, s * self.rng.uniform(0.7, 1.4)
 
     def _populations(self, x: Floats, best: Floats, s: float) -> Telling:
@@ -161,7 +181,10 @@ class Race(Told):
         self.n_restarts = 0
         while True:
             size = default_size(p) * 2 ** min(k, 8)
-            yield from population(mean, sigma, self.rng, size, diagonal=not full or k % 2 == 1)
+            before, diagonal = self.best, not full or k % 2 == 1
+            value = yield from population(mean, sigma, self.rng, size, diagonal=diagonal)
+            if k:
+                self.ending.note("population", before, value)
             k += 1
             self.n_restarts = k
             sigma = s * 2 ** self.rng.uniform(-1, 1)
@@ -202,9 +225,11 @@ class Race(Told):
 
     def _lead(self, newton: QuasiNewton, descent: Arm) -> Telling:
         """Let BFGS go on until it has converged."""
-        p = newton.p
-        while not descent.over and descent.n < MOST_GRADIENTS * (p + 3):
+        p, gained = newton.p, True
+        while gained and not descent.over and descent.n < MOST_GRADIENTS * (p + 3):
+            before = descent.best
             yield from descent.run(WINDOW * p)
+            gained = not self.tol or before - descent.best > self.ending.worth(before)
 
     def _follow(self, newton: QuasiNewton, descent: Arm, crowd: Arm) -> Telling:
         """Let the population go on until its first restart; tell whether BFGS overtook it."""
@@ -230,7 +255,7 @@ class Race(Told):
         again = descent
         order = ["polish", "descent", "crowd"] if leads else ["descent", "crowd"]
         turn = n_failed = 0
-        while True:
+        while not self._is_over(polish, n_failed):
             who = order[turn % len(order)]
             turn += 1
             if who == "polish" and (polish is None or polish.over or n_failed >= PATIENCE):
@@ -242,13 +267,20 @@ class Race(Told):
                 arm = {"polish": polish, "descent": again, "crowd": crowd}[who]
                 assert arm is not None
                 before = best
-                yield from arm.run(window)
+                yield from arm.run(window, None if who == "polish" else self.ending)
                 if arm.best < best:
                     best, here = arm.best, arm.x
                 gained = best < before - 1e-14 * abs(before)
                 n_failed += who == "polish" and not gained
+                if before - best > self.ending.worth(before):
+                    self.ending.gained()
                 if arm.over or (k >= least and not gained):
                     break
+
+    def _is_over(self, polish: Arm | None, n_failed: int) -> bool:
+        """Tell whether restarts are not worth it and polishing brought nothing."""
+        tried = polish is None or polish.over or n_failed > 0
+        return self.ending.over and tried
 
     def _polisher(self, newton: QuasiNewton, x: Floats, f: float) -> Arm | None:
         """Return a population around the best point with BFGS's inverse Hessian as covariance."""
@@ -269,8 +301,11 @@ class Race(Told):
             if n % 3 == 0:
                 near = z * self.rng.choice([0.1, 0.3, 1.0])
                 start = best + near * self.rng.standard_normal(x.size)
-            value = yield start
-            yield from QuasiNewton(start, value, s).run()
+            before, value = self.best, (yield start)
+            newton = QuasiNewton(start, value, s, SMALL * self.ending.worth(before))
+            yield from newton.run()
+            if n % 3:  # an independent one
+                self.ending.note("descent", before, newton.f)
 
     @property
     def weights(self) -> Floats | None:

@@ -35,15 +35,22 @@ class Told(Search):
         Where randomness comes from.
     budget
         Evaluations to plan for.
+    tol
+        The share of the gain since the start that counts as nothing; 0: never end for want of gain.
     """
 
     sequential: ClassVar[bool] = False
 
     def __init__(
-        self, problem: Problem, point: Point, seed: np.random.SeedSequence, budget: int
+        self,
+        problem: Problem,
+        point: Point,
+        seed: np.random.SeedSequence,
+        budget: int,
+        tol: float = 0.0,
     ) -> None:
         super().__init__(point)
-        self.problem, self.seed, self.start = problem, seed, point.x.copy()
+        self.problem, self.seed, self.start, self.tol = problem, seed, point.x.copy(), tol
         self.budgets = [(0, budget)]  # and after how many values each was given
         self._begin()
 

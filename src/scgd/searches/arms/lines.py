@@ -10,7 +10,7 @@ import numpy as np
 
 from scgd.typing import Floats
 
-__all__ = ["sweep_lines"]
+__all__ = ["POOR", "sweep_lines"]
 
 EPS = 2.0**-52
 POLISHES = 14

@@ -177,12 +177,12 @@ def population(
     diagonal: bool = False,
     covariance: Array | None = None,
     narrowest: float = NARROWEST,
-) -> Generator[Any, Any, None]:
-    """Run one population until it is over."""
+) -> Generator[Any, Any, float]:
+    """Run one population until it is over; return the best value it saw."""
     state = Population(mean, sigma, rng, size, diagonal=diagonal, covariance=covariance)
     while True:
         normal, steps = state.sample()
         values = yield state.mean + state.sigma * steps
         state.learn(normal, steps, values)
         if state.over(values, narrowest) or not np.all(np.isfinite(state.covariance)):
-            return
+            return min(state.bests)

@@ -40,6 +40,8 @@ class QuasiNewton:
         Where it starts, and f there.
     s
         The length scale.
+    small
+        A decrease that counts as none, beside what is lost in rounding.
 
     Attributes
     ----------
@@ -55,8 +57,8 @@ class QuasiNewton:
         The size of the first gradient that was not zero.
     """
 
-    def __init__(self, x: Floats, f: float, s: float) -> None:
-        self.x, self.f, self.s, self.p = x.copy(), f, s, x.size
+    def __init__(self, x: Floats, f: float, s: float, small: float = 0.0) -> None:
+        self.x, self.f, self.s, self.p, self.small = x.copy(), f, s, x.size, small
         self.steps: list[Floats] = []
         self.changes: list[Floats] = []
         self.gamma, self.trust = 1.0, 1.0
@@ -241,7 +243,7 @@ class QuasiNewton:
         self.x, self.f, self.first, self.n_failed = self.x + self.moved, value, False, 0
         self.step_length = max(rate * float(np.linalg.norm(direction)), 1e-9 * self.s)
         self.gains = [*self.gains, gain][-10:]
-        self.n_small = self.n_small + 1 if gain <= 1e-13 * abs(value) else 0
+        self.n_small = self.n_small + 1 if gain <= max(1e-13 * abs(value), self.small) else 0
         if self.n_small < 3:
             return False
         self.n_small = 0
