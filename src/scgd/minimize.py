@@ -153,8 +153,12 @@ def minimize(
         observations, with standard error ``fun_error``. ``nfev``: evaluations accepted;
         ``n_failed``: those of them that had no finite value; ``nfev_repeated``: values that came a
         second time because of a fault, and were dropped. ``nit``, ``success``,
-        ``status``, ``message``; ``weights``: the sampling law learned, which tells what coordinates
-        matter; ``history``; ``scale``; ``recipe``: what ran.
+        ``status``, ``message``; ``weights``: the sampling law learned (None where nothing was);
+        ``relevance``: what share each coordinate has in the changes of f, with standard errors
+        ``relevance_error`` over the places where that was seen (NaN for one place, infinite for
+        none), or None where nothing can be said; ``members``: what ran, with evaluations;
+        ``farthest``: how far from x0 the searches of ``auto`` have looked, in any coordinate, in
+        units of its scale; ``history``; ``scale``; ``recipe``: the method.
 
         ======  =========================================  =======
         status  meaning                                    success

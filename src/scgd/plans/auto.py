@@ -21,6 +21,8 @@ __all__ = ["auto"]
 N_GUARDS, MOST_GUARDS = 4, 40
 RACE, LARGEST_RACE = 6, 2000
 """Evaluations per coordinate from which searches race, and coordinates up to which they do."""
+SPARSE = 400
+"""Evaluations from which it is worth asking, beyond those, whether few coordinates matter."""
 SHORT = 6
 """Evaluations per coordinate below which a sweep over coordinates costs too much."""
 SCARCE = 2.0
@@ -36,8 +38,9 @@ def auto(ground: Ground) -> Telling:
         yield from joint_directions(ground)
         return
     exact = ground.repeats = noise.kind == "deterministic"
-    free, few = not problem.lower.size, problem.n_coords <= LARGEST_RACE
-    if exact and free and few and ground.room >= RACE * problem.n_coords:
+    few = problem.n_coords <= LARGEST_RACE and ground.room >= RACE * problem.n_coords
+    many = problem.n_coords >= SPARSE // 4 and ground.room >= SPARSE
+    if exact and (few or many):
         yield from race(ground)
         return
     rounds = scale_rounds(ground.budget, few=exact)

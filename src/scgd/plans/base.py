@@ -20,7 +20,7 @@ from scgd.problem import Problem
 from scgd.questions import Point, Question
 from scgd.recipes import Recipe
 from scgd.samples import Samples
-from scgd.searches import Finding, Search, Standing, Stepping
+from scgd.searches import Finding, Relevance, Search, Standing, Stepping
 from scgd.typing import Floats
 
 __all__ = ["TOL", "Ground", "Plan", "Story", "Telling"]
@@ -183,6 +183,8 @@ class Plan(Search):
         """Tell the story what was found; the search that it yields then is the current one."""
         self.log: list[dict[str, Any]] = []
         self.ran: dict[str, int] = {}
+        self.known: Relevance | None = None  # what the last search knew that knew what matters
+        self.far = 0.0
         self.past = 0  # questions answered before the current search
         self.seen: Floats = np.empty(0)  # what the last search saw that saw anything of the point
         self.finished, self.n_evals = False, 0
@@ -211,7 +213,10 @@ class Plan(Search):
         """Tell the story a finding, and what has been spent of what budget."""
         total, spent, name = self.ground.total, self.n_evals, self.current.name
         self.log.append({"found": asdict(found), "total": total, "spent": spent})
-        self.ran[name] = self.ran.get(name, 0) + spent - self.began
+        for member, n in (self.current.members or {name: spent - self.began}).items():
+            self.ran[member] = self.ran.get(member, 0) + n
+        self.known = self.current.relevance or self.known
+        self.far = max(self.far, self.current.farthest)
         self.ground.spent = spent
         self.past += self.current.n_posed
         values = self.current.standing.values
@@ -306,7 +311,31 @@ class Plan(Search):
         known = self.ground.arrays.get("importance")
         if known is not None and 0 < (total := float(known.sum())) < np.inf:
             return known / total
-        return self.current.weights
+        own = self.current.weights
+        return own if own is not None or self.known is None else self.known[0]
+
+    @property
+    def relevance(self) -> Relevance | None:
+        """What share each coordinate has in the changes of f; None where nothing can be said."""
+        return self.current.relevance or self.known
+
+    @property
+    def farthest(self) -> float:
+        """How far from x0 it has looked, in units of the problem's scale."""
+        return max(self.far, self.current.farthest)
+
+    @property
+    def members(self) -> dict[str, int]:
+        """What ran, and for how many evaluations."""
+        ran, current = dict(self.ran), self.current
+        if not self.finished and self.n_evals > self.began:
+            now = current.members or {current.name: self.n_evals - self.began}
+            for member, n in now.items():
+                ran[member] = ran.get(member, 0) + n
+            out = self.n_evals - sum(ran.values())  # told, but not yet put to use
+            if out:
+                ran[current.name] = ran.get(current.name, 0) + out
+        return {member: n for member, n in ran.items() if n}
 
     @property
     def scale(self) -> Floats:
@@ -317,10 +346,7 @@ class Plan(Search):
     @property
     def sentence(self) -> str:
         """What was found, and what ran for how many evaluations."""
-        ran = dict(self.ran)
-        if not self.finished and self.n_evals > self.began:
-            ran[self.current.name] = ran.get(self.current.name, 0) + self.n_evals - self.began
-        parts = ", ".join(f"{name} {n}" for name, n in ran.items() if n)
+        parts = ", ".join(f"{name} {n}" for name, n in self.members.items())
         return f"{self.ground.sentence} Evaluations: {parts or 'none'}.".strip()
 
     # ---- state -----------------------------------------------------------------------------------
@@ -334,6 +360,9 @@ class Plan(Search):
             "first_total": self.first_total,
             "past": self.past,
             "seen": self.seen,
+            "ran": dict(self.ran),
+            "known": None if self.known is None else np.stack(self.known),
+            "far": self.far,
             "log": {str(i): entry for i, entry in enumerate(self.log)},
             "x": self.point.x.copy(),
             "kept": ground.kept,
@@ -352,6 +381,9 @@ class Plan(Search):
         self._tell_from_start([state["log"][str(i)] for i in range(len(state["log"]))])
         super().load_state_dict(state)
         self.total, self.past, self.seen = state["total"], int(state["past"]), state["seen"]
+        self.ran = {name: int(n) for name, n in state["ran"].items()}
+        self.known = None if state["known"] is None else tuple(state["known"])
+        self.far = float(state["far"])
         ground = self.ground
         if (
             ground.live.keys() != state["live"].keys()

@@ -17,14 +17,17 @@ def descent(only: str = "") -> Story:
     """Return the story of a search that takes f for deterministic without asking."""
 
     def story(ground: Ground) -> Telling:
-        length = yield ScaleSearch(
-            ground.problem, ground.point, ground.rng(), scale_rounds(ground.budget, few=True),
-            repeat=False,
-        )  # fmt: skip
+        length = yield from lengths(ground)
         error = yield from measure(ground, length)
         yield from descend(ground, length, error, only)
 
     return story
+
+
+def lengths(ground: Ground):  # type: ignore[no-untyped-def]
+    """Return over what length f bends."""
+    rounds = scale_rounds(ground.budget, few=True)
+    return (yield ScaleSearch(ground.problem, ground.point, ground.rng(), rounds, repeat=False))
 
 
 def measure(ground: Ground, length: Length):  # type: ignore[no-untyped-def]
@@ -53,8 +56,13 @@ def race(ground: Ground) -> Telling:
     """Race BFGS, a population and line searches."""
     ground.sentence = "Deterministic: a race of BFGS, a population and line searches."
     ground.repeats = True
-    yield Race(ground.problem, ground.point, ground.stream(), ground.room, ground.tol)
-    ground.converged = True
+    raced = yield Race(ground.problem, ground.point, ground.stream(), ground.room, ground.tol)
+    if raced.held:
+        ground.converged = True
+        return
+    length = yield from lengths(ground)
+    error = yield from measure(ground, length)
+    yield from descend(ground, length, error)
 
 
 def random_search(ground: Ground) -> Telling:

@@ -239,6 +239,7 @@ class Run:
         with np.errstate(all="ignore"):
             standing = self._recommended(status)
         fun, error = mean_and_error(standing.values)
+        shares, errors = self.plan.relevance or (None, None)
         stuck = self.nfev > 0 and status in ENDS and np.array_equal(standing.x, self.plan.start)
         return OptimizeResult(
             x=standing.x.copy(),
@@ -251,6 +252,10 @@ class Run:
             status=int(status),
             message=self._message(status, stuck),
             weights=self.plan.weights,
+            relevance=shares,
+            relevance_error=errors,
+            members=list(self.plan.members.items()),
+            farthest=self.plan.farthest,
             history=self.history.arrays(),
             scale=self.plan.scale.copy(),
         )

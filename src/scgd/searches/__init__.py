@@ -3,13 +3,13 @@
 :mod:`scgd.searches.base` has the one interface, :mod:`scgd.searches.random` a skeleton.
 """
 
-from scgd.searches.base import Body, Finding, Search, Standing, Stop
+from scgd.searches.base import Body, Finding, Relevance, Search, Standing, Stop
 from scgd.searches.bfgs import ActiveBFGS
 from scgd.searches.classify import Classify, Noise
 from scgd.searches.descent import Descent
 from scgd.searches.judge import Judge, Verdict
 from scgd.searches.parabolas import Parabolas
-from scgd.searches.race import Race
+from scgd.searches.race import Race, Raced
 from scgd.searches.radii import OwnRadii, Radii
 from scgd.searches.random import RandomSearch
 from scgd.searches.reach import Reach, Signal
@@ -35,9 +35,11 @@ __all__ = [
     "OwnRadii",
     "Parabolas",
     "Race",
+    "Raced",
     "Radii",
     "RandomSearch",
     "Reach",
+    "Relevance",
     "Repeat",
     "Repeats",
     "Rest",

@@ -8,7 +8,7 @@ import numpy as np
 
 from scgd.problem import Problem
 from scgd.questions import Point, Question
-from scgd.searches.base import Search, Standing
+from scgd.searches.base import Relevance, Search, Standing
 from scgd.searches.bfgs import ActiveBFGS
 from scgd.searches.parabolas import Parabolas
 from scgd.typing import Floats, Ints
@@ -192,6 +192,20 @@ class Descent(Search):
         reach = potential(self.parabolas.slope, self.parabolas.bend, self.length)
         total = float(np.sum(reach))
         return reach / total if 0 < total < np.inf else None
+
+    @property
+    def relevance(self) -> Relevance | None:
+        """The shares; errors are NaN after one look, infinite where there was none."""
+        if self.weights is None:
+            return None
+        looked = np.isfinite(self.parabolas.slope)
+        return self.weights, np.where(looked, np.nan, np.inf)
+
+    @property
+    def members(self) -> dict[str, int]:
+        """The evaluations of both searches."""
+        newton = 0 if self.newton is None else self.newton.n_evals
+        return {"parabolas": self.parabolas.n_evals, "bfgs": newton}
 
     @property
     def sentence(self) -> str:
