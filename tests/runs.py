@@ -71,6 +71,8 @@ CASES = {
     "vectorized-block": (vectorized, {**STEPS, "vectorized": True, "block_size": 4}),
     "asynchronous": (quadratic, {**STEPS, "asynchronous": 6}),
     "auto": (quadratic, {}),
+    "auto-bounded": (quadratic, {"bounds": [(-1, 0.8)]}),
+    "race": (quadratic, {"method": "race", "tol": 1e-3}),
     "auto-rows": (by_rows, {"sample": 40, "batch_size": 3}),
     "auto-xi": (shifted, {"sample": draw}),
     "auto-noise": (Noisy, {}),

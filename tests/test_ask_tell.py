@@ -91,7 +91,13 @@ class Laboratory:
             self.answer(0, 0)
         assert not self.out and self.opt.run.nfev == self.opt.run.n_issued
         result = self.opt.result()
-        assert result.status in (Status.BUDGET, Status.TOO_SMALL, Status.FINISHED, Status.LOST)
+        assert result.status in (
+            Status.BUDGET,
+            Status.TOO_SMALL,
+            Status.FINISHED,
+            Status.CONVERGED,
+            Status.LOST,
+        )
         assert result.nfev == self.n_told and result.n_failed == self.n_failed
 
 

@@ -83,7 +83,8 @@ def test_workers_do_not_change_the_trajectory(kind):
 @pytest.mark.parametrize("stops", [(290, 300), (190, 200), (33, 150), (120, 150), (55, 60)])
 def test_a_larger_budget_is_used_wherever_a_run_was_stopped(tmp_path, kind, stops):
     fun, sample = CASES.get(kind, (Uncontrollable(), None))
-    options = {"sample": sample, "seed": 3, "checkpoint": Checkpoint(tmp_path / "run.npz", every=0)}
+    file = Checkpoint(tmp_path / "run.npz", every=0)
+    options = {"sample": sample, "seed": 3, "checkpoint": file, "tol": 0}
     n_calls, budget = stops
     minimize(Stop(fun, n_calls), np.zeros(P), max_evals=budget, **options)
     minimize(Stop(fun, 4), np.zeros(P), max_evals=1200, **options)

@@ -82,7 +82,7 @@ def test_a_larger_budget_anywhere(name, tmp_path):
 
         longer = run(name, path, count, max_evals=3 * BUDGET)
         assert before + seen[0].seen == longer.nfev <= 3 * BUDGET
-        assert longer.status == 8 or longer.nfev > 0.9 * 3 * BUDGET
+        assert longer.status in (8, 9) or longer.nfev > 0.9 * 3 * BUDGET
         assert np.isfinite(longer.fun) and np.all(np.isfinite(longer.x))
         if exact and name != "random":
             assert longer.fun < 0.2 * 21  # f(x0) = 21

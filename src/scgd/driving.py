@@ -57,9 +57,9 @@ class Limits:
 
     def judged(self, result: OptimizeResult) -> OptimizeResult:
         """Return the result, which is no success where it was stopped short of the target."""
-        ended = (Status.BUDGET, Status.TIME, Status.FINISHED)
+        ended = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)
         if self.target is not None and result.status in ended:
-            result.success = bool(self.sign * result.fun <= self.target)
+            result.success = result.success and bool(self.sign * result.fun <= self.target)
         return result
 
 

@@ -24,6 +24,7 @@ class Status(IntEnum):
     RUNNING = 6
     LOST = 7
     FINISHED = 8
+    CONVERGED = 9
 
     @property
     def message(self) -> str:
@@ -41,6 +42,7 @@ MESSAGES = {
     Status.RUNNING: "The run has not ended.",
     Status.LOST: "No evaluation gave a finite value; see what fun returns at x0.",
     Status.FINISHED: "Nothing was left to do before the budget was used.",
+    Status.CONVERGED: "Nothing was left to gain.",
 }
 
 

@@ -16,7 +16,7 @@ from scgd.checkpoint import Checkpoint
 from scgd.driving import Events, Limits, drive
 from scgd.estimators import Estimator
 from scgd.outcomes import called, check_catch
-from scgd.plans import Method
+from scgd.plans import TOL, Method
 from scgd.policies import Policy
 from scgd.run.build import build, choose_method
 from scgd.run.saving import Saved
@@ -57,6 +57,8 @@ def minimize(
     max_evals: int | None = None,
     max_time: float | None = None,
     target: float | None = None,
+    tol: float = TOL,
+    patience: int | None = None,
     maximize: bool = False,
     on_nonfinite: str = "raise",
     catch: type[Exception] | tuple[type[Exception], ...] = (),
@@ -112,6 +114,14 @@ def minimize(
     target
         Stop when the mean of the last observations (of a phase, and 20 at least) is at or below
         this (above it with ``maximize``); the exact value where ``auto`` found f deterministic.
+    tol
+        Where f repeats itself: stop when the decrease predicted for the next five evaluations per
+        coordinate is below ``tol * (f(x0) - best)`` and restarts bring no more: two of them came
+        back to the best value, or many ended above it. 0 never stops early. Heeded by ``auto``,
+        ``race``, ``descent``, ``parabola`` and ``bfgs``.
+    patience
+        Under noise: stop after so many evaluations without a significant gain (two standard
+        errors, at the comparisons that ``auto`` makes); by default never.
     maximize
         Look for the largest value. Target, ``fun``, history, callback and messages speak of the
         values as ``fun`` returns them.
@@ -160,13 +170,18 @@ def minimize(
     Returns
     -------
     OptimizeResult
-        ``x``: the recommended point, which is the last iterate (the average of all for recipes that
-        say so), not the luckiest observation. ``fun``: mean of the last phase's observations, with
-        standard error ``fun_error``. ``nfev``: evaluations accepted; ``n_failed``: those of them
-        that had no finite value; ``nfev_repeated``: values that came a second time because of a
-        fault, and were dropped. ``nit``, ``success``, ``status``, ``message``; ``weights``: the
-        sampling law learned, which tells what coordinates matter; ``history``; ``scale``;
-        ``recipe``: what ran.
+        ``x``: the recommended point. Where f repeats itself that is the best point seen, and
+        ``fun`` its value. Under noise it is the last iterate (the average of all for recipes that
+        say so), never the luckiest observation, and ``fun`` the mean of the last phase's
+        observations, with standard error ``fun_error``. ``nfev``: evaluations accepted;
+        ``n_failed``: those of them that had no finite value; ``nfev_repeated``: values that came a
+        second time because of a fault, and were dropped. ``nit``, ``success``,
+        ``status``, ``message``; ``weights``: the sampling law learned (None where nothing was);
+        ``relevance``: what share each coordinate has in the changes of f, with standard errors
+        ``relevance_error`` over the places where that was seen (NaN for one place, infinite for
+        none), or None where nothing can be said; ``members``: what ran, with evaluations;
+        ``farthest``: how far from x0 the searches of ``auto`` have looked, in any coordinate, in
+        units of its scale; ``history``; ``scale``; ``recipe``: the method.
 
         ======  =========================================  =======
         status  meaning                                    success
@@ -179,7 +194,11 @@ def minimize(
         5       the budget is too small for one step       False
         7       no evaluation had a finite value           False
         8       nothing was left to do                     True
+        9       nothing was left to gain                   True unless fun is above the target
         ======  =========================================  =======
+
+        Whatever the status, a run that ends (1, 2, 8, 9) with nothing better than x0 is no success,
+        and the message names remedies.
 
     Examples
     --------
@@ -202,7 +221,8 @@ def minimize(
         max_evals = max(1000, DEFAULT_BUDGET * np.size(x0))
     built = build(
         x0, chosen, sample=sample, batch_size=batch_size, bounds=bounds, scale=scale, noise=noise,
-        max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite, maximize=maximize, earlier=earlier,
+        max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite, tol=tol, patience=patience,
+        maximize=maximize, earlier=earlier, asks=True,
     )  # fmt: skip
     args = args if isinstance(args, tuple) else (args,)
     flights = Events.check(asynchronous, built.run, vectorized=vectorized)

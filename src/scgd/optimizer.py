@@ -18,7 +18,7 @@ import numpy as np
 from scgd.checkpoint import Checkpoint, CheckpointError, write
 from scgd.estimators import Estimator
 from scgd.outcomes import CAUGHT, negative
-from scgd.plans import Method
+from scgd.plans import TOL, Method
 from scgd.policies import Policy
 from scgd.problem import as_scalar, check_start, count
 from scgd.run.arguments import from_file, to_file
@@ -77,7 +77,7 @@ class Optimizer:
     Parameters
     ----------
     x0, method, sample, batch_size, policy, estimator, step, learning_rate, radius, scale, noise, \
-block_size, importance, bounds, max_evals, maximize, on_nonfinite, earlier, seed
+block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite, earlier, seed
         As for :func:`scgd.minimize`.
     first_order
         Ask for partial derivatives instead of values where steps are taken.
@@ -121,6 +121,8 @@ block_size, importance, bounds, max_evals, maximize, on_nonfinite, earlier, seed
         importance: Any = None,
         bounds: Any = None,
         max_evals: int | None = None,
+        tol: float = TOL,
+        patience: int | None = None,
         maximize: bool = False,
         on_nonfinite: str = "raise",
         earlier: Any = (),
@@ -134,7 +136,7 @@ block_size, importance, bounds, max_evals, maximize, on_nonfinite, earlier, seed
         self.arguments: dict[str, Any] = {
             "x0": x0, "method": chosen, "sample": sample, "batch_size": batch_size,
             "bounds": bounds, "scale": scale, "noise": noise, "max_evals": max_evals,
-            "maximize": maximize,
+            "tol": tol, "patience": patience, "maximize": maximize,
             "on_nonfinite": on_nonfinite, "earlier": earlier, "seed": seed,
         }  # fmt: skip
         self._build()

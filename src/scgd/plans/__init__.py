@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scgd.plans.auto import auto
-from scgd.plans.base import Ground, Plan, Story
+from scgd.plans.base import TOL, Ground, Plan, Story
 from scgd.plans.descent import descent, race, random_search
 from scgd.plans.noisy import noisy
 from scgd.plans.steps import steps
 from scgd.recipes import RECIPES, Recipe
 
-__all__ = ["METHODS", "Ground", "Plan", "Planned", "as_method", "story_of"]
+__all__ = ["METHODS", "TOL", "Ground", "Plan", "Planned", "as_method", "story_of"]
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,11 @@ from scgd.searches import Classify, Judge, Length, ScaleSearch
 
 __all__ = ["auto"]
 
-N_GUARDS = 4
+N_GUARDS, MOST_GUARDS = 4, 40
 RACE, LARGEST_RACE = 6, 2000
 """Evaluations per coordinate from which searches race, and coordinates up to which they do."""
+SPARSE = 400
+"""Evaluations from which it is worth asking, beyond those, whether few coordinates matter."""
 SHORT = 6
 """Evaluations per coordinate below which a sweep over coordinates costs too much."""
 SCARCE = 2.0
@@ -39,9 +41,10 @@ def auto(ground: Ground) -> Telling:
     if kind == "uncontrollable":
         yield from noisy(ground)
         return
-    exact = kind == "deterministic"
-    free, few = not problem.lower.size, problem.n_coords <= LARGEST_RACE
-    if exact and free and few and ground.room >= RACE * problem.n_coords:
+    exact = ground.repeats = kind == "deterministic"
+    few = problem.n_coords <= LARGEST_RACE and ground.room >= RACE * problem.n_coords
+    many = problem.n_coords >= SPARSE // 4 and ground.room >= SPARSE
+    if exact and (few or many):
         yield from race(ground)
         return
     rounds = scale_rounds(ground.budget, few=exact)
@@ -57,10 +60,11 @@ def blocks(ground: Ground, length: Length, error: float) -> Telling:
     """Let blocks with a shared base run from guard to guard, as often as there is budget."""
     ground.sentence = f"Noise that the sample controls; length scale {ground.size(length.length)}."
     importance = ground.hold("importance", np.zeros(ground.problem.n_coords))
-    while True:
+    gained_at = ground.spent
+    while not ground.converged:
         budget = ground.budget
         start, end = ground.spent, budget - 2 * final_samples(budget)
-        shrink, n = 1.0, n_guards(budget)
+        shrink, n = 1.0, n_guards(budget, end - start, ground.patience)
         recipe = member(ground, length, error, budget, shrink)
         leg = ground.steps(recipe, length.length * ground.problem.unit, max(1, end - start))
         ground.keep(leg)
@@ -76,7 +80,11 @@ def blocks(ground: Ground, length: Length, error: float) -> Telling:
                 leg.replace_schedules(member(ground, length, error, budget, shrink))
             else:
                 ground.keep(leg)
+                gained_at = ground.spent if verdict.better(2) else gained_at
             importance += leg.sampler.weights()  # a law forgets; the sum of a few remembers
+            if ground.patience is not None and ground.spent - gained_at >= ground.patience:
+                ground.converged = True
+                break
         yield from settle_with_start(ground, final_samples(budget))
 
 
@@ -100,6 +108,7 @@ def final_samples(budget: int) -> int:
     return max(guard_samples(budget), budget // 150)
 
 
-def n_guards(budget: int) -> int:
-    """Return the comparisons before the last one."""
-    return N_GUARDS if budget >= 2500 else 0
+def n_guards(budget: int, span: int = 0, patience: int | None = None) -> int:
+    """Return the comparisons before the last one; some within the user's patience, if that ends."""
+    n = N_GUARDS if budget >= 2500 else 0
+    return n if patience is None else int(np.clip(span // patience, max(1, n), MOST_GUARDS))

@@ -20,13 +20,15 @@ from scgd.problem import Problem
 from scgd.questions import Point, Question
 from scgd.recipes import Recipe
 from scgd.samples import Samples
-from scgd.searches import Finding, Search, Standing, Stepping
+from scgd.searches import Finding, Relevance, Search, Standing, Stepping
 from scgd.typing import Floats
 
-__all__ = ["Ground", "Plan", "Story", "Telling"]
+__all__ = ["TOL", "Ground", "Plan", "Story", "Telling"]
 
 NOMINAL = 200
 """Evaluations per coordinate that a run without a budget plans for."""
+TOL = 1e-10
+"""The share of the gain so far that counts as nothing."""
 
 Telling = Generator[Search, Any, None]
 Story = Callable[["Ground"], Telling]
@@ -43,6 +45,12 @@ class Ground:
         One seed, one trajectory.
     total
         The budget of the run; None where there is none.
+    tol
+        Without noise: the share of the gain so far that counts as nothing; 0 never ends a run.
+    patience
+        Under noise: evaluations without a significant gain that end a run; None for none.
+    asks
+        Whether a recipe may ask first if f repeats itself.
 
     Attributes
     ----------
@@ -59,6 +67,10 @@ class Ground:
         What was found and chosen, for people.
     earlier
         Points that were measured before the run and their values, for searches that can use them.
+    converged
+        Whether the story ends because nothing was left to gain.
+    repeats
+        Whether f repeats itself, by test or by choice: then its lowest value means something.
     """
 
     def __init__(
@@ -67,8 +79,13 @@ class Ground:
         samples: Samples,
         seed: np.random.SeedSequence,
         total: int | None = None,
+        *,
+        tol: float = TOL,
+        patience: int | None = None,
+        asks: bool = False,
     ) -> None:
         self.problem, self.samples, self.seed, self.total = problem, samples, seed, total
+        self.tol, self.patience, self.asks = tol, patience, asks
         self.point = Point(problem.x0)
         self.earlier: tuple[Floats, Floats] = (np.empty((0, problem.n_coords)), np.empty(0))
         self.begin()
@@ -83,7 +100,7 @@ class Ground:
         self.kept: dict[str, Any] | None = None
         self.guarded = False
         self.sentence = ""
-        self.silent = False
+        self.silent = self.converged = self.repeats = False
 
     @property
     def budget(self) -> int:
@@ -104,6 +121,12 @@ class Ground:
     def rng(self) -> np.random.Generator:
         """Return a generator of that kind."""
         return np.random.Generator(np.random.PCG64(self.stream()))
+
+    def aside(self) -> np.random.Generator:
+        """Return a generator outside of that order, for a question that may be left out."""
+        key = (*self.seed.spawn_key, 0)
+        seed = np.random.SeedSequence(self.seed.entropy, spawn_key=key)
+        return np.random.Generator(np.random.PCG64(seed))
 
     def steps(
         self, recipe: Recipe, scale: Floats | None, budget: int | None, name: str = "leg"
@@ -163,6 +186,8 @@ class Plan(Search):
         """Tell the story what was found; the search that it yields then is the current one."""
         self.log: list[dict[str, Any]] = []
         self.ran: dict[str, int] = {}
+        self.known: Relevance | None = None  # what the last search knew that knew what matters
+        self.far = 0.0
         self.past = 0  # questions answered before the current search
         self.seen: Floats = np.empty(0)  # what the last search saw that saw anything of the point
         self.finished, self.n_evals = False, 0
@@ -191,7 +216,10 @@ class Plan(Search):
         """Tell the story a finding, and what has been spent of what budget."""
         total, spent, name = self.ground.total, self.n_evals, self.current.name
         self.log.append({"found": asdict(found), "total": total, "spent": spent})
-        self.ran[name] = self.ran.get(name, 0) + spent - self.began
+        for member, n in (self.current.members or {name: spent - self.began}).items():
+            self.ran[member] = self.ran.get(member, 0) + n
+        self.known = self.current.relevance or self.known
+        self.far = max(self.far, self.current.farthest)
         self.ground.spent = spent
         self.past += self.current.n_posed
         values = self.current.standing.values
@@ -276,12 +304,41 @@ class Plan(Search):
         return Standing(ground.kept["x"], np.array(leg.firsts) if leg.firsts else self.seen)
 
     @property
+    def start(self) -> Floats:
+        """Where the run began."""
+        return self.ground.problem.x0
+
+    @property
     def weights(self) -> Floats | None:
         """What is known of the coordinates' shares."""
         known = self.ground.arrays.get("importance")
         if known is not None and 0 < (total := float(known.sum())) < np.inf:
             return known / total
-        return self.current.weights
+        own = self.current.weights
+        return own if own is not None or self.known is None else self.known[0]
+
+    @property
+    def relevance(self) -> Relevance | None:
+        """What share each coordinate has in the changes of f; None where nothing can be said."""
+        return self.current.relevance or self.known
+
+    @property
+    def farthest(self) -> float:
+        """How far from x0 it has looked, in units of the problem's scale."""
+        return max(self.far, self.current.farthest)
+
+    @property
+    def members(self) -> dict[str, int]:
+        """What ran, and for how many evaluations."""
+        ran, current = dict(self.ran), self.current
+        if not self.finished and self.n_evals > self.began:
+            now = current.members or {current.name: self.n_evals - self.began}
+            for member, n in now.items():
+                ran[member] = ran.get(member, 0) + n
+            out = self.n_evals - sum(ran.values())  # told, but not yet put to use
+            if out:
+                ran[current.name] = ran.get(current.name, 0) + out
+        return {member: n for member, n in ran.items() if n}
 
     @property
     def scale(self) -> Floats:
@@ -292,10 +349,7 @@ class Plan(Search):
     @property
     def sentence(self) -> str:
         """What was found, and what ran for how many evaluations."""
-        ran = dict(self.ran)
-        if not self.finished and self.n_evals > self.began:
-            ran[self.current.name] = ran.get(self.current.name, 0) + self.n_evals - self.began
-        parts = ", ".join(f"{name} {n}" for name, n in ran.items() if n)
+        parts = ", ".join(f"{name} {n}" for name, n in self.members.items())
         return f"{self.ground.sentence} Evaluations: {parts or 'none'}.".strip()
 
     # ---- state -----------------------------------------------------------------------------------
@@ -309,6 +363,9 @@ class Plan(Search):
             "first_total": self.first_total,
             "past": self.past,
             "seen": self.seen,
+            "ran": dict(self.ran),
+            "known": None if self.known is None else np.stack(self.known),
+            "far": self.far,
             "log": {str(i): entry for i, entry in enumerate(self.log)},
             "x": self.point.x.copy(),
             "kept": ground.kept,
@@ -327,6 +384,9 @@ class Plan(Search):
         self._tell_from_start([state["log"][str(i)] for i in range(len(state["log"]))])
         super().load_state_dict(state)
         self.total, self.past, self.seen = state["total"], int(state["past"]), state["seen"]
+        self.ran = {name: int(n) for name, n in state["ran"].items()}
+        self.known = None if state["known"] is None else tuple(state["known"])
+        self.far = float(state["far"])
         ground = self.ground
         if (
             ground.live.keys() != state["live"].keys()

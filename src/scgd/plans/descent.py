@@ -18,14 +18,17 @@ def descent(only: str = "") -> Story:
     """Return the story of a search that takes f for deterministic without asking."""
 
     def story(ground: Ground) -> Telling:
-        length = yield ScaleSearch(
-            ground.problem, ground.point, ground.rng(), scale_rounds(ground.budget, few=True),
-            repeat=False,
-        )  # fmt: skip
+        length = yield from lengths(ground)
         error = yield from measure(ground, length)
         yield from descend(ground, length, error, only)
 
     return story
+
+
+def lengths(ground: Ground):  # type: ignore[no-untyped-def]
+    """Return over what length f bends."""
+    rounds = scale_rounds(ground.budget, few=True)
+    return (yield ScaleSearch(ground.problem, ground.point, ground.rng(), rounds, repeat=False))
 
 
 def measure(ground: Ground, length: Length):  # type: ignore[no-untyped-def]
@@ -43,19 +46,30 @@ def descend(ground: Ground, length: Length, error: float, only: str = "") -> Tel
     names = {"": "parabolas along coordinates, BFGS on those that matter",
              "parabolas": "parabolas along coordinates", "bfgs": "a sweep, then BFGS"}  # fmt: skip
     ground.sentence = f"Deterministic: {names[only]}."
-    search = Descent(ground.problem, ground.point, ground.rng(), unit, error, ground.room, only)
-    yield from doubted(ground, search)
+    ground.repeats = True
+    search = Descent(
+        ground.problem, ground.point, ground.rng(), unit, error, ground.room, only, tol=ground.tol
+    )
+    ground.converged = (yield from doubted(ground, search)) is not None
 
 
 def race(ground: Ground) -> Telling:
     """Race BFGS, a population and line searches."""
     ground.sentence = "Deterministic: a race of BFGS, a population and line searches."
-    search = Race(ground.problem, ground.point, ground.stream(), ground.room)
-    yield from doubted(ground, search)
+    ground.repeats = True
+    search = Race(ground.problem, ground.point, ground.stream(), ground.room, ground.tol)
+    raced = yield from doubted(ground, search)
+    if raced is None or raced.held:
+        ground.converged = raced is not None
+        return
+    length = yield from lengths(ground)
+    error = yield from measure(ground, length)
+    yield from descend(ground, length, error)
 
 
 def random_search(ground: Ground) -> Telling:
     """Look at random points: a baseline."""
+    ground.repeats = True
     yield RandomSearch(ground.problem, ground.point, ground.rng())
 
 

@@ -30,6 +30,8 @@ def settle_with_start(ground: Ground, n_samples: int, *, ranks: bool = False) ->
     values = np.array(judge.there if worse else judge.here)
     if worse:
         ground.point.put(ground.problem.x0)
+    if ground.converged:
+        return
     if ground.total is None:
         ground.nominal *= 2
     elif ground.room < ground.budget // LEFT + 1:

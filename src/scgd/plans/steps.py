@@ -7,7 +7,7 @@ import numpy as np
 from scgd.estimators import FirstOrder
 from scgd.plans.base import Ground, Story, Telling
 from scgd.recipes import Recipe
-from scgd.searches import Rest, ScaleSearch, Stepping, Watch
+from scgd.searches import Repeat, Rest, ScaleSearch, Stepping, Watch
 
 __all__ = ["steps"]
 
@@ -29,6 +29,10 @@ def steps(recipe: Recipe) -> Story:
         if scale is None and relative and affordable and not exact:
             found = yield search
             scale = np.full(ground.problem.n_coords, found.length)
+            ground.repeats = found.repeats and not ground.samples.controlled
+        elif relative and not exact and repeatable(ground):
+            seen = yield Repeat(ground.problem, ground.point, ground.aside())
+            ground.repeats = seen.same
         budget = None if ground.total is None else ground.room
         walk = ground.steps(recipe, scale, budget)
         if exact:
@@ -37,6 +41,12 @@ def steps(recipe: Recipe) -> Story:
             yield walk
 
     return story
+
+
+def repeatable(ground: Ground) -> bool:
+    """Tell whether it is worth asking if f repeats itself; then the best point seen is returned."""
+    affordable = ground.total is None or ground.total >= AFFORDABLE * 4
+    return ground.asks and affordable and not ground.samples.controlled
 
 
 def watched(ground: Ground, walk: Stepping) -> Telling:

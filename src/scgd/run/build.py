@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scgd.estimators import FirstOrder
-from scgd.plans import Ground, Method, Plan, Planned, as_method, story_of
+from scgd.plans import TOL, Ground, Method, Plan, Planned, as_method, story_of
 from scgd.policies import Musketeer
 from scgd.problem import Problem, count
 from scgd.recipes import RECIPES, Recipe
@@ -43,7 +43,8 @@ class Built:
         """Return what must match for the run to be taken up."""
         return identity(
             self.problem, self.samples, self.seed, self.method, self.run.ledger.on_nonfinite, args,
-            asynchronous, self.run.ledger.sign < 0, self.earlier,
+            asynchronous, self.run.ledger.sign < 0, self.earlier, self.run.plan.ground.tol,
+            self.run.plan.ground.patience,
         )  # fmt: skip
 
 
@@ -59,6 +60,9 @@ def build(
     max_evals: Any = None,
     seed: Any = None,
     on_nonfinite: str = "raise",
+    tol: Any = TOL,
+    patience: Any = None,
+    asks: bool = False,
     maximize: bool = False,
     earlier: Any = (),
 ) -> Built:
@@ -74,7 +78,10 @@ def build(
     budget = None if max_evals is None else count(max_evals, "max_evals")
     repeats = not samples.controlled
     ledger = Ledger(problem.n_coords, on_nonfinite, repeats=repeats, maximize=maximize)
-    ground = Ground(problem, samples, root.searches, budget)
+    ground = Ground(
+        problem, samples, root.searches, budget, tol=check_tol(tol),
+        patience=None if patience is None else count(patience, "patience"), asks=asks,
+    )  # fmt: skip
     ground.earlier = known
     run = Run(Plan(story_of(method), ground), ledger, budget)
     for x, value in zip(*known, strict=True):
@@ -101,6 +108,14 @@ def refuse_noise(problem: Problem, method: Method, samples: Samples) -> None:
         raise ValueError(
             f"noise is used by method {' and '.join(USES_NOISE)}, not by {method.name!r}; drop it"
         )
+
+
+def check_tol(tol: Any) -> float:
+    """Return a share of what was gained."""
+    known = isinstance(tol, int | float | np.number) and not isinstance(tol, bool)
+    if not known or not 0 <= tol < 1:
+        raise ValueError(f"tol must be a number from 0 (never stop early) to below 1, got {tol!r}")
+    return float(tol)
 
 
 def choose_method(method: Any, jac: Any, parts: dict[str, Any]) -> Method:

@@ -47,6 +47,8 @@ def identity(
     asynchronous: int = 0,
     maximize: bool = False,
     earlier: tuple[Any, Any] = ((), ()),
+    tol: float = 0.0,
+    patience: int | None = None,
 ) -> dict[str, Any]:
     """Return what a run is, item by item."""
     bounds = "none" if not problem.lower.size else digest(np.stack([problem.lower, problem.upper]))
@@ -64,6 +66,8 @@ def identity(
         "earlier": "none" if not len(earlier[1]) else digest(np.column_stack(earlier)),
         "seed": seed.text,
         "asynchronous": asynchronous,
+        "tol": tol,
+        "patience": patience,
     }
 
 

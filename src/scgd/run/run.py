@@ -273,9 +273,11 @@ class Run:
 
         status = self._final_status()
         with np.errstate(all="ignore"):
-            standing = self.plan.reached if status is Status.TARGET else self.recommended()
+            standing = self._recommended(status)
         fun, error = mean_and_error(standing.values)
         history = self.history.arrays()
+        shares, errors = self.plan.relevance or (None, None)
+        stuck = self.nfev > 0 and status in ENDS and np.array_equal(standing.x, self.plan.start)
         return OptimizeResult(
             x=standing.x.copy(),
             fun=self.ledger.sign * fun,
@@ -283,37 +285,38 @@ class Run:
             nfev=self.nfev,
             nit=self.plan.n_steps,
             n_failed=self.ledger.n_failed,
-            success=status in SUCCESSES,
+            success=status in SUCCESSES and not stuck,
             status=int(status),
-            message=self._message(status),
+            message=self._message(status, stuck),
             weights=self.plan.weights,
+            relevance=shares,
+            relevance_error=errors,
+            members=list(self.plan.members.items()),
+            farthest=self.plan.farthest,
             history={**history, "fun": self.ledger.sign * history["fun"]},
             scale=self.plan.scale.copy(),
         )
 
-    def recommended(self) -> Standing:
-        """Return what the plan stands for, or what was seen beside it where that is better.
-
-        Where values have no noise that is the best one seen, an earlier measurement among them;
-        else the filling's centre, if it is lower by more than the standard errors of both.
-        """
-        standing, best = self.plan.standing, self.ledger.best
-        if not self.beside:
-            return standing
-        mean, error = mean_and_error(standing.values)
-        if standing.exact and best is not None and best.value < mean:
+    def _recommended(self, status: Status) -> Standing:
+        """Return the best point seen where f repeats itself, else what the search recommends."""
+        standing = self.plan.reached if status is Status.TARGET else self.plan.standing
+        best, (seen, error) = self.ledger.best, mean_and_error(standing.values)
+        repeats = self.plan.ground.repeats or (standing.exact and self.earlier)
+        if repeats and best is not None and np.isfinite(best.value):
+            if standing.exact and best.value >= seen:
+                return standing
             return Standing(best.x, np.array([best.value]), exact=True)
         if self.filling is None or standing.exact:
             return standing
+        return self._filled(standing, seen, error)
+
+    def _filled(self, standing: Standing, seen: float, error: float) -> Standing:
+        """Return the filling's centre, if it is lower by more than the standard errors of both."""
+        assert self.filling is not None
         other = self.filling.standing
         lower, spread = mean_and_error(other.values)
-        better = lower + np.hypot(np.nan_to_num(error), spread) < mean
-        return other if better or (np.isnan(mean) and np.isfinite(lower)) else standing
-
-    @property
-    def beside(self) -> bool:
-        """Whether anything is known that the plan did not ask for."""
-        return self.earlier or self.filling is not None
+        better = lower + np.hypot(np.nan_to_num(error), spread) < seen
+        return other if better or (np.isnan(seen) and np.isfinite(lower)) else standing
 
     def know(self, x: Floats, value: float) -> None:
         """Take an earlier measurement, which costs nothing."""
@@ -329,11 +332,15 @@ class Run:
         if status is not Status.RUNNING or not self.done:
             return status
         if self.plan.finished:
-            return Status.FINISHED
+            return Status.CONVERGED if self.plan.ground.converged else Status.FINISHED
         return Status.BUDGET if self.nfev else Status.TOO_SMALL
 
-    def _message(self, status: Status) -> str:
+    def _message(self, status: Status, stuck: bool = False) -> str:
         parts = [status.message]
+        if status is Status.CONVERGED and self.max_evals is not None:
+            parts.append(f"{self.max_evals - self.nfev} evaluations were not needed.")
+        if stuck:
+            parts.append(STUCK)
         if status is Status.BUDGET and self.max_evals is not None and self.nfev < self.max_evals:
             parts = [
                 f"{self.nfev} of {self.max_evals} evaluations; no more question was affordable."
@@ -387,7 +394,12 @@ class Run:
             raise ValueError("the numbers of evaluations do not add up")
 
 
-SUCCESSES = (Status.TARGET, Status.BUDGET, Status.TIME, Status.CALLBACK, Status.FINISHED)
+ENDS = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)
+SUCCESSES = (Status.TARGET, Status.CALLBACK, *ENDS)
+STUCK = (
+    "Nothing improved on x0; give scale= (the typical size of a coordinate) or bounds=, more "
+    "evaluations, or another x0."
+)
 
 
 def open_state(opened: Open) -> dict[str, Any]:

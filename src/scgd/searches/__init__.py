@@ -4,20 +4,21 @@
 """
 
 from scgd.searches.archive import Archive
-from scgd.searches.base import Body, Finding, Search, Standing, Stop
+from scgd.searches.base import Body, Finding, Relevance, Search, Standing, Stop
 from scgd.searches.bfgs import ActiveBFGS
 from scgd.searches.check import Check, Progress
 from scgd.searches.classify import Classify, Noise
 from scgd.searches.descent import Descent
-from scgd.searches.doubt import Doubt, Repeats
+from scgd.searches.doubt import Doubt, Doubted
 from scgd.searches.filling import Filling
 from scgd.searches.judge import Judge, Verdict
 from scgd.searches.ladder import Footing, Ladder
 from scgd.searches.parabolas import Parabolas
-from scgd.searches.race import Race
+from scgd.searches.race import Race, Raced
 from scgd.searches.radii import OwnRadii, Radii
 from scgd.searches.random import RandomSearch
 from scgd.searches.reach import Reach, Signal
+from scgd.searches.repeat import Repeat, Repeats
 from scgd.searches.rest import Rest
 from scgd.searches.rounding import Rounding, RoundingError
 from scgd.searches.scale import Length, ScaleSearch
@@ -35,6 +36,8 @@ __all__ = [
     "Classify",
     "Descent",
     "Doubt",
+    "Doubted",
+    "Filling",
     "Finding",
     "Footing",
     "Judge",
@@ -46,9 +49,12 @@ __all__ = [
     "Parabolas",
     "Progress",
     "Race",
+    "Raced",
     "Radii",
     "RandomSearch",
     "Reach",
+    "Relevance",
+    "Repeat",
     "Repeats",
     "Rest",
     "Rounding",
@@ -69,6 +75,6 @@ SEARCHES: dict[str, type[Search]] = {
     search.name: search
     for search in (
         ActiveBFGS, Check, Classify, Descent, Doubt, Judge, Ladder, Parabolas, Race, Radii, RandomSearch,
-        Reach, Rest, Rounding, ScaleSearch, Stepping, Walk, Watch,
+        Reach, Repeat, Rest, Rounding, ScaleSearch, Stepping, Walk, Watch,
     )
 }  # fmt: skip

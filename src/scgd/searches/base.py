@@ -17,8 +17,10 @@ import numpy as np
 from scgd.questions import Point, Question
 from scgd.typing import Array, Floats
 
-__all__ = ["Body", "Finding", "Late", "Search", "Standing", "Stop"]
+__all__ = ["Body", "Finding", "Late", "Relevance", "Search", "Standing", "Stop"]
 
+Relevance = tuple[Floats, Floats]
+"""What share each coordinate has in the changes of f, and standard errors."""
 COUNTS = ("finished", "n_posed", "n_open", "n_evals")
 
 
@@ -178,6 +180,21 @@ class Search:
     def weights(self) -> Floats | None:
         """What share each coordinate has in what is done; None where nothing is known."""
         return None
+
+    @property
+    def relevance(self) -> Relevance | None:
+        """What share each coordinate has in the changes of f; None where nothing can be said."""
+        return None
+
+    @property
+    def members(self) -> dict[str, int]:
+        """What ran in it and for how many evaluations, where it is made of members."""
+        return {}
+
+    @property
+    def farthest(self) -> float:
+        """How far from x0 it has looked, in units of the problem's scale."""
+        return 0.0
 
     @property
     def level(self) -> float:

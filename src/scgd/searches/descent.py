@@ -8,7 +8,7 @@ import numpy as np
 
 from scgd.problem import Problem
 from scgd.questions import Point, Question
-from scgd.searches.base import Search, Standing
+from scgd.searches.base import Relevance, Search, Standing
 from scgd.searches.bfgs import ActiveBFGS
 from scgd.searches.parabolas import Parabolas
 from scgd.typing import Floats, Ints
@@ -21,6 +21,8 @@ SCANNED = 0.55
 COVERED = 1e-4
 NOTHING = 1e-13
 """Relative decrease per evaluation below which both searches are stuck."""
+LOOKED = 5
+"""Evaluations per coordinate, without a gain since both searches were stuck, that end it."""
 VISIT = 6
 """Every so many chunks the slower search gets a turn."""
 
@@ -45,12 +47,15 @@ class Descent(Search):
         Evaluations to plan for.
     only
         ``"parabolas"`` or ``"bfgs"``; empty for both.
+    tol
+        The share of the gain so far that counts as nothing: it ends when the decrease predicted for
+        five evaluations per coordinate is smaller, and as many with wide radii brought no more.
     """
 
     name: ClassVar[str] = "descent"
     memory: ClassVar[tuple[str, ...]] = (
         "turn", "n_chunks", "chunk_start", "chunk_end", "chunk_value", "budget", "rates",
-        "parabolas",
+        "parabolas", "first", "stuck_since", "stuck_value",
     )  # fmt: skip
 
     def __init__(
@@ -62,10 +67,14 @@ class Descent(Search):
         error: float,
         budget: int,
         only: str = "",
+        *,
+        tol: float = 0.0,
     ) -> None:
         super().__init__(point)
         self.problem, self.length, self.error = problem, length, error
-        self.budget, self.only = budget, only
+        self.budget, self.only, self.tol = budget, only, tol
+        self.first = self.stuck_value = float("nan")
+        self.stuck_since = -1
         n = problem.n_coords
         short = 3 * n > 0.8 * budget
         n_scanned = min(n, max(1, int(SCANNED * budget))) if short else 0
@@ -97,6 +106,7 @@ class Descent(Search):
     def tell(self, question: Question, values: Floats) -> None:
         """Let it learn, and pass the turn on when its chunk is spent."""
         self.arm.take(question, values)
+        self.first = self.first if self.n_evals > 1 else self.arm.value
         if self.n_evals - self.reported >= self.problem.n_coords**0.5:
             self.reported = self.n_evals
             self.report(self.arm.value)
@@ -127,9 +137,20 @@ class Descent(Search):
         self.rates[arm] = (self.chunk_value - value) / max(1, used)
         if self._stalled():
             self.rates[arm] *= 0.1
-        if max(self.rates) <= NOTHING * abs(value):
+        worth = self.tol * max(0.0, self.first - value) / (LOOKED * self.problem.n_coords)
+        alone = self.only == "bfgs" and self.newton is not None
+        if max(self.rates[: 1 if alone else 2]) <= max(NOTHING * abs(value), worth):
             self.parabolas.lost, self.rates[1] = True, float("inf")
+            self._judge_end(value)
         self._next_chunk(value)
+
+    def _judge_end(self, value: float) -> None:
+        """End where wide radii brought nothing either; note since when both are stuck."""
+        gained = self.stuck_value - value > self.tol * (self.first - value)
+        if self.stuck_since < 0 or gained:
+            self.stuck_since, self.stuck_value = self.n_evals, value
+        long = self.n_evals - self.stuck_since >= LOOKED * self.problem.n_coords
+        self.finished = self.tol > 0 and long
 
     def _next_chunk(self, value: float) -> None:
         """Give the next chunk to the better search, or to the other one when it is due."""
@@ -171,6 +192,20 @@ class Descent(Search):
         reach = potential(self.parabolas.slope, self.parabolas.bend, self.length)
         total = float(np.sum(reach))
         return reach / total if 0 < total < np.inf else None
+
+    @property
+    def relevance(self) -> Relevance | None:
+        """The shares; errors are NaN after one look, infinite where there was none."""
+        if self.weights is None:
+            return None
+        looked = np.isfinite(self.parabolas.slope)
+        return self.weights, np.where(looked, np.nan, np.inf)
+
+    @property
+    def members(self) -> dict[str, int]:
+        """The evaluations of both searches."""
+        newton = 0 if self.newton is None else self.newton.n_evals
+        return {"parabolas": self.parabolas.n_evals, "bfgs": newton}
 
     @property
     def sentence(self) -> str:

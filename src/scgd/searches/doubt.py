@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from scgd.questions import EVERYWHERE, Question, joint
-from scgd.searches.base import Finding, Search, Standing
+from scgd.searches.base import Finding, Relevance, Search, Standing
 from scgd.typing import Floats
 
-__all__ = ["Doubt", "Repeats"]
+__all__ = ["Doubt", "Doubted"]
 
 PERIOD, FEWEST = 0.05, 50
 """The part of the budget after which the best point is evaluated again, and evaluations at least."""
@@ -22,10 +22,11 @@ AGAIN = -2
 
 
 @dataclass(frozen=True)
-class Repeats(Finding):
-    """Whether a value that was to be trusted came out differently."""
+class Doubted(Finding):
+    """Whether a value that was to be trusted came out differently, and what the search found."""
 
     differs: bool
+    found: dict[str, Any]
 
 
 class Doubt(Search):
@@ -43,7 +44,7 @@ class Doubt(Search):
     """
 
     name: ClassVar[str] = "doubt"
-    found: ClassVar[type[Finding]] = Repeats
+    found: ClassVar[type[Finding]] = Doubted
     memory: ClassVar[tuple[str, ...]] = ("inner", "reference", "due", "differs")
     sequential: ClassVar[bool] = False
 
@@ -106,9 +107,9 @@ class Doubt(Search):
         own = state["role"] == AGAIN
         return super().reopen(state) if own else self.inner.reopen(state)
 
-    def finding(self) -> Repeats:
+    def finding(self) -> Doubted:
         """Return whether a value came out differently."""
-        return Repeats(self.differs)
+        return Doubted(self.differs, asdict(self.inner.finding()))
 
     @property
     def standing(self) -> Standing:
@@ -125,6 +126,21 @@ class Doubt(Search):
     def weights(self) -> Floats | None:
         """What the search knows of the coordinates."""
         return self.inner.weights
+
+    @property
+    def relevance(self) -> Relevance | None:
+        """What the search knows of their shares."""
+        return self.inner.relevance
+
+    @property
+    def members(self) -> dict[str, int]:
+        """Who asked how much."""
+        return self.inner.members
+
+    @property
+    def farthest(self) -> float:
+        """How far the search has looked."""
+        return self.inner.farthest
 
     @property
     def sentence(self) -> str:

@@ -36,6 +36,10 @@ class Verdict(Finding):
         """Whether the point's median is higher and less than half of the pairs favour it."""
         return self.median > 0 and self.lower < 0.5
 
+    def better(self, n_errors: float) -> bool:
+        """Tell whether the point is better by more than so many standard errors."""
+        return self.mean < -n_errors * self.error
+
 
 class Judge(Search):
     r"""Compare the point with a reference on so many common samples.

@@ -8,95 +8,82 @@ they reach; whoever leads goes on until it has converged, and then all take turn
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from scgd.searches.arms.contest import Contest
+from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.falling import falling_length
-from scgd.searches.arms.lines import sweep_lines
-from scgd.searches.arms.population import default_size, population
-from scgd.searches.arms.quasinewton import QuasiNewton
-from scgd.searches.arms.structure import EPS, active_coordinates, is_additive
+from scgd.searches.arms.structure import EPS, active_coordinates
+from scgd.searches.base import Finding, Relevance
 from scgd.searches.told import Told
 from scgd.typing import Array, Floats
 
-__all__ = ["Race"]
+__all__ = ["Race", "Raced"]
 
 Telling = Generator[Any, Any, Any]
-FULL, LARGEST_FULL = 64, 300
-"""Coordinates up to which a population learns a full covariance; and with 500 evaluations each."""
-WINDOW = 10
-"""Evaluations per coordinate of a turn."""
-SCARCE = 30
-"""Evaluations per coordinate below which a population is not worth its while."""
 LOOK_AGAIN = 0.05
 """Part of the budget after which inactive coordinates are tried again."""
-MOST_GRADIENTS = 150
-PATIENCE = 8
-"""Windows without a gain after which the population in BFGS's metric is given up."""
+LEAST, MOST = 6, 2000
+"""Evaluations per active coordinate from which a race pays, and active coordinates up to which."""
+ASKED = 4
+"""One over the part of the budget that may go into telling which coordinates are active."""
 
 
-class Arm:
-    """One member of the race: a generator, and what it has reached."""
+@dataclass(frozen=True)
+class Raced(Finding):
+    """Whether the race took place, and then ended because nothing was left to gain."""
 
-    def __init__(self, telling: Telling) -> None:
-        self.telling = telling
-        self.best = float("inf")
-        self.x: Floats = np.empty(0)
-        self.n = 0
-        self.over = False
-        self.asked: Any = None
-
-    def run(self, n: int) -> Telling:
-        """Let it use about n evaluations; a generation or a gradient is not cut."""
-        end = self.n + n
-        while self.n < end and not self.over:
-            try:
-                if self.asked is None:
-                    self.asked = next(self.telling)
-                points = self.asked
-                values = yield points
-                self._note(np.atleast_2d(points), np.atleast_1d(values))
-                self.asked = self.telling.send(values)
-            except StopIteration:
-                self.over = True
-
-    def _note(self, points: Floats, values: Floats) -> None:
-        self.n += len(values)
-        k = int(np.argmin(values))
-        if values[k] < self.best:
-            self.best, self.x = float(values[k]), points[k].copy()
+    held: bool
 
 
 class Race(Told):
-    """The race of searches for functions without noise."""
+    """The race of searches for functions without noise.
+
+    It is not held, and what was found so far stands, where more coordinates matter than it can
+    serve with what is left of the budget.
+    """
 
     name: ClassVar[str] = "race"
+    found: ClassVar[type[Finding]] = Raced
 
     def tell_story(self, x: Floats) -> Telling:
         """Measure, leave out what does nothing, race."""
-        self.leader, self.sizes = "", np.zeros(x.size)
-        self.moving = np.ones(x.size, np.bool_)
+        self.contest, self.moving, self.held = None, np.ones(x.size, np.bool_), True
         f = yield x
-        s, best, value = yield from falling_length(x, f, self.budget, self.rng)
+        self.ending = Ending(self.tol, f)
+        s, best, value = yield from falling_length(x, f, self.budget, self.rng, self.box)
         while not np.isfinite(value):  # nothing is known yet: look around
             best = x + s * 2 ** self.rng.uniform(-3, 3) * self.rng.standard_normal(x.size)
             value = yield best
         if not np.isfinite(f):
             x, f = best, value
-        self.moving = active = yield from active_coordinates(x, f, s, self.rng)
-        self.sizes[active] = 1.0
+        most = min(2 * x.size, self.left // ASKED)
+        active = yield from active_coordinates(x, f, s, self.rng, self.box, most)
+        n = int(active.sum())
+        self.held = n <= MOST and self.left >= LEAST * n
+        if not self.held:
+            return
         if active.all():
             yield from self._compete(x, f, s, best, value)
             return
         share = float(active.mean())  # random directions were diluted by what does nothing
         inner = s * np.sqrt(share) if share < 0.5 else s
-        compete = self._compete(x[active], f, inner, x[active], f)
+        self.moving = active
+        contest = self.contest = Contest(self, self.ending, self.box.part(active))
+        compete = contest.compete(x[active], f, inner, x[active], f)
         woke = yield from self._embedded(x, f, s, active, compete)
         if woke is not None:
             best, value = woke
-            self.sizes[:], self.moving = 1.0, np.ones(x.size, np.bool_)
+            self.moving = np.ones(x.size, np.bool_)
             yield from self._compete(best, value, s, best, value)
+
+    def _compete(self, x: Floats, f: float, s: float, best: Floats, value: float) -> Telling:
+        """Race on all coordinates."""
+        self.contest = Contest(self, self.ending, self.box)
+        yield from self.contest.compete(x, f, s, best, value)
 
     def _embedded(self, x: Floats, f: float, s: float, active: Array, inner: Telling) -> Telling:
         """Run a search of the active coordinates; return the best point if others wake up."""
@@ -113,172 +100,41 @@ class Race(Told):
                     best, value = whole[k], float(values[k])
                 if len(self.told) >= due:  # do the others really not matter, here too?
                     due += LOOK_AGAIN * self.budget
-                    y = best.copy()
-                    y[~active] += s * self.rng.standard_normal(int((~active).sum()))
+                    self.doing, y = "measuring", self._elsewhere(best, s, active)
                     if abs((yield y) - value) > 4 * EPS * abs(value):
                         return best, value
                 points = inner.send(float(values[0]) if points.ndim == 1 else values)
-        except StopIteration:
+        except StopIteration:  # nothing is left to gain, unless others matter here
+            self.doing, y = "measuring", self._elsewhere(best, s, active)
+            return (best, value) if abs((yield y) - value) > 4 * EPS * abs(value) else None
+
+    def _elsewhere(self, x: Floats, s: float, active: Array) -> Floats:
+        """Return a point at which the inactive coordinates have moved."""
+        y = x.copy()
+        y[~active] += s * self.rng.standard_normal(int((~active).sum()))
+        return self.box.reflect(y)
+
+    def finding(self) -> Raced:
+        """Return whether it took place."""
+        return Raced(self.held)
+
+    @property
+    def relevance(self) -> Relevance | None:
+        """What f changes along each coordinate, as shares of the whole, with standard errors."""
+        found = None if self.contest is None else self.contest.relevance()
+        if found is None:
             return None
-
-    # ---- the race on the active coordinates ------------------------------------------------------
-
-    def _compete(self, x: Floats, f: float, s: float, best: Floats, value: float) -> Telling:
-        """Go to lines where f is a sum over coordinates; else let BFGS and a population race."""
-        p, B = x.size, self.left
-        if 4 * p <= B and (yield from is_additive(best, value, s, self.rng)):
-            self.leader = "lines"
-            yield from self._lines(best, value, s)
-            return
-        newton = QuasiNewton(x, f, s)
-        descent = Arm(newton.run())
-        crowd = Arm(self._populations(x, best, s))
-        yield from self._choose(x, value, s, newton, descent, crowd)
-        self.sizes[self.moving] = newton.sizes
-        leads = descent.best <= crowd.best
-        self.leader = "bfgs" if leads else "population"
-        if leads:
-            yield from self._lead(newton, descent)
-        else:
-            leads = yield from self._follow(newton, descent, crowd)
-        yield from self._take_turns(x, s, newton, descent, crowd, leads)
-
-    def _lines(self, x: Floats, f: float, s: float) -> Telling:
-        n, spread = int(min(40, max(4, 0.35 * self.left / x.size))), np.zeros(x.size)
-        while True:
-            arm = Arm(sweep_lines(x, f, s, self.rng, n, spread))
-            while not arm.over:
-                yield from arm.run(WINDOW * x.size)
-            self.sizes[self.moving] = spread
-            if arm.best < f:
-                x, f = arm.x, arm.best
-            n, s = 2 * n, s * self.rng.uniform(0.7, 1.4)
-
-    def _populations(self, x: Floats, best: Floats, s: float) -> Telling:
-        """Restart with populations that double, with full and diagonal covariances in turn."""
-        p, mean, sigma, k = x.size, best, s, 0
-        full = p <= FULL or (p <= LARGEST_FULL and self.left >= 500 * p)
-        self.n_restarts = 0
-        while True:
-            size = default_size(p) * 2 ** min(k, 8)
-            yield from population(mean, sigma, self.rng, size, diagonal=not full or k % 2 == 1)
-            k += 1
-            self.n_restarts = k
-            sigma = s * 2 ** self.rng.uniform(-1, 1)
-            mean = x + 1.5 * sigma * self.rng.standard_normal(p)
-
-    def _choose(
-        self, x: Floats, f: float, s: float, newton: QuasiNewton, descent: Arm, crowd: Arm
-    ) -> Telling:
-        """Give both the same evaluations, more while they are close or BFGS looks rough."""
-        p, B = x.size, self.left
-        r = int(min(8 * p, max(0.06 * B, 4 * (p + 3)), 0.15 * B))
-        yield from descent.run(max(r, 2 * (p + 3)))
-        fell = descent.best < f
-        sparse = p >= 16 and fell and 1 <= newton.n_active <= p // 4
-        if sparse or (B < SCARCE * p and fell):
-            return
-        yield from crowd.run(r)
-        last = 0.0
-        for k in range(3):
-            lead, gap = min(descent.best, crowd.best), abs(descent.best - crowd.best)
-            tied = gap < (0.1 * (f - lead) if k == 0 else 0.5 * last)
-            rough = descent.best < crowd.best and self._is_rough(x, f, s, newton, descent, B)
-            if self.left < 0.6 * B or descent.over or not (tied or rough):
-                return
-            yield from descent.run(r)
-            yield from crowd.run(r)
-            last = lead - min(descent.best, crowd.best)
-
-    def _is_rough(
-        self, x: Floats, f: float, s: float, newton: QuasiNewton, descent: Arm, budget: int
-    ) -> bool:
-        """Tell whether BFGS's slopes predict little, or it has hardly moved."""
-        seen = newton.agreement[1:]
-        if len(seen) >= 3 and float(np.median(seen)) < 0.15:
-            return True
-        moved = float(np.linalg.norm(descent.x - x)) if descent.best < f else 0.0
-        return budget >= 45 * x.size and moved < 0.25 * s * np.sqrt(x.size)
-
-    def _lead(self, newton: QuasiNewton, descent: Arm) -> Telling:
-        """Let BFGS go on until it has converged."""
-        p = newton.p
-        while not descent.over and descent.n < MOST_GRADIENTS * (p + 3):
-            yield from descent.run(WINDOW * p)
-
-    def _follow(self, newton: QuasiNewton, descent: Arm, crowd: Arm) -> Telling:
-        """Let the population go on until its first restart; tell whether BFGS overtook it."""
-        p = newton.p
-        while not self.n_restarts:
-            for _ in range(8):
-                if not self.n_restarts:
-                    yield from crowd.run(WINDOW * p)
-            yield from descent.run(WINDOW * p)
-            if descent.best < crowd.best:
-                yield from self._lead(newton, descent)
-                return True
-        return False
-
-    def _take_turns(
-        self, x: Floats, s: float, newton: QuasiNewton, descent: Arm, crowd: Arm, leads: bool
-    ) -> Telling:
-        """Polish in BFGS's metric, restart BFGS, restart populations; who gains goes on."""
-        window = WINDOW * x.size
-        best = min(descent.best, crowd.best)
-        here = descent.x if descent.best <= crowd.best else crowd.x
-        polish = self._polisher(newton, here, best) if leads else None
-        again = descent
-        order = ["polish", "descent", "crowd"] if leads else ["descent", "crowd"]
-        turn = n_failed = 0
-        while True:
-            who = order[turn % len(order)]
-            turn += 1
-            if who == "polish" and (polish is None or polish.over or n_failed >= PATIENCE):
-                continue
-            if who == "descent" and again.over:
-                again = Arm(self._restarts(x, s, here))
-            least = 6 if who == "crowd" and not leads else 1
-            for k in range(1, max(least, 10) + 1):
-                arm = {"polish": polish, "descent": again, "crowd": crowd}[who]
-                assert arm is not None
-                before = best
-                yield from arm.run(window)
-                if arm.best < best:
-                    best, here = arm.best, arm.x
-                gained = best < before - 1e-14 * abs(before)
-                n_failed += who == "polish" and not gained
-                if arm.over or (k >= least and not gained):
-                    break
-
-    def _polisher(self, newton: QuasiNewton, x: Floats, f: float) -> Arm | None:
-        """Return a population around the best point with BFGS's inverse Hessian as covariance."""
-        if not newton.longest[0] or newton.p > LARGEST_FULL:
-            return None
-        gain = max(sum(newton.gains), 1e5 * EPS * abs(f), 1e-300)
-        metric = newton.metric()
-        if not np.all(np.isfinite(metric)) or np.linalg.eigvalsh(metric)[0] <= 0:
-            return None
-        sigma = float(np.sqrt(2 * gain / newton.p))
-        return Arm(population(x, sigma, self.rng, covariance=metric, narrowest=1e-9))
-
-    def _restarts(self, x: Floats, s: float, best: Floats) -> Telling:
-        """Restart BFGS from around x0, every third time from around the best point."""
-        for n in range(1, 2**30):
-            z = s * 2 ** self.rng.uniform(0, 3)
-            start = x + 1.5 * z * self.rng.standard_normal(x.size)
-            if n % 3 == 0:
-                near = z * self.rng.choice([0.1, 0.3, 1.0])
-                start = best + near * self.rng.standard_normal(x.size)
-            value = yield start
-            yield from QuasiNewton(start, value, s).run()
+        shares, errors = np.zeros((2, self.moving.size))
+        shares[self.moving], errors[self.moving] = found
+        return shares, errors
 
     @property
     def weights(self) -> Floats | None:
-        """What f changes along each coordinate, as shares: by slopes, or over its line."""
-        total = float(self.sizes.sum())
-        return self.sizes / total if 0 < total < np.inf else None
+        """The shares."""
+        return None if self.relevance is None else self.relevance[0]
 
     @property
     def sentence(self) -> str:
         """Who led."""
-        return f"race led by {self.leader or 'nobody yet'}"
+        leader = "" if self.contest is None else self.contest.leader
+        return f"race led by {leader or 'nobody yet'}"

@@ -30,11 +30,14 @@ class Length(Finding):
         The length, and the curvature of f along random signs there.
     rough
         The radius below which f is rough; 0 where it is smooth.
+    repeats
+        Whether f was asked twice at the same points and gave the same values.
     """
 
     length: float
     bend: float
     rough: float
+    repeats: bool = False
 
 
 class ScaleSearch(Search):
@@ -63,7 +66,8 @@ class ScaleSearch(Search):
     name: ClassVar[str] = "scale"
     found: ClassVar[type[Finding]] = Length
     memory: ClassVar[tuple[str, ...]] = (
-        "h", "scale", "bend", "n_asked", "n_round", "slopes", "bends", "floor", "widest", "rng",
+        "h", "scale", "bend", "n_asked", "n_round", "slopes", "bends", "floor", "widest", "repeats",
+        "rng",
     )  # fmt: skip
 
     def __init__(
@@ -85,6 +89,7 @@ class ScaleSearch(Search):
         self.widest = 0.0
         self.n_asked = 0
         self.n_round = 0
+        self.repeats = False
         self.slopes: list[float] = []
         self.bends: list[float] = []
 
@@ -116,8 +121,9 @@ class ScaleSearch(Search):
             self.h *= 1e-2
             self.slopes, self.bends = [], []
         else:
+            self.repeats = self.n_points == 4
             if values[0] != values[-3]:
-                self.finished = True
+                self.finished, self.repeats = True, False
                 self.scale = 1.0
                 return
             base, up, down = values[-3:].tolist()
@@ -152,4 +158,4 @@ class ScaleSearch(Search):
 
     def finding(self) -> Length:
         """Return the length found."""
-        return Length(self.scale, self.bend, self.h if self.floor > 0 else 0.0)
+        return Length(self.scale, self.bend, self.h if self.floor > 0 else 0.0, self.repeats)

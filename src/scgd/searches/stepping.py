@@ -410,9 +410,9 @@ class Stepping(Search):
         return sum(list(self.recent)[-n:]) / n if len(self.recent) >= n else float("nan")
 
     @property
-    def weights(self) -> Floats:
-        """The sampling law learned."""
-        return self.sampler.weights()
+    def weights(self) -> Floats | None:
+        """The sampling law learned; None where all coordinates are taken and nothing is learned."""
+        return None if self.policy.dense else self.sampler.weights()
 
     def finding(self) -> Leg:
         """Compare the last phases with the first: a fifth of the leg each, at most 50."""

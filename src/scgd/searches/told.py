@@ -15,6 +15,7 @@ import numpy as np
 
 from scgd.problem import Problem
 from scgd.questions import EVERYWHERE, Point, Question, joint
+from scgd.searches.arms.box import Box
 from scgd.searches.base import Search, Standing
 from scgd.typing import Floats
 
@@ -35,15 +36,22 @@ class Told(Search):
         Where randomness comes from.
     budget
         Evaluations to plan for.
+    tol
+        The share of the gain since the start that counts as nothing; 0: never end for want of gain.
     """
 
     sequential: ClassVar[bool] = False
 
     def __init__(
-        self, problem: Problem, point: Point, seed: np.random.SeedSequence, budget: int
+        self,
+        problem: Problem,
+        point: Point,
+        seed: np.random.SeedSequence,
+        budget: int,
+        tol: float = 0.0,
     ) -> None:
         super().__init__(point)
-        self.problem, self.seed, self.start = problem, seed, point.x.copy()
+        self.problem, self.seed, self.start, self.tol = problem, seed, point.x.copy(), tol
         self.budgets = [(0, budget)]  # and after how many values each was given
         self._begin()
 
@@ -52,7 +60,14 @@ class Told(Search):
         self.best = float("inf")
         self.finished = False
         self.rng = np.random.Generator(np.random.PCG64(self.seed))
-        self.telling = self.tell_story(self.start / self.problem.unit)
+        unit, origin = self.problem.unit, self.problem.x0 / self.problem.unit
+        self.box = Box(
+            origin,
+            self.problem.lower / unit[: self.problem.lower.size],
+            self.problem.upper / unit[: self.problem.upper.size],
+        )
+        self.doing, self.ran, self.far, self.lowest = "measuring", {}, 0.0, float("inf")
+        self.telling = self.tell_story(self.start / unit)
         self._take_batch(next(self.telling))
 
     @property
@@ -76,7 +91,7 @@ class Told(Search):
 
     def _take_batch(self, points: Floats) -> None:
         self.single = points.ndim == 1
-        batch = np.atleast_2d(points) * self.problem.unit
+        batch = self.box.clip(np.atleast_2d(points)) * self.problem.unit
         self.batch = self.problem.clipped(batch)
         self.values = np.full(len(batch), np.nan)
         self.n_asked = self.n_answered = 0
@@ -116,11 +131,33 @@ class Told(Search):
 
     def _tell_batch(self) -> None:
         self.told.extend(self.values.tolist())
+        self.ran[self.doing] = self.ran.get(self.doing, 0) + len(self.values)
+        self.doing = "measuring"
+        self._note_distance()
         try:
             values: Any = float(self.values[0]) if self.single else self.values
             self._take_batch(self.telling.send(values))
         except StopIteration:
             self.finished = True
+
+    def _note_distance(self) -> None:
+        """Take note of how far it looked; a best point far out widens the box."""
+        points = self.batch / self.problem.unit
+        self.far = max(self.far, float(np.abs(points - self.box.start).max()))
+        k = int(np.argmin(self.values))
+        if self.values[k] < self.lowest:
+            self.lowest = float(self.values[k])
+            self.box.note(points[k])
+
+    @property
+    def members(self) -> dict[str, int]:
+        """The evaluations of each arm."""
+        return self.ran
+
+    @property
+    def farthest(self) -> float:
+        """How far from x0 it has looked."""
+        return self.far
 
     @property
     def standing(self) -> Standing:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.searches.arms.box import Box
 from scgd.typing import Floats
 
 __all__ = ["falling_length"]
@@ -22,8 +23,8 @@ NEAR, FAR = 9.0, 11.0
 class Fall:
     """Looks along directions from one point, and remembers the best."""
 
-    def __init__(self, x: Floats, f: float, rng: np.random.Generator) -> None:
-        self.x, self.f, self.rng = x, f, rng
+    def __init__(self, x: Floats, f: float, rng: np.random.Generator, box: Box) -> None:
+        self.x, self.f, self.rng, self.box = x, f, rng, box
         self.best, self.value = x, f
 
     def direction(self) -> Floats:
@@ -31,39 +32,39 @@ class Fall:
         d = self.rng.standard_normal(self.x.size)
         return np.asarray(d / np.linalg.norm(d))
 
-    def falls(self, h: float, d: Floats, *, both: bool = False) -> Generator[Any, Any, bool]:
-        """Tell whether f falls at distance h along d, one way or the other."""
-        fallen = False
+    def falls(self, h: float, d: Floats, *, both: bool = False) -> Generator[Any, Any, float]:
+        """Return how far along d f falls, one way or the other, or 0; h unless a wall is nearer."""
+        fallen = 0.0
         for sign in (1.0, -1.0):
-            point = self.x + sign * h * d
+            point = self.box.clip(self.x + sign * h * d)
             value = yield point
             if value < self.value:
                 self.best, self.value = point, value
-            fallen = fallen or bool(value < self.f - 1e-12 * abs(self.f))
+            if value < self.f - 1e-12 * abs(self.f):
+                fallen = max(fallen, min(h, float(np.linalg.norm(point - self.x))))
             if fallen and not both:
                 break
         return fallen
 
     def farthest(self, h: float) -> Generator[Any, Any, float]:
         """Return the largest distance near h at which f falls along a random direction, or 0."""
-        d, found = self.direction(), 0.0
-        if (yield from self.falls(h, d)):
-            found = h
+        d = self.direction()
+        if found := (yield from self.falls(h, d)):
             for _ in range(TRIES):
                 h *= FACTOR
-                if not (yield from self.falls(h, d)):
+                if not (fell := (yield from self.falls(h, d))) > found:
                     break
-                found = h
+                found = fell
             return found
         for _ in range(TRIES):
             h /= FACTOR
-            if (yield from self.falls(h, d)):
-                return h
+            if found := (yield from self.falls(h, d)):
+                return found
         return found
 
 
 def falling_length(
-    x: Floats, f: float, budget: int, rng: np.random.Generator
+    x: Floats, f: float, budget: int, rng: np.random.Generator, box: Box | None = None
 ) -> Generator[Any, Any, tuple[float, Floats, float]]:
     """Return a length scale, and the best point seen with its value.
 
@@ -71,20 +72,20 @@ def falling_length(
     one at which f falls, some directions tell how far it does. The length is about a third of their
     root mean square.
     """
-    fall, few = Fall(x, f, rng), budget < FEW
+    fall, few = Fall(x, f, rng, box or Box.around(x)), budget < FEW
     decades = 10.0 ** (np.arange(-3, 3) if few else np.arange(-6, 5))
     d, good = fall.direction(), []
     for h in decades.tolist():
-        if (yield from fall.falls(h, d, both=True)):
-            good.append(h)
+        if fell := (yield from fall.falls(h, d, both=True)):
+            good.append(fell)
         elif h >= NEAR:
             break
     start = max(good, default=float(decades[0]))
     for _ in range(1 if few else 3):
         d = fall.direction()
         for h in decades[(decades > 1.5 * start) & (decades <= min(1.1e4 * start, FAR))].tolist():
-            if (yield from fall.falls(h, d)):
-                good.append(h)
+            if fell := (yield from fall.falls(h, d)):
+                good.append(fell)
         start = max(good, default=start)
     start = start if good else 0.1
     lengths = []

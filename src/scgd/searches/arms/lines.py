@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from scgd.searches.arms.box import Box
 from scgd.typing import Floats
 
-__all__ = ["sweep_lines"]
+__all__ = ["POOR", "sweep_lines"]
 
 EPS = 2.0**-52
 POLISHES = 14
@@ -18,6 +20,13 @@ POOR = 12
 """Evaluations per line below which lines are searched by shrinking parabolas alone."""
 WIDE = 4.0
 """First half-width of a line, in units of the length scale."""
+Walls = Callable[[], tuple[float, float]]
+"""Tells between what a line lies now."""
+
+
+def nowhere() -> tuple[float, float]:
+    """Return the walls of a line that has none."""
+    return -np.inf, np.inf
 
 
 class Line:
@@ -40,33 +49,36 @@ class Line:
 
 
 def search_line(
-    t: float, f: float, width: float, n: int
+    t: float, f: float, width: float, n: int, walls: Walls = nowhere
 ) -> Generator[Any, Any, tuple[float, float]]:
     """Return the best point on a line and f there, from about n evaluations.
 
     STEP: halve the interval in which the parabola that touches just below the best value needs the
     least curvature; then polish by parabolas.
     """
-    line = Line(t, f)
-    for edge in (t - width, t + width):
-        yield from line.add(edge)
-    yield from widen(line, n)
+    line, (low, high) = Line(t, f), walls()
+    for edge in (max(t - width, low), min(t + width, high)):
+        if edge != t:
+            yield from line.add(edge)
+    if len(line.t) == 1:
+        return t, f
+    yield from widen(line, n, walls)
     while len(line.t) <= n and (middle := easiest(line, width)) is not None:
         yield from line.add(middle)
     yield from polish(line, width)
     return line.t[line.best], line.f[line.best]
 
 
-def widen(line: Line, n: int) -> Generator[Any, Any, None]:
-    """Go on outwards while the best value lies at an edge."""
+def widen(line: Line, n: int, walls: Walls) -> Generator[Any, Any, None]:
+    """Go on outwards while the best value lies at an edge that is no wall."""
     for _ in range(8):
-        span, best = line.t[-1] - line.t[0], line.best
+        span, best, (low, high) = line.t[-1] - line.t[0], line.best, walls()
         if len(line.t) > n:
             return
-        if best == 0 and line.f[0] < line.f[1]:
-            yield from line.add(line.t[0] - span)
-        elif best == len(line.t) - 1 and line.f[-1] < line.f[-2]:
-            yield from line.add(line.t[-1] + span)
+        if best == 0 and line.f[0] < line.f[1] and line.t[0] > low:
+            yield from line.add(max(line.t[0] - span, low))
+        elif best == len(line.t) - 1 and line.f[-1] < line.f[-2] and line.t[-1] < high:
+            yield from line.add(min(line.t[-1] + span, high))
         else:
             return
 
@@ -117,33 +129,58 @@ def vertex(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> flo
 
 
 def try_parabola(
-    t: float, f: float, width: float
+    t: float, f: float, width: float, walls: Walls = nowhere
 ) -> Generator[Any, Any, tuple[float, float, bool]]:
-    """Return the best of two sides and the vertex, and whether the parabola told its value."""
-    high, low = (yield t + width), (yield t - width)
+    """Return the best of two sides and the vertex, and whether the parabola told its value.
+
+    At a wall both sides lie on the one where there is room, and the vertex comes no farther.
+    """
+    right, left = sides(t, width, *walls())
+    if right == left:
+        return t, f, True
+    high, low = (yield right), (yield left)
     if high == f == low:
         return t, f, True
-    seen, told = [(f, t), (high, t + width), (low, t - width)], False
-    bend, slope = high - 2 * f + low, (high - low) / 2
-    if 0 < bend < np.inf and abs(slope / bend) < 1e3:
-        step = -slope / bend
-        value = yield t + step * width
-        seen.append((value, t + step * width))
-        error = abs(value - (f + slope * step + 0.5 * bend * step**2))
-        told = error <= 1e-6 * (max(high, low) - min(f, value)) + 64 * EPS * abs(f)
+    seen, told = [(f, t), (high, right), (low, left)], False
+    up, down = (high - f) / (right - t), (low - f) / (left - t)
+    bend = (up - down) / (right - left)
+    slope = up - bend * (right - t)
+    if 0 < bend < np.inf and abs(slope / bend) < 2e3 * width:
+        lower, upper = walls()
+        trial = min(max(t - slope / (2 * bend), lower), upper)
+        value = yield trial
+        seen.append((value, trial))
+        error = abs(value - (f + (slope + bend * (trial - t)) * (trial - t)))
+        told = error <= 1e-6 * (max(high, low, f) - min(f, value)) + 64 * EPS * abs(f)
     f, t = min(seen)
     return t, f, bool(told)
 
 
+def sides(t: float, width: float, low: float, high: float) -> tuple[float, float]:
+    """Return a place on either side of t, or two on one side of it at a wall."""
+    right, left = min(t + width, high), max(t - width, low)
+    if right == t:
+        right = (t + left) / 2
+    elif left == t:
+        left = (t + right) / 2
+    return right, left
+
+
 def sweep_lines(
-    x: Floats, f: float, s: float, rng: np.random.Generator, n: int, spread: Floats
+    x: Floats,
+    f: float,
+    s: float,
+    rng: np.random.Generator,
+    n: int,
+    spread: Floats,
+    box: Box | None = None,
 ) -> Generator[Any, Any, None]:
     """Sweep the coordinates: parabolas first, then lines where a parabola did not tell the value.
 
     Later sweeps are narrower and shorter; it ends when a sweep brought nothing. ``spread`` takes
     the largest change of f seen along each coordinate.
     """
-    p, poor = x.size, n < POOR
+    p, poor, box = x.size, n < POOR, box or Box.around(x)
     x, width, radius = x.copy(), WIDE * s, np.full(x.size, WIDE * s)
     told, sweep = np.zeros(p, np.bool_), 0
     while True:
@@ -151,14 +188,14 @@ def sweep_lines(
         for i in rng.permutation(p).tolist():
             if sweep == 1 and told[i]:
                 continue
-            here = float(x[i])
+            here, walls = float(x[i]), partial(wall, box, i)
             if sweep == 0 or poor:
-                line: Any = try_parabola(here, f, float(radius[i]))
+                line: Any = try_parabola(here, f, float(radius[i]), walls)
                 t, value, told[i] = yield from along(x, i, line, f, spread)
                 move = abs(t - here) * (0.7 if sweep else 0.3)
                 radius[i] = min(max(move, 0.1 * radius[i]), 4 * radius[i])
             else:
-                line = search_line(here, f, width, n)
+                line = search_line(here, f, width, n, walls)
                 t, value = yield from along(x, i, line, f, spread)
             if value < f:
                 x[i], f = t, value
@@ -169,6 +206,11 @@ def sweep_lines(
             return
         if sweep > 1 and not poor:
             width, n = 0.5 * width, max(8, n // 2)
+
+
+def wall(box: Box, i: int) -> tuple[float, float]:
+    """Return the walls of a coordinate as they are now."""
+    return float(box.lower[i]), float(box.upper[i])
 
 
 def along(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.searches.arms.box import Box
 from scgd.typing import Array, Floats
 
 __all__ = ["Population", "default_size", "population"]
@@ -177,12 +178,17 @@ def population(
     diagonal: bool = False,
     covariance: Array | None = None,
     narrowest: float = NARROWEST,
-) -> Generator[Any, Any, None]:
-    """Run one population until it is over."""
+    box: Box | None = None,
+) -> Generator[Any, Any, float]:
+    """Run one population until it is over; return the best value it saw.
+
+    Beyond a wall it sees f mirrored there: a continuous function without walls.
+    """
+    box = box or Box.around(mean)
     state = Population(mean, sigma, rng, size, diagonal=diagonal, covariance=covariance)
     while True:
         normal, steps = state.sample()
-        values = yield state.mean + state.sigma * steps
+        values = yield box.reflect(state.mean + state.sigma * steps)
         state.learn(normal, steps, values)
         if state.over(values, narrowest) or not np.all(np.isfinite(state.covariance)):
-            return
+            return min(state.bests)

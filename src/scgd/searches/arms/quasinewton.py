@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.searches.arms.box import Box
 from scgd.typing import Array, Floats
 
 __all__ = ["QuasiNewton"]
@@ -24,6 +25,8 @@ CLOSE = 0.85
 MOST_TRIES = 25
 FARTHEST = 100.0
 LONGER, SHORTER = 0.2, 0.3
+PLACES = 10
+"""Gradients that tell what coordinates matter; later ones are small and only tell of the end."""
 
 
 class QuasiNewton:
@@ -40,6 +43,11 @@ class QuasiNewton:
         Where it starts, and f there.
     s
         The length scale.
+    small
+        A decrease that counts as none, beside what is lost in rounding.
+    box
+        Where it may look. Coordinates at a wall whose slope points out of it are held there
+        (two-metric projection, Bertsekas 1982); lines bend along the walls.
 
     Attributes
     ----------
@@ -51,12 +59,15 @@ class QuasiNewton:
         Actual over predicted decrease of the steps so far.
     gains
         The last ten decreases.
-    sizes
-        The size of the first gradient that was not zero.
+    shares
+        Sums of the shares of each coordinate in the first gradients, of their squares, and counts.
     """
 
-    def __init__(self, x: Floats, f: float, s: float) -> None:
-        self.x, self.f, self.s, self.p = x.copy(), f, s, x.size
+    def __init__(
+        self, x: Floats, f: float, s: float, small: float = 0.0, box: Box | None = None
+    ) -> None:
+        self.x, self.f, self.s, self.p, self.small = x.copy(), f, s, x.size, small
+        self.box = box or Box.around(x)
         self.steps: list[Floats] = []
         self.changes: list[Floats] = []
         self.gamma, self.trust = 1.0, 1.0
@@ -69,7 +80,8 @@ class QuasiNewton:
         self.turn = 0
         self.step_length = s
         self.moved: Floats = np.zeros(self.p)
-        self.sizes: Floats = np.zeros(self.p)
+        self.shares: Floats = np.zeros((3, self.p))
+        self.n_seen = 0
         self.n_active = 0
         self.n_small = self.n_failed = 0
         self.agreement: list[float] = []
@@ -81,20 +93,21 @@ class QuasiNewton:
         while True:
             gradient = yield from self._differentiate()
             self._learn(gradient)
-            size = float(np.linalg.norm(gradient))
+            held = self._held(gradient)
+            size = float(np.linalg.norm(gradient[~held]))
             if size == 0:
                 if self.central:
                     return
                 self.central = True
                 continue
-            direction, slope = self._direction(gradient, size)
-            rate, value = yield from self._search_line(direction, slope)
+            direction, slope = self._direction(gradient, size, held)
+            rate, value, x = yield from self._search_line(direction, slope, gradient)
             self._judge_metric(rate)
             predicted = -slope * max(rate, 1e-300)
             fell = rate > 0 and value < self.f
             self.agreement.append((self.f - value) / max(predicted, 1e-300) if fell else 0.0)
             if fell:
-                over = self._accept(rate, direction, value)
+                over = self._accept(x, value)
             else:
                 over = self._refuse()
             if over:
@@ -116,18 +129,43 @@ class QuasiNewton:
             todo = np.concatenate([np.flatnonzero(self.active), extra])
         points = np.repeat(self.x[None], len(todo) * (2 if self.central else 1), axis=0)
         rows = np.arange(len(todo))
-        points[rows, todo] += h[todo]
-        widths = points[rows, todo] - self.x[todo]
+        lower, upper = self.box.lower[todo], self.box.upper[todo]
+        ups = self.x[todo] + h[todo]
         if self.central:
-            points[rows + len(todo), todo] -= h[todo]
+            points[rows, todo] = np.minimum(ups, upper)
+            points[rows + len(todo), todo] = np.maximum(self.x[todo] - h[todo], lower)
             widths = points[rows, todo] - points[rows + len(todo), todo]
+        else:
+            down = np.maximum(self.x[todo] - h[todo], lower)
+            points[rows, todo] = np.where(ups <= upper, ups, down)
+            widths = points[rows, todo] - self.x[todo]
+        widths[widths == 0] = np.inf  # no room: no slope
         values = yield points
         base = values[len(todo) :] if self.central else self.f
         gradient[todo] = (values[: len(todo)] - base) / widths
         gradient[~np.isfinite(gradient)] = 0.0
+        self._note_shares(gradient, todo)
         if self.p >= LEAST:
             self._choose_active(gradient, extra)
         return gradient
+
+    def _note_shares(self, gradient: Floats, todo: Array) -> None:
+        """Remember how slopes are shared among coordinates, in the first places."""
+        total = float(np.abs(gradient).sum())
+        if self.n_seen < PLACES and 0 < total < np.inf:
+            self.n_seen += 1
+            share = np.abs(gradient[todo]) / total
+            self.shares[:, todo] += [share, share**2, np.ones(len(todo))]
+
+    def relevance(self) -> tuple[Floats, Floats] | None:
+        """Return the mean shares of the slopes and their standard errors, NaN for one place."""
+        if not self.n_seen:
+            return None
+        total, squares, n = self.shares
+        mean = total / np.maximum(n, 1)
+        variance = np.maximum(squares / np.maximum(n, 1) - mean**2, 0.0)
+        error = np.sqrt(variance / np.maximum(n - 1, 1))
+        return mean / mean.sum(), np.where(n > 1, error, np.nan) / mean.sum()
 
     def _choose_active(self, gradient: Floats, extra: Array) -> None:
         """Keep to few coordinates where they hold nearly all of the gradient."""
@@ -165,7 +203,7 @@ class QuasiNewton:
         if self.gradient is not None and not self.first:
             step, change = self.moved, gradient - self.gradient
             along = float(step @ change)
-            if along > 1e-10 * np.linalg.norm(step) * np.linalg.norm(change) and along > 0:
+            if bends(step, change):
                 self.steps.append(step)
                 self.changes.append(change)
                 if len(self.steps) > MEMORY:
@@ -173,18 +211,33 @@ class QuasiNewton:
                 short, long = along / float(change @ change), float(step @ step) / along
                 self.gamma = short ** (1 - self.trust) * long**self.trust
         self.gradient = gradient
-        if not self.sizes.any():
-            self.sizes = np.abs(gradient)
         if len(self.steps) >= len(self.longest[0]):
             self.longest = (list(self.steps), list(self.changes), self.gamma)
 
     # ---- steps -----------------------------------------------------------------------------------
 
-    def _direction(self, gradient: Floats, size: float) -> tuple[Floats, float]:
+    def _held(self, gradient: Floats) -> Array:
+        """Return which coordinates stand at a wall with f falling beyond it."""
+        low, high = self.x <= self.box.lower, self.x >= self.box.upper
+        return np.asarray((low & (gradient > 0)) | (high & (gradient < 0)))
+
+    def _pairs(self, held: Array) -> tuple[list[Floats], list[Floats]]:
+        """Return the memory as the coordinates that are not held see it."""
+        if not held.any():
+            return self.steps, self.changes
+        steps = [np.where(held, 0.0, step) for step in self.steps]
+        changes = [np.where(held, 0.0, change) for change in self.changes]
+        sound = [bends(step, change) for step, change in zip(steps, changes, strict=True)]
+        keep = [k for k, fine in enumerate(sound) if fine]
+        return [steps[k] for k in keep], [changes[k] for k in keep]
+
+    def _direction(self, gradient: Floats, size: float, held: Array) -> tuple[Floats, float]:
         """Return where to go and the slope there."""
+        gradient = np.where(held, 0.0, gradient)
         direction = -gradient * (self.step_length / size)
-        if self.steps:
-            newton = -two_loop(gradient, self.steps, self.changes, self.gamma)
+        steps, changes = self._pairs(held)
+        if steps:
+            newton = -two_loop(gradient, steps, changes, self.gamma)
             if gradient @ newton < 0 and np.all(np.isfinite(newton)):
                 direction = newton
             else:
@@ -195,20 +248,25 @@ class QuasiNewton:
         return direction, float(gradient @ direction)
 
     def _search_line(
-        self, direction: Floats, slope: float
-    ) -> Generator[Any, Any, tuple[float, float]]:
-        """Return the best rate along the line and f there; rate 0 where nothing fell."""
-        f, rate, best, lowest = self.f, 1.0, 0.0, self.f
+        self, direction: Floats, slope: float, gradient: Floats
+    ) -> Generator[Any, Any, tuple[float, float, Floats]]:
+        """Return the best rate along the line, f and the point there; 0 where nothing fell."""
+        f, rate, best, lowest, found, last = self.f, 1.0, 0.0, self.f, self.x, self.x
         length, bracketed = float(np.linalg.norm(direction)), False
         least = 1e-14 * (self.s + float(np.linalg.norm(self.x)))
         growth = 10.0 if self.first or not self.steps else 4.0
         for n in range(1, MOST_TRIES + 1):
-            value = yield self.x + rate * direction
+            straight = self.x + rate * direction
+            point = self.box.clip(straight)
+            told = rate * slope if np.array_equal(point, straight) else gradient @ (point - self.x)
+            if np.array_equal(point, last):  # all of it lies along walls
+                break
+            last, value = point, (yield point)
             if value < lowest:
-                best, lowest = rate, value
-            excess = 2 * (value - f - rate * slope)
-            vertex = -slope * rate**2 / excess if 0 < excess < np.inf else np.inf
-            if value < f + ARMIJO * rate * slope:
+                best, lowest, found = rate, value, point
+            excess = 2 * (value - f - told)
+            vertex = -told * rate / excess if 0 < excess < np.inf else np.inf
+            if value < f + ARMIJO * told:
                 near = CLOSE * rate <= vertex <= rate / CLOSE
                 if bracketed or near or best != rate:
                     break
@@ -226,7 +284,7 @@ class QuasiNewton:
                 rate = min(max(shorter, 0.05 * rate), 0.5 * rate)
                 if rate * length < least:
                     break
-        return best, lowest
+        return best, lowest, found
 
     def _judge_metric(self, rate: float) -> None:
         if self.steps and rate >= 1:
@@ -234,14 +292,14 @@ class QuasiNewton:
         elif self.steps and rate < 0.5:
             self.trust = max(0.0, self.trust - SHORTER)
 
-    def _accept(self, rate: float, direction: Floats, value: float) -> bool:
+    def _accept(self, x: Floats, value: float) -> bool:
         """Go to the point; tell whether that was the end."""
         gain = self.f - value
-        self.moved = rate * direction
-        self.x, self.f, self.first, self.n_failed = self.x + self.moved, value, False, 0
-        self.step_length = max(rate * float(np.linalg.norm(direction)), 1e-9 * self.s)
+        self.moved = x - self.x
+        self.x, self.f, self.first, self.n_failed = x, value, False, 0
+        self.step_length = max(float(np.linalg.norm(self.moved)), 1e-9 * self.s)
         self.gains = [*self.gains, gain][-10:]
-        self.n_small = self.n_small + 1 if gain <= 1e-13 * abs(value) else 0
+        self.n_small = self.n_small + 1 if gain <= max(1e-13 * abs(value), self.small) else 0
         if self.n_small < 3:
             return False
         self.n_small = 0
@@ -286,6 +344,12 @@ class QuasiNewton:
         rows = [two_loop(unit, steps, changes, gamma) for unit in np.eye(self.p)]
         inverse = np.array(rows)
         return (inverse + inverse.T) / 2
+
+
+def bends(step: Floats, change: Floats) -> bool:
+    """Tell whether the gradient rose along a step, by more than rounding."""
+    along = float(step @ change)
+    return along > 0 and along > 1e-10 * float(np.linalg.norm(step) * np.linalg.norm(change))
 
 
 def two_loop(g: Floats, steps: list[Floats], changes: list[Floats], gamma: float) -> Floats:

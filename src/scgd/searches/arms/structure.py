@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.searches.arms.box import Box
 from scgd.typing import Array, Floats
 
 __all__ = ["active_coordinates", "is_additive"]
@@ -21,15 +22,15 @@ MOST = 0.75
 class Groups:
     """Tests whether f changes when a group of coordinates is moved."""
 
-    def __init__(self, x: Floats, f: float, s: float, rng: np.random.Generator) -> None:
-        self.x, self.f, self.s, self.rng = x, f, s, rng
+    def __init__(self, x: Floats, f: float, s: float, rng: np.random.Generator, box: Box) -> None:
+        self.x, self.f, self.s, self.rng, self.box = x, f, s, rng, box
 
     def moves(self, group: Array) -> Generator[Any, Any, bool]:
         """Tell whether f changes; a flat answer is confirmed farther out."""
         for reach in (1.0, 4.0):
             y = self.x.copy()
             y[group] += reach * self.s * self.rng.standard_normal(len(group))
-            value = yield y
+            value = yield self.box.reflect(y)
             if not abs(value - self.f) <= 4 * EPS * abs(self.f):
                 return True
         return False
@@ -47,18 +48,23 @@ class Groups:
 
 
 def active_coordinates(
-    x: Floats, f: float, s: float, rng: np.random.Generator
+    x: Floats,
+    f: float,
+    s: float,
+    rng: np.random.Generator,
+    box: Box | None = None,
+    most: int | None = None,
 ) -> Generator[Any, Any, Array]:
     """Return a mask of the coordinates on which f depends, by halving groups.
 
-    All of them where there are few, where nearly all matter, or where two questions per coordinate
-    did not tell.
+    All of them where there are few, where nearly all matter, or where ``most`` questions (two per
+    coordinate) did not tell.
     """
-    p, groups = x.size, Groups(x, f, s, rng)
+    p, groups = x.size, Groups(x, f, s, rng, box or Box.around(x))
     everything = np.ones(p, np.bool_)
     if p < LEAST or (yield from groups.dense()):
         return everything
-    active, todo, left = np.zeros(p, np.bool_), [(rng.permutation(p), False)], 2 * p
+    active, todo, left = np.zeros(p, np.bool_), [(rng.permutation(p), False)], most or 2 * p
     while todo:
         group, known = todo.pop()
         if left <= 0:
@@ -79,18 +85,19 @@ def active_coordinates(
 
 
 def is_additive(
-    x: Floats, f: float, s: float, rng: np.random.Generator, n_tests: int = 3
+    x: Floats, f: float, s: float, rng: np.random.Generator, box: Box | None = None
 ) -> Generator[Any, Any, bool]:
     """Tell whether f is a sum of functions of single coordinates, to rounding.
 
     Moves u and v of complementary halves then add up: f(x+u+v) - f(x+u) - f(x+v) + f(x) = 0.
     """
-    p = x.size
-    for _ in range(n_tests if p > 1 else 0):
+    p, box = x.size, box or Box.around(x)
+    for _ in range(3 if p > 1 else 0):
         half = rng.permutation(p) < p // 2
         u = np.where(half, s * rng.standard_normal(p), 0.0)
         v = np.where(half, 0.0, s * rng.standard_normal(p))
-        one, other, both = (yield x + u), (yield x + v), (yield x + u + v)
+        one, other = (yield box.reflect(x + u)), (yield box.reflect(x + v))
+        both = yield box.reflect(x + u + v)  # mirrored one by one: still the same moves
         change = max(abs(one - f), abs(other - f))
         size = max(abs(one), abs(other), abs(both), abs(f))
         error = abs(both - one - other + f)

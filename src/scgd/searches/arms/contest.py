@@ -1,0 +1,286 @@
+"""BFGS, a population and lines compete; whoever leads goes on, then all take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scgd.searches.arms.box import Box
+from scgd.searches.arms.ending import Ending
+from scgd.searches.arms.lines import POOR, sweep_lines
+from scgd.searches.arms.population import default_size, population
+from scgd.searches.arms.quasinewton import QuasiNewton
+from scgd.searches.arms.structure import EPS, is_additive
+from scgd.typing import Floats
+
+if TYPE_CHECKING:
+    from scgd.searches.told import Told
+
+__all__ = ["Contest"]
+
+Telling = Generator[Any, Any, Any]
+FULL, LARGEST_FULL = 64, 300
+"""Coordinates up to which a population learns a full covariance; and with 500 evaluations each."""
+WINDOW = 10
+"""Evaluations per coordinate of a turn."""
+SCARCE = 30
+"""Evaluations per coordinate below which a population is not worth its while."""
+MOST_GRADIENTS = 150
+SMALL = 1e-3
+"""The part of a gain that is not worth it that counts as none in a restart."""
+WIDER = 4
+"""Length scales over which a sum over coordinates must still be one where lines led to."""
+PATIENCE = 8
+"""Windows without a gain after which the population in BFGS's metric is given up."""
+
+
+class Arm:
+    """One member of the race: a generator, its name, and what it has reached."""
+
+    def __init__(self, owner: Told, name: str, telling: Telling) -> None:
+        self.owner, self.name, self.telling = owner, name, telling
+        self.best = float("inf")
+        self.x: Floats = np.empty(0)
+        self.n = 0
+        self.over = False
+        self.asked: Any = None
+
+    def run(self, n: int, ending: Ending | None = None) -> Telling:
+        """Let it use about n evaluations; a generation or a gradient is not cut."""
+        end = self.n + n
+        while self.n < end and not self.over and not (ending is not None and ending.over):
+            try:
+                if self.asked is None:
+                    self.asked = next(self.telling)
+                points, self.owner.doing = self.asked, self.name
+                values = yield points
+                self._note(np.atleast_2d(points), np.atleast_1d(values))
+                self.asked = self.telling.send(values)
+            except StopIteration:
+                self.over = True
+
+    def _note(self, points: Floats, values: Floats) -> None:
+        self.n += len(values)
+        k = int(np.argmin(values))
+        if values[k] < self.best:
+            self.best, self.x = float(values[k]), points[k].copy()
+
+
+class Contest:
+    """The race on some coordinates.
+
+    Parameters
+    ----------
+    owner
+        Whose race it is: its generator, budget, best value and books are used.
+    ending
+        When nothing is left to gain.
+    box
+        Where to look.
+
+    Attributes
+    ----------
+    leader
+        Who led when the race was decided.
+    sizes
+        What f changes along each coordinate, in units of its own.
+    """
+
+    def __init__(self, owner: Told, ending: Ending, box: Box) -> None:
+        self.owner, self.ending, self.box = owner, ending, box
+        self.rng, self.tol = owner.rng, owner.tol
+        self.leader, self.n_restarts = "", 0
+        self.newton: QuasiNewton | None = None
+        self.sizes: Floats = np.zeros(box.start.size)
+
+    def relevance(self) -> tuple[Floats, Floats] | None:
+        """Return what f changes along each coordinate, as shares, and their standard errors.
+
+        Along lines the shares are exact; slopes are seen in several places and averaged, and the
+        error is NaN where there was one alone.
+        """
+        if self.newton is not None:
+            return self.newton.relevance()
+        total = float(self.sizes.sum())
+        return (self.sizes / total, 0.0 * self.sizes) if 0 < total < np.inf else None
+
+    @property
+    def left(self) -> int:
+        """Evaluations that are left."""
+        return self.owner.left
+
+    def compete(self, x: Floats, f: float, s: float, best: Floats, value: float) -> Telling:
+        """Go to lines where f is a sum over coordinates; else let BFGS and a population race."""
+        p, B = x.size, self.left
+        if 4 * p <= B and (yield from is_additive(best, value, s, self.rng, self.box)):
+            self.leader = "lines"
+            best, value, still = yield from self._lines(best, value, s)
+            if still:
+                return
+            x, f = best, value  # a sum near the start, but not here
+        newton = self.newton = QuasiNewton(x, f, s, box=self.box)
+        descent = Arm(self.owner, "bfgs", newton.run())
+        crowd = Arm(self.owner, "population", self._populations(x, best, s))
+        yield from self._choose(x, value, s, newton, descent, crowd)
+        leads = descent.best <= crowd.best
+        self.leader = "bfgs" if leads else "population"
+        if leads:
+            yield from self._lead(newton, descent)
+        else:
+            leads = yield from self._follow(newton, descent, crowd)
+        yield from self._take_turns(x, s, newton, descent, crowd, leads)
+
+    def _lines(self, x: Floats, f: float, s: float) -> Telling:
+        """Sweep lines until a second look brings nothing, or f is no sum where they led to."""
+        n, spread = int(min(40, max(4, 0.35 * self.left / x.size))), np.zeros(x.size)
+        for k in range(2**30):
+            arm = Arm(self.owner, "lines", sweep_lines(x, f, s, self.rng, n, spread, self.box))
+            while not arm.over:
+                yield from arm.run(WINDOW * x.size)
+            self.sizes = spread
+            nothing = f - arm.best <= self.ending.worth(f)
+            if arm.best < f:
+                x, f = arm.x, arm.best
+            still = yield from is_additive(x, f, WIDER * s, self.rng, self.box)
+            closer = n >= 2 * POOR and k > 0  # it was a second look, twice as close
+            if not still or (self.tol > 0 and nothing and closer):
+                return x, f, still
+            n, s = 2 * n, s * self.rng.uniform(0.7, 1.4)
+
+    def _populations(self, x: Floats, best: Floats, s: float) -> Telling:
+        """Restart with populations that double, with full and diagonal covariances in turn."""
+        p, mean, sigma, k = x.size, best, s, 0
+        full = p <= FULL or (p <= LARGEST_FULL and self.left >= 500 * p)
+        while True:
+            size = default_size(p) * 2 ** min(k, 8)
+            before, diagonal = self.owner.best, not full or k % 2 == 1
+            value = yield from population(
+                mean, sigma, self.rng, size, diagonal=diagonal, box=self.box
+            )
+            if k:
+                self.ending.note("population", before, value)
+            k += 1
+            self.n_restarts = k
+            sigma = s * 2 ** self.rng.uniform(-1, 1)
+            mean = self.box.reflect(x + 1.5 * sigma * self.rng.standard_normal(p))
+
+    def _choose(
+        self, x: Floats, f: float, s: float, newton: QuasiNewton, descent: Arm, crowd: Arm
+    ) -> Telling:
+        """Give both the same evaluations, more while they are close or BFGS looks rough."""
+        p, B = x.size, self.left
+        r = int(min(8 * p, max(0.06 * B, 4 * (p + 3)), 0.15 * B))
+        yield from descent.run(max(r, 2 * (p + 3)))
+        fell = descent.best < f
+        sparse = p >= 16 and fell and 1 <= newton.n_active <= p // 4
+        if sparse or (B < SCARCE * p and fell):
+            return
+        yield from crowd.run(r)
+        last = 0.0
+        for k in range(3):
+            lead, gap = min(descent.best, crowd.best), abs(descent.best - crowd.best)
+            tied = gap < (0.1 * (f - lead) if k == 0 else 0.5 * last)
+            rough = descent.best < crowd.best and self._is_rough(x, f, s, newton, descent, B)
+            if self.left < 0.6 * B or descent.over or not (tied or rough):
+                return
+            yield from descent.run(r)
+            yield from crowd.run(r)
+            last = lead - min(descent.best, crowd.best)
+
+    def _is_rough(
+        self, x: Floats, f: float, s: float, newton: QuasiNewton, descent: Arm, budget: int
+    ) -> bool:
+        """Tell whether BFGS's slopes predict little, or it has hardly moved."""
+        seen = newton.agreement[1:]
+        if len(seen) >= 3 and float(np.median(seen)) < 0.15:
+            return True
+        moved = float(np.linalg.norm(descent.x - x)) if descent.best < f else 0.0
+        return budget >= 45 * x.size and moved < 0.25 * s * np.sqrt(x.size)
+
+    def _lead(self, newton: QuasiNewton, descent: Arm) -> Telling:
+        """Let BFGS go on until it has converged."""
+        p, gained = newton.p, True
+        while gained and not descent.over and descent.n < MOST_GRADIENTS * (p + 3):
+            before = descent.best
+            yield from descent.run(WINDOW * p)
+            gained = not self.tol or before - descent.best > self.ending.worth(before)
+
+    def _follow(self, newton: QuasiNewton, descent: Arm, crowd: Arm) -> Telling:
+        """Let the population go on until its first restart; tell whether BFGS overtook it."""
+        p = newton.p
+        while not self.n_restarts:
+            for _ in range(8):
+                if not self.n_restarts:
+                    yield from crowd.run(WINDOW * p)
+            yield from descent.run(WINDOW * p)
+            if descent.best < crowd.best:
+                yield from self._lead(newton, descent)
+                return True
+        return False
+
+    def _take_turns(
+        self, x: Floats, s: float, newton: QuasiNewton, descent: Arm, crowd: Arm, leads: bool
+    ) -> Telling:
+        """Polish in BFGS's metric, restart BFGS, restart populations; who gains goes on."""
+        window = WINDOW * x.size
+        best = min(descent.best, crowd.best)
+        here = descent.x if descent.best <= crowd.best else crowd.x
+        polish = self._polisher(newton, here, best) if leads else None
+        again = descent
+        order = ["polish", "descent", "crowd"] if leads else ["descent", "crowd"]
+        turn = n_failed = 0
+        while not self._is_over(polish, n_failed):
+            who = order[turn % len(order)]
+            turn += 1
+            if who == "polish" and (polish is None or polish.over or n_failed >= PATIENCE):
+                continue
+            if who == "descent" and again.over:
+                again = Arm(self.owner, "bfgs restarts", self._restarts(x, s, here))
+            least = 6 if who == "crowd" and not leads else 1
+            for k in range(1, max(least, 10) + 1):
+                arm = {"polish": polish, "descent": again, "crowd": crowd}[who]
+                assert arm is not None
+                before = best
+                yield from arm.run(window, None if who == "polish" else self.ending)
+                if arm.best < best:
+                    best, here = arm.best, arm.x
+                gained = best < before - 1e-14 * abs(before)
+                n_failed += who == "polish" and not gained
+                if before - best > self.ending.worth(before):
+                    self.ending.gained()
+                if arm.over or (k >= least and not gained):
+                    break
+
+    def _is_over(self, polish: Arm | None, n_failed: int) -> bool:
+        """Tell whether restarts are not worth it and polishing brought nothing."""
+        tried = polish is None or polish.over or n_failed > 0
+        return self.ending.over and tried
+
+    def _polisher(self, newton: QuasiNewton, x: Floats, f: float) -> Arm | None:
+        """Return a population around the best point with BFGS's inverse Hessian as covariance."""
+        if not newton.longest[0] or newton.p > LARGEST_FULL:
+            return None
+        gain = max(sum(newton.gains), 1e5 * EPS * abs(f), 1e-300)
+        metric = newton.metric()
+        if not np.all(np.isfinite(metric)) or np.linalg.eigvalsh(metric)[0] <= 0:
+            return None
+        sigma = float(np.sqrt(2 * gain / newton.p))
+        crowd = population(x, sigma, self.rng, covariance=metric, narrowest=1e-9, box=self.box)
+        return Arm(self.owner, "polish", crowd)
+
+    def _restarts(self, x: Floats, s: float, best: Floats) -> Telling:
+        """Restart BFGS from around x0, every third time from around the best point."""
+        for n in range(1, 2**30):
+            z = s * 2 ** self.rng.uniform(0, 3)
+            start = x + 1.5 * z * self.rng.standard_normal(x.size)
+            if n % 3 == 0:
+                near = z * self.rng.choice([0.1, 0.3, 1.0])
+                start = best + near * self.rng.standard_normal(x.size)
+            start = self.box.reflect(start)
+            before, value = self.owner.best, (yield start)
+            newton = QuasiNewton(start, value, s, SMALL * self.ending.worth(before), self.box)
+            yield from newton.run()
+            if n % 3:  # an independent one
+                self.ending.note("descent", before, newton.f)

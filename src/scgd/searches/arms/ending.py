@@ -1,0 +1,69 @@
+"""When is nothing left to gain? What restarts brought tells."""
+
+from __future__ import annotations
+
+__all__ = ["Ending"]
+
+AGREED = 2
+"""Independent restarts that come back to the best value, after which it is believed."""
+DESCENTS, POPULATIONS = 20, 5
+"""Restarts of either kind that end elsewhere and higher, after which no more is worth its while."""
+ROUNDING = 1e-11
+
+
+class Ending:
+    """Keeps count of restarts since the last gain that was worth it.
+
+    A gain is worth it above ``tol`` times what was gained since x0. Restarts from elsewhere that
+    come down to the best value say that it is the lowest; those that end higher say that there are
+    others, and it takes many of them to say as much. While nothing has improved on x0, coming back
+    to its value says nothing.
+
+    Parameters
+    ----------
+    tol
+        The share of the gain so far that counts as nothing; 0: never end.
+    first
+        The value at x0.
+
+    Examples
+    --------
+    >>> ending = Ending(1e-10, first=100.0)
+    >>> for value in (1e-12, 3.9, 2e-12):
+    ...     ending.note("descent", before=0.0, value=value)
+    >>> ending.over
+    True
+    """
+
+    def __init__(self, tol: float, first: float) -> None:
+        self.tol, self.first = tol, first
+        self.n_agreed = 0
+        self.failed = {"descent": 0, "population": 0}
+
+    def worth(self, best: float) -> float:
+        """Return the gain below which nothing was gained; infinite values stand for none."""
+        gained = self.first - best
+        return self.tol * gained if 0 < gained < float("inf") else 0.0
+
+    def note(self, kind: str, before: float, value: float) -> None:
+        """Take note of where a restart ended; ``before`` is the best value when it began."""
+        worth = self.worth(before)
+        if value < before - worth:
+            self.gained()
+        elif value <= before + max(10 * worth, ROUNDING * abs(before)) and before < self.first:
+            self.n_agreed += 1
+        else:
+            self.failed[kind] += 1
+
+    def gained(self) -> None:
+        """Begin to count afresh."""
+        self.n_agreed = 0
+        self.failed = dict.fromkeys(self.failed, 0)
+
+    @property
+    def over(self) -> bool:
+        """Whether another restart is not worth its while."""
+        if self.tol == 0:
+            return False
+        many = self.failed["descent"] >= DESCENTS and self.failed["population"] >= POPULATIONS
+        return self.n_agreed >= AGREED or many

@@ -1,0 +1,67 @@
+"""Does f repeat itself? Four evaluations tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from scgd.estimators import random_signs
+from scgd.problem import Problem
+from scgd.questions import Point, Question, moved
+from scgd.searches.base import Finding, Search
+from scgd.typing import Floats
+
+__all__ = ["Repeat", "Repeats"]
+
+REACH = 0.1
+"""How far from x0 the second place lies, in units of the scale: noise may vanish at x0 itself."""
+
+
+@dataclass(frozen=True)
+class Repeats(Finding):
+    """Whether f gave the same value twice, at x0 and beside it."""
+
+    same: bool
+
+
+class Repeat(Search):
+    """Evaluate f twice at x0 and twice beside it.
+
+    Parameters
+    ----------
+    problem, point
+        What is known, and where to look.
+    rng
+        Where the direction comes from.
+    """
+
+    name: ClassVar[str] = "repeat"
+    found: ClassVar[type[Finding]] = Repeats
+    memory: ClassVar[tuple[str, ...]] = ("same", "rng")
+
+    def __init__(self, problem: Problem, point: Point, rng: np.random.Generator) -> None:
+        super().__init__(point)
+        self.problem, self.rng, self.same = problem, rng, False
+
+    @property
+    def cost(self) -> int:
+        """Evaluations of its one question."""
+        return 4
+
+    def ask(self) -> Question:
+        """Return both places, twice each."""
+        signs = random_signs(self.problem.n_coords, self.rng)
+        moves = np.zeros((4, self.problem.n_coords))
+        moves[2:] = REACH * self.problem.unit * signs
+        return moved(self.point, moves, self.problem.lower, self.problem.upper, far=True)
+
+    def tell(self, question: Question, values: Floats) -> None:
+        """Compare; values that were lost are equal to none."""
+        self.same = bool(values[0] == values[1] and values[2] == values[3])
+        self.finished = True
+
+    def finding(self) -> Repeats:
+        """Return whether f repeats itself."""
+        return Repeats(self.same)

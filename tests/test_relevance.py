@@ -1,0 +1,83 @@
+"""What a result says of its run: which coordinates matter, what ran, and how far it looked."""
+
+import numpy as np
+import pytest
+
+import scgd
+from noises import Uncontrollable
+from scgd.searches.arms.quasinewton import QuasiNewton
+from test_race import drive
+
+MANY = 5000
+
+
+def inputs(p, seed):
+    """Fifteen of p inputs matter, with interactions."""
+    rng = np.random.default_rng(seed)
+    which = np.sort(rng.choice(p, 15, replace=False))
+    goal, weight = rng.uniform(-1, 1, 15), rng.uniform(0.5, 2, 15)
+
+    def fun(x):
+        z = x[which] - goal
+        mixed = z[0] * z[1] + np.sin(3 * z[2]) * z[3] + np.exp(0.5 * z[4] * z[5])
+        return float(np.sum(weight * z**2) + mixed + abs(z[6] * z[7]))
+
+    return fun, which
+
+
+@pytest.mark.parametrize("budget", [7500, 20_000])
+def test_few_of_many_inputs_are_found_and_the_others_stay(budget):
+    for seed in (1, 2):
+        fun, which = inputs(MANY, seed)
+        result = scgd.minimize(fun, np.full(MANY, 0.25), max_evals=budget, seed=seed)
+        assert set(np.argsort(-result.relevance)[:15]) == set(which)
+        others = np.delete(np.arange(MANY), which)
+        assert np.all(result.relevance[others] == 0) and np.all(result.relevance_error[others] == 0)
+        assert np.all(result.x[others] == 0.25)
+        assert np.array_equal(result.weights, result.relevance)
+
+
+def test_where_too_many_matter_parabolas_take_over():
+    p = 3000
+
+    def fun(x):
+        return float(np.sum((x - 1) ** 2))
+
+    result = scgd.minimize(fun, np.zeros(p), max_evals=4 * p, seed=0)
+    assert result.fun < 1e-3 * p
+    ran = dict(result.members)
+    assert 0 < ran["measuring"] < 100 and ran["parabolas"] > 3 * p
+
+
+def test_relevance_is_the_mean_share_of_slopes_with_its_standard_error():
+    q = np.array([[2.0, 0.5], [0.5, 1.0]])
+    newton, gradients = QuasiNewton(np.ones(2), float(np.ones(2) @ q @ np.ones(2)) / 2, 0.3), []
+    own = newton._note_shares
+
+    def note(gradient, todo):
+        gradients.append(gradient.copy())
+        own(gradient, todo)
+
+    newton._note_shares = note
+    drive(newton.run(), lambda x: float(x @ q @ x) / 2, 12)
+    assert 1 < len(gradients) <= 10
+    shares = np.abs(gradients) / np.abs(gradients).sum(axis=1, keepdims=True)
+    mean, error = newton.relevance()
+    assert mean == pytest.approx(shares.mean(axis=0))
+    assert error == pytest.approx(shares.std(axis=0, ddof=1) / np.sqrt(len(gradients)), abs=1e-7)
+
+
+def test_nothing_is_said_where_nothing_is_known():
+    flat = scgd.minimize(lambda x: 1.0, np.zeros(4), max_evals=300, seed=0)
+    assert flat.relevance is None and flat.relevance_error is None and flat.weights is None
+    one = scgd.minimize(Uncontrollable(), np.zeros(30), method="spsa", max_evals=200, seed=0)
+    assert one.weights is None  # all coordinates at a time: no law was learned
+
+
+@pytest.mark.parametrize("method", scgd.METHODS)
+def test_members_add_up_to_the_evaluations(method):
+    result = scgd.minimize(lambda x: float(np.sum((x - 1) ** 4)), np.zeros(7), method=method,
+                           max_evals=611, seed=0)  # fmt: skip
+    assert sum(n for _, n in result.members) == result.nfev
+    for name, n in result.members:
+        assert n > 0 and f"{name} {n}" in result.message
