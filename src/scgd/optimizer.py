@@ -308,7 +308,7 @@ block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite
     @property
     def x(self) -> Floats:
         """The recommended point."""
-        return self.run.recommended().x.copy()
+        return self.run.recommended(self.run.status).x.copy()
 
     def result(self) -> OptimizeResult:
         """Return the result so far, as :func:`scgd.minimize` does."""

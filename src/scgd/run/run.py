@@ -273,7 +273,7 @@ class Run:
 
         status = self._final_status()
         with np.errstate(all="ignore"):
-            standing = self._recommended(status)
+            standing = self.recommended(status)
         fun, error = mean_and_error(standing.values)
         history = self.history.arrays()
         shares, errors = self.plan.relevance or (None, None)
@@ -297,7 +297,7 @@ class Run:
             scale=self.plan.scale.copy(),
         )
 
-    def _recommended(self, status: Status) -> Standing:
+    def recommended(self, status: Status) -> Standing:
         """Return the best point seen where f repeats itself, else what the search recommends."""
         standing = self.plan.reached if status is Status.TARGET else self.plan.standing
         best, (seen, error) = self.ledger.best, mean_and_error(standing.values)

@@ -127,6 +127,7 @@ class Search:
     def __init__(self, point: Point) -> None:
         self.point = point
         self.journal: list[tuple[int, float]] = []
+        self.far = 0.0
 
     @property
     def cost(self) -> int:
@@ -194,7 +195,7 @@ class Search:
     @property
     def farthest(self) -> float:
         """How far from x0 it has looked, in units of the problem's scale."""
-        return 0.0
+        return self.far
 
     @property
     def level(self) -> float:

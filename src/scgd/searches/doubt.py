@@ -14,7 +14,7 @@ from scgd.typing import Floats
 __all__ = ["Doubt", "Doubted"]
 
 PERIOD, FEWEST = 0.05, 50
-"""The part of the budget after which the best point is evaluated again, and evaluations at least."""
+"""The part of the budget after which the best point is evaluated again, evaluations at least."""
 ROUNDING = 1e-12
 """Relative differences that sums in another order may make."""
 AGAIN = -2
@@ -59,7 +59,7 @@ class Doubt(Search):
         """Whether the next question is our own."""
         standing = self.inner.standing
         known = standing.exact and np.isfinite(standing.values).all()
-        return self.n_evals >= self.due and known and standing.values.size == 1
+        return bool(self.n_evals >= self.due and known and standing.values.size == 1)
 
     @property
     def cost(self) -> int:

@@ -82,7 +82,7 @@ class Ladder(Search):
     name: ClassVar[str] = "ladder"
     found: ClassVar[type[Finding]] = Footing
     memory: ClassVar[tuple[str, ...]] = (
-        "repeats", "radius", "way", "bends", "n_levels", "signal", "seen", "rough", "farthest",
+        "repeats", "radius", "way", "bends", "n_levels", "signal", "seen", "rough", "far",
         "rng",
     )  # fmt: skip
 
@@ -100,7 +100,7 @@ class Ladder(Search):
         self.repeats: list[float] = []
         self.bends: list[float] = []  # even parts of the levels that went down
         self.radius, self.way, self.n_levels = FIRST, 0, 0
-        self.signal, self.farthest = 0.0, 0.0
+        self.signal, self.far = 0.0, 0.0
         self.seen = self.rough = False
 
     @property
@@ -156,7 +156,7 @@ class Ladder(Search):
             return
         self.archive.add(question.entries, values)
         moves = np.abs(question.entries - self.problem.x0) / self.problem.unit
-        self.farthest = max(self.farthest, float(moves.max()))
+        self.far = max(self.far, float(moves.max()))
         rows = values.reshape(self.n_pairs, -1)
         rows = rows[~np.isnan(rows).any(axis=1)]
         odd, even, fell = float("nan"), float("inf"), False  # without a value: too far
@@ -238,5 +238,5 @@ class Ladder(Search):
         """Return the radius and the noise."""
         return Footing(
             self.radius, self.deviation, self.base, self.signal, self.seen, self.rough,
-            self.farthest,
+            self.far,
         )  # fmt: skip

@@ -155,11 +155,6 @@ class Told(Search):
         return self.ran
 
     @property
-    def farthest(self) -> float:
-        """How far from x0 it has looked."""
-        return self.far
-
-    @property
     def standing(self) -> Standing:
         """The best point seen."""
         return Standing(self.point.x, np.array([self.best]), exact=True)

@@ -72,7 +72,7 @@ class Walk(Search):
     memory: ClassVar[tuple[str, ...]] = (
         "until", "share", "per_pair", "falls", "mean", "square", "n_mean", "n_square", "radius",
         "reach", "deviation", "signal", "odds", "slopes", "levels", "best", "best_value",
-        "best_values", "sizes", "trust", "bend", "farthest", "rng",
+        "best_values", "sizes", "trust", "bend", "far", "rng",
     )  # fmt: skip
 
     def __init__(
@@ -91,7 +91,7 @@ class Walk(Search):
         self.mean, self.square = np.zeros(problem.n_coords), np.zeros(problem.n_coords)
         self.n_mean = self.n_square = 0
         self.radius = self.reach = footing.radius
-        self.deviation, self.farthest = footing.deviation, footing.farthest
+        self.deviation, self.far = footing.deviation, footing.farthest
         self.signal = footing.signal
         self.odds: list[float] = []
         self.slopes: list[float] = []
@@ -156,7 +156,7 @@ class Walk(Search):
         """Remember what was evaluated, and how far away."""
         self.archive.add(points, values)
         away = np.abs(points - self.problem.x0) / self.problem.unit
-        self.farthest = max(self.farthest, float(away.max()))
+        self.far = max(self.far, float(away.max()))
 
     def _clipped(self, slope: float) -> float:
         self.slopes = [*self.slopes[1 - REMEMBERED :], abs(slope)]
