@@ -16,6 +16,7 @@ ORDER = [
     {"random", "schedules", "normal"},
     {"policies"},
     {"problem", "questions", "samples"},
+    {"spaces"},
     {"estimators", "steps", "sampler", "timetable"},
     {"recipes", "history", "theory"},
     {"searches"},

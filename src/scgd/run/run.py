@@ -238,8 +238,10 @@ class Run:
         with np.errstate(all="ignore"):
             standing = self.plan.reached if status is Status.TARGET else self.plan.standing
         fun, error = mean_and_error(standing.values)
+        space = self.plan.ground.problem.space
         return OptimizeResult(
             x=standing.x.copy(),
+            **({} if space is None else {"params": space.decode(standing.x)}),
             fun=fun,
             fun_error=0.0 if standing.exact else error,
             nfev=self.nfev,
