@@ -16,6 +16,7 @@ ORDER = [
     {"random", "schedules", "normal"},
     {"policies"},
     {"problem", "outcomes", "questions", "samples"},
+    {"spaces"},
     {"estimators", "steps", "sampler", "timetable"},
     {"recipes", "history", "theory", "trials"},
     {"searches"},

@@ -27,6 +27,7 @@ from scgd.policies import (
 )
 from scgd.recipes import RECIPES, Recipe
 from scgd.schedules import SCHEDULES, Constant, InverseLog, InverseTime, Linear, SqrtOf
+from scgd.spaces import Choice, Float, Int, Space
 from scgd.steps import RMS, SGD, STEPS, Adam, Learned, Momentum, Wiener
 
 __all__ = [
@@ -44,14 +45,17 @@ __all__ = [
     "CentralDifference",
     "Checkpoint",
     "CheckpointError",
+    "Choice",
     "Constant",
     "FirstOrder",
     "FixedWeights",
+    "Float",
     "ForwardDifference",
     "Full",
     "GaussSouthwell",
     "GaussianSmoothing",
     "GradientWeights",
+    "Int",
     "InverseLog",
     "InverseTime",
     "Learned",
@@ -61,6 +65,7 @@ __all__ = [
     "Optimizer",
     "RecentGains",
     "Recipe",
+    "Space",
     "SphereSmoothing",
     "SqrtOf",
     "Trial",

@@ -22,6 +22,7 @@ from scgd.run.build import build, choose_method
 from scgd.run.saving import Saved
 from scgd.samples import Sample
 from scgd.schedules import Schedule
+from scgd.spaces import InSpace, Space
 from scgd.steps import StepRule
 from scgd.workers import evaluator
 from scgd.workers.tasks import Job
@@ -81,7 +82,8 @@ def minimize(
         with ``sample=callable``. ``x`` is a read-only view of a buffer that changes: copy it to
         keep it. A function compiled by ``numba.njit`` runs in one compiled loop.
     x0
-        Where to start; never changed.
+        Where to start; never changed. Or a :class:`~scgd.Space` of named parameters: ``fun`` is
+        then called with a dict of values, ``fun(params)``, and starts at the defaults.
     args
         Further arguments of ``fun`` and ``jac``.
     method
@@ -108,7 +110,7 @@ def minimize(
         ``scipy.optimize.Bounds`` or pairs (low, high); kept at all times.
     max_evals
         Hard budget of evaluations (default: 200 per coordinate, at least 1,000, if neither
-        ``max_time`` nor ``target`` is given).
+        ``max_time`` nor ``target`` is given; for a Space 15 per coordinate, at least 150).
     max_time
         Seconds after which no new evaluation is started.
     target
@@ -181,7 +183,8 @@ def minimize(
         ``relevance_error`` over the places where that was seen (NaN for one place, infinite for
         none), or None where nothing can be said; ``members``: what ran, with evaluations;
         ``farthest``: how far from x0 the searches of ``auto`` have looked, in any coordinate, in
-        units of its scale; ``history``; ``scale``; ``recipe``: the method.
+        units of its scale; ``history``; ``scale``; ``recipe``: the method; ``params``: the
+        parameters at ``x``, where ``x0`` is a Space.
 
         ======  =========================================  =======
         status  meaning                                    success
@@ -214,11 +217,16 @@ def minimize(
         "policy": policy, "estimator": estimator, "step": step, "learning_rate": learning_rate,
         "radius": radius, "block_size": block_size, "importance": importance,
     }  # fmt: skip
+    if isinstance(x0, Space):
+        x0.problem(bounds=bounds, scale=scale, jac=jac, vectorized=vectorized)
+        fun = InSpace(x0, fun)
     chosen = choose_method(method, jac, parts)
     caught = check_catch(catch)
     limits = Limits(max_time, target, maximize=maximize is True)
     if max_evals is None and max_time is None and target is None:
         max_evals = max(1000, DEFAULT_BUDGET * np.size(x0))
+        if isinstance(x0, Space):
+            max_evals = max(150, 15 * x0.n_coords)
     built = build(
         x0, chosen, sample=sample, batch_size=batch_size, bounds=bounds, scale=scale, noise=noise,
         max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite, tol=tol, patience=patience,

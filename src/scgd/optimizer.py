@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +26,7 @@ from scgd.run.saving import go_on, restore
 from scgd.samples import Sample
 from scgd.schedules import Schedule
 from scgd.searches import Filling
+from scgd.spaces import Space
 from scgd.steps import StepRule
 from scgd.trials import Trials, check_point, check_value
 from scgd.typing import Floats, Ints
@@ -56,14 +55,14 @@ class Trial:
     coords
         Where the partial derivatives at these coordinates are wanted instead of a value; else None.
     params
-        The point as the user's parameters, where the optimizer knows how to make them of x.
+        The parameters at x, where the run is over a :class:`~scgd.Space`; else None.
     """
 
     id: int
     x: Floats
     arguments: tuple[Any, ...] = ()
     coords: Ints | None = None
-    params: Any = None
+    params: dict[str, Any] | None = None
 
     @property
     def xi(self) -> Any:
@@ -82,12 +81,6 @@ block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite
     first_order
         Ask for partial derivatives instead of values where steps are taken.
 
-    Attributes
-    ----------
-    params_of, point_of
-        Make the user's parameters of a point, and a point of those; None where the user speaks of
-        points.
-
     Examples
     --------
     >>> import numpy as np
@@ -98,9 +91,6 @@ block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite
     >>> bool(opt.result().fun < 1e-3)
     True
     """
-
-    params_of: Callable[[Floats], Any] | None = None
-    point_of: Callable[[Any], Floats] | None = None
 
     def __init__(
         self,
@@ -132,6 +122,8 @@ block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite
             "policy": policy, "estimator": estimator, "step": step, "learning_rate": learning_rate,
             "radius": radius, "block_size": block_size, "importance": importance,
         }  # fmt: skip
+        if isinstance(x0, Space):
+            x0.problem(first_order=first_order)
         chosen = choose_method(method, True if first_order else None, parts)
         self.arguments: dict[str, Any] = {
             "x0": x0, "method": chosen, "sample": sample, "batch_size": batch_size,
@@ -204,8 +196,8 @@ block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite
         assert question.sample is not None
         arguments = self.built.samples.arguments(*question.sample)
         coords = question.support if question.kind == "partials" else None
-        x = question.at(number - opened.first)
-        params = None if self.params_of is None else self.params_of(x)
+        x, space = question.at(number - opened.first), self.built.problem.space
+        params = None if space is None else space.decode(x)
         return Trial(number, x, arguments, coords, params)
 
     def tell(self, ids: Any, values: Any, error: Any = None) -> None:
@@ -275,7 +267,7 @@ block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite
             What was measured there, and its standard error where it is known.
         """
         problem, sign = self.built.problem, self.run.ledger.sign
-        point = check_point(x if self.point_of is None else self.point_of(x), problem, "x")
+        point = check_point(x, problem, "x")
         inward = sign * check_value(value, "value")
         spread = check_error(error)
         if self.run.n_issued == 0:
@@ -291,9 +283,9 @@ block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite
     def trials(self) -> list[dict[str, Any]]:
         """The table so far: id, state (out, told, failed, earlier), value, error, x, params."""
         rows = self.table.rows(self.run.ledger.sign)
-        if self.params_of is not None:
+        if (space := self.built.problem.space) is not None:
             for row in rows:
-                row["params"] = self.params_of(row["x"])
+                row["params"] = space.decode(row["x"])
         return rows
 
     def out(self) -> list[Trial]:
@@ -338,7 +330,8 @@ block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, for :meth:`load`; without pickle, and in one piece or not."""
         file = Checkpoint(path)
-        x0 = check_start(self.arguments["x0"])
+        x0 = self.arguments["x0"]
+        x0 = x0 if isinstance(x0, Space) else check_start(x0)
         arguments = to_file({**self.arguments, "x0": x0, "seed": None})
         write(file.path, self._identity(), {**self.state_dict(), "arguments": arguments})
 

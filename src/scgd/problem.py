@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scgd.typing import Floats
+
+if TYPE_CHECKING:
+    from scgd.spaces import Space
 
 __all__ = ["Problem", "as_scalar", "check_start", "count"]
 
@@ -123,7 +126,7 @@ class Problem:
     ``scale`` is ``None`` when nothing tells the typical size of a coordinate and a short search has
     to find it: it comes from the argument, else from the bounds, else from x0; ``told`` says that
     it was not guessed from x0. ``noise`` is the standard deviation of the noise where the user
-    knows it.
+    knows it. Where there is a ``space``, points are those of its unit cube.
     """
 
     x0: Floats
@@ -132,6 +135,7 @@ class Problem:
     scale: Floats | None
     told: bool = False
     noise: float | None = None
+    space: Space | None = None
 
     @property
     def n_coords(self) -> int:

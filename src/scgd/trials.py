@@ -5,7 +5,7 @@ Values are kept as they are minimised; the front door turns signs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -145,7 +145,9 @@ def check_earlier(earlier: Any, problem: Problem, sign: float) -> Earlier:
 
 
 def check_point(x: Any, problem: Problem, name: str) -> Floats:
-    """Return a point inside the bounds as a fresh array."""
+    """Return a point inside the bounds as a fresh array; parameters of a space are encoded."""
+    if problem.space is not None and isinstance(x, Mapping):
+        return problem.space.encode(x)
     try:
         point = np.array(x, np.float64)
     except (TypeError, ValueError):

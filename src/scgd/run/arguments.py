@@ -18,13 +18,14 @@ from scgd.plans import METHODS, Planned
 from scgd.policies import POLICIES
 from scgd.recipes import Recipe
 from scgd.schedules import SCHEDULES
+from scgd.spaces import Choice, Float, Int, Space
 from scgd.steps import STEPS
 
 __all__ = ["from_file", "to_file"]
 
 CLASSES: dict[str, Any] = {
     cls.__name__: cls
-    for registry in (POLICIES, ESTIMATORS, STEPS, SCHEDULES, {"": Recipe})
+    for registry in (POLICIES, ESTIMATORS, STEPS, SCHEDULES, {"": Recipe, "f": Float, "i": Int})
     for cls in registry.values()
 }
 AGAIN = {"kind": "again"}
@@ -47,6 +48,11 @@ def to_file(value: Any) -> Any:
         return {"kind": "dict", "items": {name: to_file(item) for name, item in value.items()}}
     if isinstance(value, Planned) and METHODS.get(value.name) is value:
         return value.name
+    if isinstance(value, Space):
+        return {"kind": "space", "items": {k: to_file(v) for k, v in value.parameters.items()}}
+    if isinstance(value, Choice):
+        others = to_file({"default": value.default, "when": value.when})
+        return {"kind": "choice", "options": to_file(value.options), "others": others}
     if is_dataclass(value) and CLASSES.get(type(value).__name__) is type(value):
         parts = {f.name: to_file(getattr(value, f.name)) for f in fields(value) if f.init}
         return {"kind": "part", "class": type(value).__name__, "fields": parts}
@@ -90,6 +96,10 @@ def decoded(kept: Any) -> Any:
         from scipy.optimize import Bounds
 
         return Bounds(decoded(kept["lb"]), decoded(kept["ub"]))
+    if kind == "choice":
+        return Choice(*decoded(kept["options"]), **decoded(kept["others"]))
+    if kind == "space":
+        return Space({name: decoded(value) for name, value in kept["items"].items()})
     parts = kept["fields"] if kind == "part" else kept["items"]
     values = {name: decoded(value) for name, value in parts.items()}
     return CLASSES[kept["class"]](**values) if kind == "part" else values

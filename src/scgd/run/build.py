@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from scgd.estimators import FirstOrder
-from scgd.plans import TOL, Ground, Method, Plan, Planned, as_method, story_of
+from scgd.plans import METHODS, TOL, Ground, Method, Plan, Planned, as_method, story_of
 from scgd.policies import Musketeer
-from scgd.problem import Problem, count
+from scgd.problem import Problem, check_noise, count
 from scgd.recipes import RECIPES, Recipe
 from scgd.run.identity import identity
 from scgd.run.ledger import Ledger
 from scgd.run.run import Run
 from scgd.run.seeds import Seed
 from scgd.samples import Samples
+from scgd.spaces import Space
 from scgd.steps import SGD
 from scgd.theory import known as is_known
 from scgd.theory import warn_if_violated
@@ -67,7 +68,12 @@ def build(
     earlier: Any = (),
 ) -> Built:
     """Check the arguments and make a run of them."""
-    problem = Problem.check(x0, bounds, scale, noise)
+    noise = None if noise is None else check_noise(noise)
+    if isinstance(x0, Space):
+        problem = replace(x0.problem(bounds=bounds, scale=scale), noise=noise)
+        check_steps(x0, method)
+    else:
+        problem = Problem.check(x0, bounds, scale, noise)
     check_flag(maximize, "maximize")
     known = check_earlier(earlier, problem, -1.0 if maximize else 1.0)
     if len(known[1]):  # the best place that is known is where to start
@@ -116,6 +122,16 @@ def check_tol(tol: Any) -> float:
     if not known or not 0 <= tol < 1:
         raise ValueError(f"tol must be a number from 0 (never stop early) to below 1, got {tol!r}")
     return float(tol)
+
+
+def check_steps(space: Space, method: Method) -> None:
+    """Refuse a method that would round where a space has steps."""
+    if not space.continuous and not (isinstance(method, Planned) and method.knows_steps):
+        able = [name for name, row in METHODS.items() if getattr(row, "knows_steps", False)]
+        raise ValueError(
+            f"method {getattr(method, 'name', 'given')!r} knows no whole numbers, choices or "
+            f"conditions; with this Space use one of {able} and replace none of its parts"
+        )
 
 
 def choose_method(method: Any, jac: Any, parts: dict[str, Any]) -> Method:

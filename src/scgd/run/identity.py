@@ -58,6 +58,7 @@ def identity(
         "bounds": bounds,
         "scale": "found" if problem.scale is None else digest(problem.scale),
         "noise": "unknown" if problem.noise is None else repr(problem.noise),
+        "space": plain(problem.space),
         "args": [shape_of(value) for value in args],
         "sample": samples.kind,
         "method": plain(method),

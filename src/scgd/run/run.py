@@ -276,10 +276,12 @@ class Run:
             standing = self.recommended(status)
         fun, error = mean_and_error(standing.values)
         history = self.history.arrays()
+        space = self.plan.ground.problem.space
         shares, errors = self.plan.relevance or (None, None)
         stuck = self.nfev > 0 and status in ENDS and np.array_equal(standing.x, self.plan.start)
         return OptimizeResult(
             x=standing.x.copy(),
+            **({} if space is None else {"params": space.decode(standing.x)}),
             fun=self.ledger.sign * fun,
             fun_error=0.0 if standing.exact else error,
             nfev=self.nfev,

@@ -13,6 +13,7 @@ from scgd.searches.doubt import Doubt, Doubted
 from scgd.searches.filling import Filling
 from scgd.searches.judge import Judge, Verdict
 from scgd.searches.ladder import Footing, Ladder
+from scgd.searches.mixed import Mutations, Niches
 from scgd.searches.parabolas import Parabolas
 from scgd.searches.race import Race, Raced
 from scgd.searches.radii import OwnRadii, Radii
@@ -44,6 +45,8 @@ __all__ = [
     "Ladder",
     "Leg",
     "Length",
+    "Mutations",
+    "Niches",
     "Noise",
     "OwnRadii",
     "Parabolas",
@@ -74,7 +77,8 @@ __all__ = [
 SEARCHES: dict[str, type[Search]] = {
     search.name: search
     for search in (
-        ActiveBFGS, Check, Classify, Descent, Doubt, Judge, Ladder, Parabolas, Race, Radii,
-        RandomSearch, Reach, Repeat, Rest, Rounding, ScaleSearch, Stepping, Walk, Watch,
+        ActiveBFGS, Check, Classify, Descent, Doubt, Judge, Ladder, Mutations, Niches, Parabolas,
+        Race, Radii, RandomSearch, Reach, Repeat, Rest, Rounding, ScaleSearch, Stepping, Walk,
+        Watch,
     )
 }  # fmt: skip
