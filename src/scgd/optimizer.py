@@ -14,6 +14,7 @@ from scgd.estimators import Estimator
 from scgd.plans import Method
 from scgd.policies import Policy
 from scgd.run.build import build, choose_method
+from scgd.run.recording import recorded
 from scgd.run.saving import Saved, restore
 from scgd.samples import Sample
 from scgd.schedules import Schedule
@@ -21,7 +22,7 @@ from scgd.steps import StepRule
 from scgd.typing import Floats, Ints
 
 if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
+    from scgd.results import Result
 
 __all__ = ["Optimizer", "Trial"]
 
@@ -54,7 +55,7 @@ class Optimizer:
     Parameters
     ----------
     x0, method, sample, batch_size, policy, estimator, step, learning_rate, radius, scale, \
-block_size, importance, bounds, max_evals, on_nonfinite, seed
+block_size, importance, bounds, max_evals, on_nonfinite, seed, record
         As for :func:`scgd.minimize`.
     first_order
         Ask for partial derivatives instead of values where steps are taken.
@@ -90,6 +91,7 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
         max_evals: int | None = None,
         on_nonfinite: str = "raise",
         seed: Any = None,
+        record: bool = False,
     ) -> None:
         parts = {
             "policy": policy, "estimator": estimator, "step": step, "learning_rate": learning_rate,
@@ -101,6 +103,7 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
             on_nonfinite=on_nonfinite,
         )  # fmt: skip
         self.run = self.built.run
+        self.run.record = recorded(self.built.problem.x0, record)
         self.queue: deque[int] = deque()  # numbers issued and not yet handed out
 
     @property
@@ -182,7 +185,7 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
         """The recommended point."""
         return self.run.plan.standing.x.copy()
 
-    def result(self) -> OptimizeResult:
+    def result(self) -> Result:
         """Return the result so far, as :func:`scgd.minimize` does."""
         result = self.run.result()
         result.recipe = self.built.method

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,9 @@ class Ledger:
         Values accepted, and how many of them were lost (not finite, or never made).
     best
         The lowest one; None where samples make values incomparable.
+    told, marks
+        The values that a body has seen since it began, and (how many, when) now and then; None
+        where nobody wants to know. Compiled loops tell nothing.
     """
 
     def __init__(self, n_coords: int, on_nonfinite: str, *, repeats: bool) -> None:
@@ -88,6 +92,18 @@ class Ledger:
         self.n_accepted = 0
         self.n_failed = 0
         self.best = Best(n_coords) if repeats else None
+        self.told: list[float] | None = None
+        self.marks: list[tuple[int, float]] = []
+
+    def begin_telling(self, wanted: bool) -> list[float] | None:
+        """Have the next body tell what it sees, if that is wanted."""
+        self.told, self.marks = ([] if wanted else None), [(0, monotonic())]
+        return self.told
+
+    def mark(self) -> None:
+        """Note when the values told so far had been seen."""
+        if self.told is not None:
+            self.marks.append((len(self.told), monotonic()))
 
     def lost(self, value: float, number: int, point: Callable[[], Floats], *, far: bool) -> None:
         """Count a value that is not finite, or refuse it.

@@ -21,9 +21,13 @@ from scgd.run.ledger import Ledger
 from scgd.typing import Floats
 
 if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
+    from scgd.results import Result
+    from scgd.run.recording import Record
 
 __all__ = ["Open", "Run"]
+
+STRETCH = 10_000
+"""Evaluations that a body makes at a time where they are noted."""
 
 
 class Open:
@@ -37,10 +41,12 @@ class Open:
         What has arrived; None where nothing has.
     n_left
         How many are still to come.
+    member
+        The search that asks.
     """
 
-    def __init__(self, question: Question, first: int) -> None:
-        self.question, self.first = question, first
+    def __init__(self, question: Question, first: int, member: str = "") -> None:
+        self.question, self.first, self.member = question, first, member
         self.values: list[Any] = [None] * len(question)
         self.n_left = len(question)
 
@@ -71,7 +77,11 @@ class Run:
     order, ordered
         Numbers of the evaluations in the order in which their values were accepted, and whether
         that is recorded.
+    record
+        Where evaluations are noted; None for nowhere.
     """
+
+    record: Record | None = None
 
     def __init__(self, plan: Plan, ledger: Ledger, max_evals: int | None) -> None:
         self.plan, self.ledger, self.max_evals = plan, ledger, max_evals
@@ -121,7 +131,7 @@ class Run:
         question = self.plan.pose()
         if question is None:
             return None
-        opened = Open(question, self.n_issued)
+        opened = Open(question, self.n_issued, self.plan.active.member)
         self._issue(opened)
         self.n_issued += len(question)
         return opened
@@ -153,6 +163,8 @@ class Run:
         self.ledger.n_accepted += 1
         if self.ordered:
             self.order.append(number)
+        if self.record is not None:
+            self.record.add(number, opened.member, checked, question, j)
         best = self.ledger.best
         if best is not None and question.kind == "values" and checked < best.value:
             best.offer(checked, question, j)
@@ -218,31 +230,38 @@ class Run:
 
     def run_body(self, body: Callable[[float], None]) -> None:
         """Let a body take steps of the search, and enter them in the books, whatever happens."""
+        member, record, room = self.plan.active.member, self.record, self.room
+        told = self.ledger.begin_telling(record is not None and record.room > 0)
+        if told is not None:
+            room = min(room, max(STRETCH, self.plan.cost))
         try:
             with np.errstate(all="ignore"):
-                body(self.room)
+                body(room)
         finally:
             self.plan.settle()
             n = self.plan.n_evals - self.nfev
+            if record is not None and told is not None and len(told) >= n:
+                record.extend(self.n_issued, member, told[:n], self.ledger.marks)
             self.ledger.n_accepted += n
             self.n_issued += n
             self.note()
 
     # ---- what it says ----------------------------------------------------------------------------
 
-    def result(self) -> OptimizeResult:
+    def result(self) -> Result:
         """Return the result so far."""
-        from scipy.optimize import OptimizeResult  # half a second that `import scgd` need not take
+        from scgd.results import Result  # half a second that `import scgd` need not take
 
         status = self._final_status()
         with np.errstate(all="ignore"):
             standing = self.plan.reached if status is Status.TARGET else self.plan.standing
         fun, error = mean_and_error(standing.values)
-        return OptimizeResult(
+        return Result(
             x=standing.x.copy(),
             fun=fun,
             fun_error=0.0 if standing.exact else error,
             nfev=self.nfev,
+            max_evals=self.max_evals,
             nit=self.plan.n_steps,
             n_failed=self.ledger.n_failed,
             success=status in SUCCESSES,
@@ -251,6 +270,7 @@ class Run:
             weights=self.plan.weights,
             history=self.history.arrays(),
             scale=self.plan.scale.copy(),
+            table=None if self.record is None else self.record.so_far(),
         )
 
     def _final_status(self) -> Status:
@@ -322,7 +342,7 @@ def open_state(opened: Open) -> dict[str, Any]:
 
 def reopened(plan: Plan, first: int, saved: dict[str, Any]) -> Open:
     """Return an open question that was saved."""
-    opened = Open(plan.reopen(saved["question"]), first)
+    opened = Open(plan.reopen(saved["question"]), first, plan.active.member)
     if first < 0 or len(saved["arrived"]) >= len(opened.question):
         raise ValueError("an open question has no value to come")
     for j, value in zip(saved["arrived"].tolist(), saved["values"].tolist(), strict=True):
