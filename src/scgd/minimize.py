@@ -155,8 +155,8 @@ def minimize(
         fault, and were dropped. ``nit``, ``success``, ``status``, ``message``; ``weights``: the
         sampling law learned, which tells what coordinates matter; ``history``; ``scale``;
         ``recipe``: what ran; ``evaluations``: a table of number, member, value and seconds (the
-        first 100,000, loops compiled by numba left out; with ``record`` or ``log`` all of them, with
-        points). ``result.plot()`` draws it all: see :class:`~scgd.results.Result`.
+        first 100,000, loops compiled by numba left out; with ``record`` or ``log`` all of them,
+        with points). ``result.plot()`` draws it all: see :class:`~scgd.results.Result`.
 
         ======  =========================================  =======
         status  meaning                                    success
