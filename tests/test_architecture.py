@@ -15,7 +15,7 @@ ORDER = [
     {"typing", "compiling", "errors", "calling", "files"},
     {"random", "schedules", "normal"},
     {"policies"},
-    {"problem", "questions", "samples"},
+    {"problem", "outcomes", "questions", "samples"},
     {"estimators", "steps", "sampler", "timetable"},
     {"recipes", "history", "theory"},
     {"evaluations"},

@@ -72,6 +72,15 @@ def test_recording_does_not_change_the_trajectory():
     assert np.array_equal(results[0].x, results[1].x) and results[0].fun == results[1].fun
 
 
+@pytest.mark.parametrize("record", [False, True])
+@pytest.mark.parametrize("method", ["auto", "musketeer"])
+def test_maximizing_the_table_shows_the_users_values(method, record):
+    fun = Seen(lambda x: -valley(x))
+    result = minimize(fun, np.zeros(4), method=method, max_evals=200, seed=1, maximize=True,
+                      record=record)  # fmt: skip
+    assert result.evaluations.value.tolist() == fun.values and max(fun.values) > -1.0
+
+
 def test_members_are_named():
     table = minimize(valley, np.zeros(5), max_evals=200, seed=0).evaluations
     assert table.member[0] == "classify" and len(set(table.member)) > 1

@@ -35,7 +35,13 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--sample", type=int, metavar="N", help="fun(x, rows) with rows below N")
     parser.add_argument("--batch-size", type=int, default=1, metavar="B", help="rows per step")
     parser.add_argument("--seed", type=int, help="one seed, one trajectory")
-    parser.add_argument("--skip-nonfinite", action="store_true", help="skip steps with NaN")
+    parser.add_argument("--maximize", action="store_true", help="look for the largest value")
+    parser.add_argument(
+        "--on-nonfinite", default="raise", metavar="WHAT", help="raise, skip or worst, for NaN"
+    )
+    parser.add_argument(
+        "--catch", action="append", default=[], metavar="ERROR", help="count this exception as NaN"
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--workers", type=int, default=1, metavar="N", help="local processes")
     where.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler, tcp://host:8786")
@@ -56,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
     status = StatusFile(args.status, args.function, args.max_evals) if args.status else None
     names = ["max_evals", "max_time", "target", "method", "block_size", "scale", "sample"]
     names += ["batch_size", "seed", "timeout", "asynchronous", "checkpoint"]
+    names += ["maximize", "on_nonfinite"]
     keywords = {name: getattr(args, name) for name in names}
     with workers(args, module) as those, terminable():
         try:
@@ -64,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
                 start(args),
                 **keywords,
                 bounds=None if args.bounds is None else [tuple(args.bounds)],
-                on_nonfinite="skip" if args.skip_nonfinite else "raise",
+                catch=tuple(find_exception(name) for name in args.catch),
                 workers=those,
                 callback=status,
                 progress=not args.no_progress,
@@ -100,6 +107,17 @@ def find(name: str) -> tuple[Any, Callable[..., Any]]:
     if not callable(fun):
         raise UsageError(f"{module_name!r} has no function {attribute!r}")
     return module, fun
+
+
+def find_exception(name: str) -> Any:
+    """Return an exception by its name: a built-in one, or MODULE:NAME."""
+    module, colon, attribute = name.rpartition(":")
+    try:
+        return getattr(importlib.import_module(module if colon else "builtins"), attribute)
+    except (ImportError, AttributeError, ValueError):
+        raise UsageError(
+            f"--catch must be the name of an exception, RuntimeError or MODULE:NAME, got {name!r}"
+        ) from None
 
 
 def start(args: argparse.Namespace) -> Any:

@@ -36,12 +36,15 @@ Callback = Callable[["Result"], Any]
 class Limits:
     """What ends a run besides its budget."""
 
-    def __init__(self, max_time: float | None, target: float | None) -> None:
+    def __init__(
+        self, max_time: float | None, target: float | None, *, maximize: bool = False
+    ) -> None:
         if max_time is not None and not max_time > 0:
             raise ValueError(f"max_time must be a positive number of seconds, got {max_time!r}")
         if target is not None and np.isnan(target):
             raise ValueError("target must be a number, got nan")
-        self.target = target
+        self.sign = -1.0 if maximize else 1.0
+        self.target = None if target is None else self.sign * target
         self.deadline = None if max_time is None else time.monotonic() + max_time
 
     def check(self, run: Run) -> Status:
@@ -53,10 +56,10 @@ class Limits:
         return Status.RUNNING
 
     def judged(self, result: Result) -> Result:
-        """Return the result, which is no success where it was stopped above the target."""
+        """Return the result, which is no success where it was stopped short of the target."""
         ended = (Status.BUDGET, Status.TIME, Status.FINISHED)
         if self.target is not None and result.status in ended:
-            result.success = bool(result.fun <= self.target)
+            result.success = bool(self.sign * result.fun <= self.target)
         return result
 
 

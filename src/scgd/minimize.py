@@ -15,6 +15,7 @@ import numpy as np
 from scgd.checkpoint import Checkpoint
 from scgd.driving import Events, Limits, drive
 from scgd.estimators import Estimator
+from scgd.outcomes import called, check_catch
 from scgd.plans import Method
 from scgd.policies import Policy
 from scgd.run.build import build, choose_method
@@ -56,7 +57,9 @@ def minimize(
     max_evals: int | None = None,
     max_time: float | None = None,
     target: float | None = None,
+    maximize: bool = False,
     on_nonfinite: str = "raise",
+    catch: type[Exception] | tuple[type[Exception], ...] = (),
     seed: Any = None,
     workers: Any = 1,
     timeout: float | None = None,
@@ -106,11 +109,22 @@ def minimize(
         Seconds after which no new evaluation is started.
     target
         Stop when the mean of the last observations (of a phase, and 20 at least) is at or below
-        this; the exact value where ``auto`` found f deterministic.
+        this (above it with ``maximize``); the exact value where ``auto`` found f deterministic.
+    maximize
+        Look for the largest value. Target, ``fun``, history, callback and messages speak of the
+        values as ``fun`` returns them.
     on_nonfinite
-        ``"raise"`` FloatingPointError on NaN or infinity, or ``"skip"`` such values and count them.
-        Where a search looks farther than anybody has before, such a value tells that this was too
-        far and is only counted (minus infinity is always refused).
+        What becomes of NaN and infinite values: ``"raise"`` FloatingPointError; ``"skip"`` them,
+        so that only the value is lost; or have them count as the ``"worst"`` finite value seen
+        so far, so that searches move away from there (until one has been seen they are skipped;
+        steps are then not taken in compiled loops). Where a search looks farther than anybody has
+        before, such a value tells that this was too far and is not raised (minus infinity is, or
+        infinity with ``maximize``). All are counted in ``n_failed``.
+    catch
+        Exceptions of ``fun`` and ``jac`` that count as a failed value, under any
+        ``on_nonfinite``: ``catch=(RuntimeError,)``. With ``TimeoutError`` among them an
+        evaluation that exceeds ``timeout`` twice is one. All values of a call of a vectorized
+        ``fun`` that raises are lost; have it return NaN for the points that fail.
     seed
         A whole number or a ``SeedSequence``: one seed, one trajectory, for any number of workers.
     workers
@@ -119,7 +133,7 @@ def minimize(
     timeout
         Seconds that an evaluation by a worker may take; then it is given to another one (and a
         process that hangs is replaced), the second time it ends the run with TimeoutError, or
-        counts as NaN with ``on_nonfinite="skip"``.
+        counts as failed with ``catch=TimeoutError`` or an ``on_nonfinite`` other than ``"raise"``.
     asynchronous
         Keep so many evaluations under way instead of waiting for the slowest of every step: steps
         are asked at the point reached so far and used when they arrive. ``result.events`` is the
@@ -162,8 +176,8 @@ def minimize(
         status  meaning                                    success
         ======  =========================================  =======
         0       target reached                             True
-        1       budget used                                True unless fun is above the target
-        2       time limit reached                         True unless fun is above the target
+        1       budget used                                True unless short of the target
+        2       time limit reached                         True unless short of the target
         3       callback raised StopIteration              True
         4       interrupted by Ctrl-C                      False
         5       the budget is too small for one step       False
@@ -186,22 +200,26 @@ def minimize(
         "radius": radius, "block_size": block_size, "importance": importance,
     }  # fmt: skip
     chosen = choose_method(method, jac, parts)
-    limits = Limits(max_time, target)
+    caught = check_catch(catch)
+    limits = Limits(max_time, target, maximize=maximize is True)
     if max_evals is None and max_time is None and target is None:
         max_evals = max(1000, DEFAULT_BUDGET * np.size(x0))
     built = build(
         x0, chosen, sample=sample, batch_size=batch_size, bounds=bounds, scale=scale,
-        max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite,
+        max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite, maximize=maximize,
     )  # fmt: skip
     args = args if isinstance(args, tuple) else (args,)
     flights = Events.check(asynchronous, built.run, vectorized=vectorized)
     identity = partial(built.identity, args, 0 if flights is None else flights.limit)
     saved = Saved(checkpoint, built.run, built.seed, identity)
-    built.run.record = recorded(built.problem.x0, record, log, built.run, saved.resume())
-    job = Job(fun, jac, args, built.samples)
-    evaluate = evaluator(
-        workers, job, vectorized=vectorized, timeout=timeout, skip=on_nonfinite == "skip"
-    )
+    built.run.record = recorded(built.run, built.problem.x0, record, log, saved.resume())
+    words = {"maximize": maximize, "catch": caught}
+    shape = "values" if vectorized else "value"
+    if jac is not None:
+        jac = called(jac, **words, shape="partials")
+    job = Job(called(fun, **words, shape=shape), jac, args, built.samples)
+    skip = on_nonfinite != "raise" or issubclass(TimeoutError, caught)
+    evaluate = evaluator(workers, job, vectorized=vectorized, timeout=timeout, skip=skip)
     try:
         drive(built.run, evaluate, limits, saved, callback, flights, progress=progress)
     finally:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scgd.estimators import Estimator
+from scgd.outcomes import negative
 from scgd.plans import Method
 from scgd.policies import Policy
 from scgd.run.build import build, choose_method
@@ -55,7 +56,7 @@ class Optimizer:
     Parameters
     ----------
     x0, method, sample, batch_size, policy, estimator, step, learning_rate, radius, scale, \
-block_size, importance, bounds, max_evals, on_nonfinite, seed, record
+block_size, importance, bounds, max_evals, maximize, on_nonfinite, seed, record
         As for :func:`scgd.minimize`.
     first_order
         Ask for partial derivatives instead of values where steps are taken.
@@ -89,6 +90,7 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed, record
         importance: Any = None,
         bounds: Any = None,
         max_evals: int | None = None,
+        maximize: bool = False,
         on_nonfinite: str = "raise",
         seed: Any = None,
         record: bool = False,
@@ -100,10 +102,10 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed, record
         self.built = build(
             x0, choose_method(method, True if first_order else None, parts), sample=sample,
             batch_size=batch_size, bounds=bounds, scale=scale, max_evals=max_evals, seed=seed,
-            on_nonfinite=on_nonfinite,
+            on_nonfinite=on_nonfinite, maximize=maximize,
         )  # fmt: skip
         self.run = self.built.run
-        self.run.record = recorded(self.built.problem.x0, record)
+        self.run.record = recorded(self.run, self.built.problem.x0, record)
         self.queue: deque[int] = deque()  # numbers issued and not yet handed out
 
     @property
@@ -160,7 +162,11 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed, record
             raise ValueError(f"tell got {len(ids)} ids and {len(values)} values; give one each")
         for number, value in zip(ids, values, strict=True):
             self._drop(int(number))
-            self.run.accept(int(number), value)
+            self.run.accept(int(number), self._inward(value))
+
+    def _inward(self, value: Any) -> Any:
+        """Return a value as the run minimises it."""
+        return negative(value) if self.run.ledger.sign < 0 else value
 
     def fail(self, number: int) -> None:
         """Say that an evaluation will never have a value: that one is lost, and nothing else."""

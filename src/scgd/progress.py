@@ -39,7 +39,7 @@ class Progress:
 
     def _show(self) -> None:
         self._next = time.monotonic() + 0.2
-        fun = self.run.history.latest
+        fun = self.run.ledger.sign * self.run.history.latest
         if self.bar is not None:
             self.bar.set_postfix_str(f"f = {fun:.6g}", refresh=False)
             self.bar.update(self.run.nfev - self.bar.n)

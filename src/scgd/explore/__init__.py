@@ -31,6 +31,8 @@ def choose(
     search: Search, fun: Callable[..., Any], args: tuple[Any, ...], ledger: Ledger
 ) -> Loop | None:
     """Return the fastest body for a search; None when only ask and tell will do."""
+    if ledger.on_nonfinite == "worst":  # which the ledger knows, value by value
+        return None
     if not isinstance(search, Stepping) or search.n_open or search.gradient.size:
         return None
     if search.policy.needs_gradient or search.recipe.average:

@@ -35,7 +35,7 @@ class Built:
         """Return what must match for the run to be taken up."""
         return identity(
             self.problem, self.samples, self.seed, self.method, self.run.ledger.on_nonfinite, args,
-            asynchronous,
+            asynchronous, self.run.ledger.sign < 0,
         )  # fmt: skip
 
 
@@ -50,16 +50,25 @@ def build(
     max_evals: Any = None,
     seed: Any = None,
     on_nonfinite: str = "raise",
+    maximize: bool = False,
 ) -> Built:
     """Check the arguments and make a run of them."""
     problem = Problem.check(x0, bounds, scale)
     root = Seed(seed)
     samples = Samples.check(sample, batch_size, root.sample_key)
     budget = None if max_evals is None else count(max_evals, "max_evals")
-    ledger = Ledger(problem.n_coords, on_nonfinite, repeats=not samples.controlled)
+    check_flag(maximize, "maximize")
+    repeats = not samples.controlled
+    ledger = Ledger(problem.n_coords, on_nonfinite, repeats=repeats, maximize=maximize)
     ground = Ground(problem, samples, root.searches, budget)
     run = Run(Plan(story_of(method), ground), ledger, budget)
     return Built(run, root, method, problem, samples)
+
+
+def check_flag(value: Any, name: str) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
 def choose_method(method: Any, jac: Any, parts: dict[str, Any]) -> Method:

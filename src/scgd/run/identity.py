@@ -45,6 +45,7 @@ def identity(
     on_nonfinite: str,
     args: tuple[Any, ...] = (),
     asynchronous: int = 0,
+    maximize: bool = False,
 ) -> dict[str, Any]:
     """Return what a run is, item by item."""
     bounds = "none" if not problem.lower.size else digest(np.stack([problem.lower, problem.upper]))
@@ -57,6 +58,7 @@ def identity(
         "sample": samples.kind,
         "method": plain(method),
         "on_nonfinite": on_nonfinite,
+        "maximize": maximize,
         "seed": seed.text,
         "asynchronous": asynchronous,
     }

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from scgd.outcomes import is_caught
 from scgd.questions import Point, Question
 from scgd.typing import Floats
 
 __all__ = ["Best", "Ledger"]
 
-CHOICES = ("raise", "skip")
+CHOICES = ("raise", "skip", "worst")
 
 
 class Best:
@@ -70,9 +71,12 @@ class Ledger:
     n_coords
         The dimension.
     on_nonfinite
-        ``"raise"`` a FloatingPointError for a value that is NaN or infinite, or ``"skip"`` it.
+        ``"raise"`` a FloatingPointError for a value that is NaN or infinite, ``"skip"`` it, or have
+        it count as the ``"worst"`` finite one so far.
     repeats
         Whether f may repeat itself, so that its lowest value means something.
+    maximize
+        Whether values are the negatives of the user's.
 
     Attributes
     ----------
@@ -83,9 +87,13 @@ class Ledger:
     told, marks
         The values that a body has seen since it began, and (how many, when) now and then; None
         where nobody wants to know. Compiled loops tell nothing.
+    worst
+        The highest finite one (minus infinity before the first), where it stands in for others.
     """
 
-    def __init__(self, n_coords: int, on_nonfinite: str, *, repeats: bool) -> None:
+    def __init__(
+        self, n_coords: int, on_nonfinite: str, *, repeats: bool, maximize: bool = False
+    ) -> None:
         if on_nonfinite not in CHOICES:
             raise ValueError(f"on_nonfinite must be one of {CHOICES}, got {on_nonfinite!r}")
         self.on_nonfinite = on_nonfinite
@@ -94,6 +102,8 @@ class Ledger:
         self.best = Best(n_coords) if repeats else None
         self.told: list[float] | None = None
         self.marks: list[tuple[int, float]] = []
+        self.worst = -float("inf")
+        self.sign = -1.0 if maximize else 1.0
 
     def begin_telling(self, wanted: bool) -> list[float] | None:
         """Have the next body tell what it sees, if that is wanted."""
@@ -105,29 +115,44 @@ class Ledger:
         if self.told is not None:
             self.marks.append((len(self.told), monotonic()))
 
+    @property
+    def stand_in(self) -> float:
+        """What a search is told in the place of a value that was lost."""
+        return self.worst if self.worst > -np.inf else float("nan")
+
+    def accepted(self, value: Any) -> None:
+        """Count a value that is entered in the books."""
+        self.n_accepted += 1
+        if self.on_nonfinite == "worst" and isinstance(value, float) and value > self.worst:
+            self.worst = value
+
     def lost(self, value: float, number: int, point: Callable[[], Floats], *, far: bool) -> None:
         """Count a value that is not finite, or refuse it.
 
         ``far`` says that it was seen where nobody had looked before: then it tells only that this
-        was too far. Minus infinity is an end that no search can go on from.
+        was too far. Minus infinity is an end that no search can go on from. An exception that the
+        user wants counted is never refused.
         """
-        if self.on_nonfinite == "raise" and (not far or value == -np.inf):
+        refused = not far or value == -np.inf
+        if self.on_nonfinite == "raise" and refused and not is_caught(value):
             where = np.array2string(point(), threshold=8)
             raise FloatingPointError(
-                f"fun returned {value} at evaluation {number}, x = {where}; mend fun, or pass "
-                "on_nonfinite='skip' to do without such values"
+                f"fun returned {self.sign * value} at evaluation {number}, x = {where}; mend fun, "
+                "or pass on_nonfinite='skip' to do without such values"
             )
         self.n_failed += 1
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on."""
         best = None if self.best is None else self.best.state_dict()
-        return {"n_accepted": self.n_accepted, "n_failed": self.n_failed, "best": best}
+        counts = {"n_accepted": self.n_accepted, "n_failed": self.n_failed}
+        return {**counts, "best": best, "worst": self.worst}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up the books of another run."""
         if min(state["n_accepted"], state["n_failed"]) < 0:
             raise ValueError("the ledger counts below zero")
         self.n_accepted, self.n_failed = int(state["n_accepted"]), int(state["n_failed"])
+        self.worst = float(state["worst"])
         if self.best is not None:
             self.best.load_state_dict(state["best"])

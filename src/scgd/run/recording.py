@@ -68,6 +68,8 @@ class Record:
         Keep all of them, with points; else the first ``LIMIT``, without.
     log
         A file that gets a row for each, with points.
+    sign
+        -1 where values are the negatives of the user's.
     decode
         Returns the parameters of a point, with a search space.
 
@@ -83,12 +85,13 @@ class Record:
         *,
         wanted: bool = False,
         log: Log | None = None,
+        sign: float = 1.0,
         decode: Callable[[Floats], dict[str, Any]] | None = None,
     ) -> None:
         self.number, self.member = array("q"), array("H")
         self.value, self.seconds = array("d"), array("d")
         self.names: dict[str, int] = {}
-        self.log, self.decode = log, decode
+        self.log, self.decode, self.sign = log, decode, sign
         self.whole = wanted or log is not None or decode is not None
         self.limit = float("inf") if self.whole else LIMIT
         self.points = Points(start) if self.whole else None
@@ -104,7 +107,7 @@ class Record:
     def add(self, number: int, member: str, value: Any, question: Question, j: int) -> None:
         """Note the value of a question's j-th point."""
         seconds = time.monotonic() - self.began
-        scalar = float(value) if question.kind == "values" else float("nan")
+        scalar = self.sign * float(value) if question.kind == "values" else float("nan")
         if self.room <= 0:
             return
         self._row(number, member, scalar, seconds)
@@ -135,7 +138,7 @@ class Record:
         seconds = times[0] - self.began + np.cumsum(each)[:n]
         self.number.frombytes(np.arange(first, first + n).tobytes())
         self.member.extend(array("H", [self.names.setdefault(member, len(self.names))]) * n)
-        self.value.extend(array("d", values[:n]))
+        self.value.frombytes((self.sign * np.array(values[:n])).tobytes())
         self.seconds.frombytes(seconds.tobytes())
 
     def take_up(self, rows: Sequence[tuple[int, str, float, float]], points: Points) -> None:
@@ -195,11 +198,7 @@ class Record:
 
 
 def recorded(
-    start: Floats,
-    wanted: Any = False,
-    log: Any = None,
-    run: Run | None = None,
-    resumed: bool = False,
+    run: Run, start: Floats, wanted: Any = False, log: Any = None, resumed: bool = False
 ) -> Record:
     """Check the arguments ``record`` and ``log``; return where a run notes its evaluations.
 
@@ -209,10 +208,10 @@ def recorded(
     if not isinstance(wanted, bool | np.bool_):
         raise TypeError(f"record must be True or False, got {wanted!r}")
     if log is None:
-        return Record(start, wanted=bool(wanted))
+        return Record(start, wanted=bool(wanted), sign=run.ledger.sign)
     file = Log(log, start)
-    record = Record(start, log=file)
-    if run is not None and resumed:
+    record = Record(start, log=file, sign=run.ledger.sign)
+    if resumed:
         n, place = run.n_issued, run.place
         record.take_up(*file.go_on(lambda number: number < n and number not in place))
     else:

@@ -160,7 +160,7 @@ class Run:
         opened.values[j] = checked
         opened.n_left -= 1
         del self.place[number]
-        self.ledger.n_accepted += 1
+        self.ledger.accepted(checked)
         if self.ordered:
             self.order.append(number)
         if self.record is not None:
@@ -179,17 +179,17 @@ class Run:
         n = len(question.support)
         self.ledger.n_failed += 1
         partials = question.kind == "partials"
-        self._enter(number, np.full(n, np.nan) if partials else float("nan"))
+        self._enter(number, np.full(n, np.nan) if partials else self.ledger.stand_in)
 
     def _checked(self, value: Any, question: Question, number: int, j: int) -> Any:
-        """Return the value as the search wants it, NaN where it was lost."""
+        """Return the value as the search wants it; where it was lost, what stands in for it."""
         if question.kind == "partials":
             return self._checked_partials(value, question, number, j)
         scalar = as_scalar(value)
         if scalar - scalar == 0.0:
             return scalar
         self.ledger.lost(scalar, number, lambda: question.at(j), far=question.far)
-        return float("nan")
+        return self.ledger.stand_in
 
     def _checked_partials(self, value: Any, question: Question, number: int, j: int) -> Any:
         n = len(question.support)
@@ -256,9 +256,10 @@ class Run:
         with np.errstate(all="ignore"):
             standing = self.plan.reached if status is Status.TARGET else self.plan.standing
         fun, error = mean_and_error(standing.values)
+        history = self.history.arrays()
         return Result(
             x=standing.x.copy(),
-            fun=fun,
+            fun=self.ledger.sign * fun,
             fun_error=0.0 if standing.exact else error,
             nfev=self.nfev,
             max_evals=self.max_evals,
@@ -268,7 +269,7 @@ class Run:
             status=int(status),
             message=self._message(status),
             weights=self.plan.weights,
-            history=self.history.arrays(),
+            history={**history, "fun": self.ledger.sign * history["fun"]},
             scale=self.plan.scale.copy(),
             table=None if self.record is None else self.record.so_far(),
         )
@@ -291,7 +292,7 @@ class Run:
                 f"{self.nfev} of {self.max_evals} evaluations; no more question was affordable."
             ]
         if self.ledger.n_failed:
-            parts.append(f"{self.ledger.n_failed} values were not finite.")
+            parts.append(f"{self.ledger.n_failed} evaluations failed: they gave no finite value.")
         return " ".join(filter(None, [self.remark, *parts, self.plan.sentence]))
 
     # ---- state -----------------------------------------------------------------------------------

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from scgd.calling import calls_user
+from scgd.outcomes import CAUGHT
 from scgd.run.run import Open
 from scgd.workers.engines import STARTED, Arrival, Engine, LostTask
 from scgd.workers.local import Evaluator
@@ -48,8 +47,8 @@ class RemoteEvaluator(Evaluator):
         Who does the work.
     timeout
         Seconds that an evaluation may take before it is given to another worker; the second time it
-        ends the run, or with ``skip`` becomes NaN. No more evaluations than workers are then sent
-        at a time, so that none waits in a queue.
+        ends the run, or with ``skip`` counts as failed. No more evaluations than workers are
+        then sent at a time, so that none waits in a queue.
     """
 
     def __init__(self, engine: Engine, timeout: float | None = None, *, skip: bool = False) -> None:
@@ -96,7 +95,7 @@ class RemoteEvaluator(Evaluator):
             arrivals = self._wait()
             accepted = [(a.id, a.value) for a in arrivals if self._accept(a)]
             self._leave_overdue()
-            accepted += [(number, np.nan) for number in self.given_up]
+            accepted += [(number, CAUGHT) for number in self.given_up]
             self.given_up.clear()
         return accepted
 
@@ -180,7 +179,7 @@ class RemoteEvaluator(Evaluator):
             else:
                 raise TimeoutError(
                     f"evaluation {number} took longer than timeout={self.timeout:g} s "
-                    f"{DELAYS} times; raise timeout, or pass on_nonfinite='skip' to skip such steps"
+                    f"{DELAYS} times; raise timeout, or pass catch=TimeoutError to go on without"
                 )
 
     def _warn_idle(self, n_tasks: int) -> None:
