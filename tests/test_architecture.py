@@ -27,6 +27,7 @@ ORDER = [
     {"explore", "workers", "progress"},
     {"driving", "optimizer"},
     {"minimize"},
+    {"scipy", "optuna", "sklearn"},
     {"status", "command"},
     {"linear", "torch"},
     {"experiments", "compare"},

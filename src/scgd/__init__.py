@@ -27,6 +27,7 @@ from scgd.policies import (
 )
 from scgd.recipes import RECIPES, Recipe
 from scgd.schedules import SCHEDULES, Constant, InverseLog, InverseTime, Linear, SqrtOf
+from scgd.scipy import scipy_method
 from scgd.steps import RMS, SGD, STEPS, Adam, Learned, Momentum, Wiener
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "Wiener",
     "coordinate_smoothness",
     "minimize",
+    "scipy_method",
 ]
 
 __version__ = "0.1.0"
