@@ -27,6 +27,7 @@ from scgd.policies import (
 )
 from scgd.recipes import RECIPES, Recipe
 from scgd.schedules import SCHEDULES, Constant, InverseLog, InverseTime, Linear, SqrtOf
+from scgd.scipy import scipy_method
 from scgd.spaces import Choice, Float, Int, Space
 from scgd.steps import RMS, SGD, STEPS, Adam, Learned, Momentum, Wiener
 
@@ -73,6 +74,7 @@ __all__ = [
     "Wiener",
     "coordinate_smoothness",
     "minimize",
+    "scipy_method",
 ]
 
 __version__ = "0.1.0"

@@ -24,13 +24,13 @@ from scgd.typing import Ints
 from scgd.workers import Evaluator
 
 if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
+    from scgd.results import Result
 
 __all__ = ["Events", "Limits", "drive"]
 
 TICK = 0.1
 """Seconds between two looks at checkpoint and bar."""
-Callback = Callable[["OptimizeResult"], Any]
+Callback = Callable[["Result"], Any]
 
 
 class Limits:
@@ -55,7 +55,7 @@ class Limits:
             return Status.TIME
         return Status.RUNNING
 
-    def judged(self, result: OptimizeResult) -> OptimizeResult:
+    def judged(self, result: Result) -> Result:
         """Return the result, which is no success where it was stopped short of the target."""
         ended = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)
         if self.target is not None and result.status in ended:
@@ -189,7 +189,7 @@ class Serial:
         search, job = self.run.plan.active, self.evaluate.job
         if search is not self.search:
             self.search, self.body = search, None
-            if self.evaluate.inline:
+            if self.evaluate.inline and not (self.run.record and self.run.record.whole):
                 self.body = choose(search, job.fun, job.args, self.run.ledger)
         return self.body
 

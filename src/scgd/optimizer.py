@@ -22,6 +22,7 @@ from scgd.problem import as_scalar, check_start, count
 from scgd.run.arguments import from_file, to_file
 from scgd.run.build import build, choose_method
 from scgd.run.identity import check_identity
+from scgd.run.recording import recorded
 from scgd.run.saving import go_on, restore
 from scgd.samples import Sample
 from scgd.schedules import Schedule
@@ -32,7 +33,7 @@ from scgd.trials import Trials, check_point, check_value
 from scgd.typing import Floats, Ints
 
 if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
+    from scgd.results import Result
 
 __all__ = ["Optimizer", "Trial"]
 
@@ -76,7 +77,8 @@ class Optimizer:
     Parameters
     ----------
     x0, method, sample, batch_size, policy, estimator, step, learning_rate, radius, scale, noise, \
-block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite, earlier, seed
+block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite, earlier, seed, \
+record
         As for :func:`scgd.minimize`.
     first_order
         Ask for partial derivatives instead of values where steps are taken.
@@ -117,6 +119,7 @@ block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite
         on_nonfinite: str = "raise",
         earlier: Any = (),
         seed: Any = None,
+        record: bool = False,
     ) -> None:
         parts = {
             "policy": policy, "estimator": estimator, "step": step, "learning_rate": learning_rate,
@@ -131,12 +134,14 @@ block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite
             "tol": tol, "patience": patience, "maximize": maximize,
             "on_nonfinite": on_nonfinite, "earlier": earlier, "seed": seed,
         }  # fmt: skip
+        self.record = record
         self._build()
 
     def _build(self) -> None:
         """Make the run of the arguments."""
         self.built = build(**self.arguments)
         self.run = self.built.run
+        self.run.record = recorded(self.run, self.built.problem.x0, self.record)
         self.queue: deque[int] = deque()  # numbers issued and not yet handed out
         self.table = Trials(self.built.problem.n_coords)
         for x, value in zip(*self.built.earlier, strict=True):
@@ -302,7 +307,7 @@ block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite
         """The recommended point."""
         return self.run.recommended(self.run.status).x.copy()
 
-    def result(self) -> OptimizeResult:
+    def result(self) -> Result:
         """Return the result so far, as :func:`scgd.minimize` does."""
         result = self.run.result()
         result.recipe = self.built.method
@@ -332,7 +337,7 @@ block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite
         file = Checkpoint(path)
         x0 = self.arguments["x0"]
         x0 = x0 if isinstance(x0, Space) else check_start(x0)
-        arguments = to_file({**self.arguments, "x0": x0, "seed": None})
+        arguments = to_file({**self.arguments, "x0": x0, "seed": None, "record": self.record})
         write(file.path, self._identity(), {**self.state_dict(), "arguments": arguments})
 
     @classmethod

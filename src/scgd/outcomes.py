@@ -93,10 +93,10 @@ def negative(value: Any) -> Any:
     return -array.astype(np.float64) if array.dtype.kind in "fiu" else value
 
 
-def negative_compiled(fun: Any) -> Any:
+def negative_compiled(fun: Any) -> Callable[..., Any]:
     """Return minus a function compiled by numba, compiled."""
 
-    @numba.njit  # type: ignore[untyped-decorator]
+    @numba.njit
     def negative(x, *args):  # type: ignore[no-untyped-def]
         return -fun(x, *args)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from scgd.files import replacing
+from scgd.plots import svg
 
 __all__ = ["StatusFile"]
 
@@ -20,16 +21,21 @@ EVERY = 1.0
 """Seconds between two writes."""
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">{refresh}<title>scgd {state}</title>
-<style>body{{font:16px system-ui;margin:2rem auto;max-width:44rem;color:#222;background:#fff}}
-td{{padding:.2rem 1.5rem .2rem 0}}td:last-child{{font-variant-numeric:tabular-nums}}
-svg{{width:100%;height:16rem;border:1px solid #ccc;margin-top:1rem}}
-progress{{width:100%}}</style></head><body>
+<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
+<style>:root{{color-scheme:light dark;--ground:#fff;--ink:#1c1e21;--soft:#5c636b;--line:#dfe2e6}}
+@media (prefers-color-scheme:dark){{:root{{--ground:#1c1f25;--ink:#e8eaed;--soft:#a2a9b3;
+--line:#343941}}}}
+body{{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:44rem;padding:0 1rem;
+color:var(--ink);background:var(--ground)}}h1,td{{overflow-wrap:anywhere}}
+h2{{font-size:1.05rem;margin:1.6rem 0 .4rem}}
+td{{padding:.1rem 1.5rem .1rem 0;vertical-align:top}}td:first-child{{white-space:nowrap}}
+td:last-child{{font-variant-numeric:tabular-nums}}progress{{width:100%}}
+.keys span{{margin-right:1rem;white-space:nowrap}}
+.keys i{{display:inline-block;width:.7rem;height:.7rem;border-radius:50%;margin-right:.3rem}}
+{style}</style></head><body>
 <h1>{title}</h1><progress value="{nfev}" max="{max}"></progress>
 <table>{rows}</table>
-<svg viewBox="0 0 100 40" preserveAspectRatio="none" role="img" aria-label="mean value">
-<polyline fill="none" stroke="#1f6feb" stroke-width="1.5" vector-effect="non-scaling-stroke"
- points="{points}"/></svg>
-<p>Mean observed value against evaluations, between {low:.6g} and {high:.6g}.</p>
+{pictures}
 </body></html>
 """
 
@@ -65,7 +71,7 @@ class StatusFile:
         """Write now; a disk that fails does not stop the run."""
         facts = self.facts(result, state)
         page = self.path.suffix.lower() in (".html", ".htm")
-        text = self.page(facts, result.history) if page else json.dumps(facts, indent=1)
+        text = self.page(facts, result) if page else json.dumps(facts, indent=1)
         with contextlib.suppress(OSError), replacing(self.path) as file:
             file.write(text.encode())
 
@@ -89,19 +95,12 @@ class StatusFile:
             "process": os.getpid(),
         }
 
-    def page(self, facts: dict[str, Any], history: dict[str, Any]) -> str:
-        """Return the facts as a page with the curve so far."""
+    def page(self, facts: dict[str, Any], result: Any) -> str:
+        """Return the facts as a page with the pictures so far: no script, every word escaped."""
         rows = "".join(
             f"<tr><td>{escape(name.replace('_', ' '))}</td><td>{escape(str(value))}</td></tr>"
             for name, value in facts.items()
             if value is not None
-        )
-        nfev, fun = history["nfev"], history["fun"]
-        low, high = (float(fun.min()), float(fun.max())) if len(fun) else (0.0, 0.0)
-        across, down = nfev / max(1, self.max_evals or nfev.max(initial=1)), high - fun
-        heights = down / (high - low) if high > low else 0.0 * down
-        points = " ".join(
-            f"{100 * x:.2f},{38 * y + 1:.2f}" for x, y in zip(across, heights, strict=True)
         )
         running = facts["state"] == "running"
         return PAGE.format(
@@ -111,7 +110,16 @@ class StatusFile:
             nfev=facts["evaluations"],
             max=self.max_evals or facts["evaluations"],
             rows=rows,
-            points=points,
-            low=low,
-            high=high,
+            style=svg.STYLE,
+            pictures=self.pictures(result),
         )
+
+    def pictures(self, result: Any) -> str:
+        """Return what ``result.plot()`` shows, as far as it is known."""
+        last = max(1, self.max_evals or result.nfev)
+        parts = {
+            "Value reached": svg.reached(result, last) if len(result.history["nfev"]) else "",
+            "Evaluations": svg.seen(result, last) if len(result.evaluations) else "",
+            "Most relevant inputs": svg.bars(result),
+        }
+        return "".join(f"<h2>{name}</h2>{part}" for name, part in parts.items() if part)

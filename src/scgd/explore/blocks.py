@@ -47,6 +47,8 @@ class BlockBody(Loop):
             self._lost(values, lambda j: self._point(coords, j))
             values = [value if value - value == 0.0 else np.nan for value in values]
         self._keep(coords, values)
+        if self.ledger.told is not None:
+            self.ledger.told.extend(values)
         search.n_evals += self.cost
         self._move(place, coords, sampler.probs[now], values)
 

@@ -55,6 +55,8 @@ class JointBody(Loop):
             raise
         grads = quotient(np.full(len(coords), values[0] - values[1]), self.widths)
         self._keep(coords, values)
+        if self.ledger.told is not None:
+            self.ledger.told.extend(values)
         search.n_evals += 2
         search.move(coords, grads, float(search.timetable.rates[place]), sampler.probs[now])
         search.observe(halfway(*values))

@@ -64,6 +64,7 @@ class Loop:
             rest = (sampler.n_draws - sampler.position) // sampler.block_size
             n = int(min(left, self._part(CHUNK - place, rest, by_phase)))
             done = self._run_part(place, n, stop)
+            self.ledger.mark()
             left -= done
             if by_phase and done == rest:
                 return

@@ -56,6 +56,7 @@ class SingleBody(Loop):
         entries: list[float] = []  # before each step
         grads: list[float] = []
         seen: list[float] = []
+        told = self.ledger.told
         k = -1
         try:
             for k, rate, h, back in zip(coords, rates, radii, below, strict=True):
@@ -80,6 +81,9 @@ class SingleBody(Loop):
                 high = call(view)
                 if high.__class__ is not float:
                     high = float(high) if high.__class__ is float64 else as_scalar(high)
+                if told is not None:
+                    told.append(low)
+                    told.append(high)
                 change, width = high - low, up - down
                 grad = change / width if width else change * 0.0
                 if grad - grad == 0.0:

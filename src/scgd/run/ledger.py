@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,9 @@ class Ledger:
         Values accepted, and how many of them were lost (not finite, or never made).
     best
         The lowest one; None where samples make values incomparable.
+    told, marks
+        The values that a body has seen since it began, and (how many, when) now and then; None
+        where nobody wants to know. Compiled loops tell nothing.
     worst
         The highest finite one (minus infinity before the first), where it stands in for others.
     """
@@ -100,8 +104,20 @@ class Ledger:
         self.n_accepted = 0
         self.n_failed = 0
         self.best = Best(n_coords) if repeats else None
+        self.told: list[float] | None = None
+        self.marks: list[tuple[int, float]] = []
         self.worst = -float("inf")
         self.sign = -1.0 if maximize else 1.0
+
+    def begin_telling(self, wanted: bool) -> list[float] | None:
+        """Have the next body tell what it sees, if that is wanted."""
+        self.told, self.marks = ([] if wanted else None), [(0, monotonic())]
+        return self.told
+
+    def mark(self) -> None:
+        """Note when the values told so far had been seen."""
+        if self.told is not None:
+            self.marks.append((len(self.told), monotonic()))
 
     @property
     def stand_in(self) -> float:

@@ -22,9 +22,13 @@ from scgd.searches import Search, Standing
 from scgd.typing import Floats
 
 if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
+    from scgd.results import Result
+    from scgd.run.recording import Record
 
 __all__ = ["Open", "Run"]
+
+STRETCH = 10_000
+"""Evaluations that a body makes at a time where they are noted."""
 
 
 class Open:
@@ -38,12 +42,13 @@ class Open:
         What has arrived; None where nothing has.
     n_left
         How many are still to come.
-    owner
-        The search that asked.
+    owner, member
+        The search that asked, and the name under which that is noted.
     """
 
     def __init__(self, question: Question, first: int, owner: Search) -> None:
         self.question, self.first, self.owner = question, first, owner
+        self.member = owner.active.member
         self.values: list[Any] = [None] * len(question)
         self.n_left = len(question)
 
@@ -77,7 +82,11 @@ class Run:
     filling, make_filling
         A search that has work while the plan waits, once it was needed, and where it comes from;
         None where waiting does no harm.
+    record
+        Where evaluations are noted; None for nowhere.
     """
+
+    record: Record | None = None
 
     def __init__(self, plan: Plan, ledger: Ledger, max_evals: int | None) -> None:
         self.plan, self.ledger, self.max_evals = plan, ledger, max_evals
@@ -190,6 +199,8 @@ class Run:
         self.ledger.accepted(checked)
         if self.ordered:
             self.order.append(number)
+        if self.record is not None:
+            self.record.add(number, opened.member, checked, question, j)
         best = self.ledger.best
         if best is not None and question.kind == "values" and checked < best.value:
             best.offer(checked, question, j)
@@ -255,21 +266,27 @@ class Run:
 
     def run_body(self, body: Callable[[float], None]) -> None:
         """Let a body take steps of the search, and enter them in the books, whatever happens."""
+        member, record, room = self.plan.active.member, self.record, self.room
+        told = self.ledger.begin_telling(record is not None and record.room > 0)
+        if told is not None:
+            room = min(room, max(STRETCH, self.plan.cost))
         try:
             with np.errstate(all="ignore"):
-                body(self.room)
+                body(room)
         finally:
             self.plan.settle()
             n = self.plan.n_evals + self.n_filled - self.nfev
+            if record is not None and told is not None and len(told) >= n:
+                record.extend(self.n_issued, member, told[:n], self.ledger.marks)
             self.ledger.n_accepted += n
             self.n_issued += n
             self.note()
 
     # ---- what it says ----------------------------------------------------------------------------
 
-    def result(self) -> OptimizeResult:
+    def result(self) -> Result:
         """Return the result so far."""
-        from scipy.optimize import OptimizeResult  # half a second that `import scgd` need not take
+        from scgd.results import Result  # half a second that `import scgd` need not take
 
         status = self._final_status()
         with np.errstate(all="ignore"):
@@ -279,12 +296,13 @@ class Run:
         space = self.plan.ground.problem.space
         shares, errors = self.plan.relevance or (None, None)
         stuck = self.nfev > 0 and status in ENDS and np.array_equal(standing.x, self.plan.start)
-        return OptimizeResult(
+        return Result(
             x=standing.x.copy(),
             **({} if space is None else {"params": space.decode(standing.x)}),
             fun=self.ledger.sign * fun,
             fun_error=0.0 if standing.exact else error,
             nfev=self.nfev,
+            max_evals=self.max_evals,
             nit=self.plan.n_steps,
             n_failed=self.ledger.n_failed,
             success=status in SUCCESSES and not stuck,
@@ -297,6 +315,7 @@ class Run:
             farthest=self.plan.farthest,
             history={**history, "fun": self.ledger.sign * history["fun"]},
             scale=self.plan.scale.copy(),
+            table=None if self.record is None else self.record.so_far(),
         )
 
     def recommended(self, status: Status) -> Standing:

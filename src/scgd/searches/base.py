@@ -216,6 +216,11 @@ class Search:
         """The search that asks next: itself, or the member in turn of a search made of searches."""
         return self
 
+    @property
+    def member(self) -> str:
+        """The name under which its evaluations are noted."""
+        return self.name
+
     def settle(self) -> None:
         """Take note of steps that a body has taken."""
 

@@ -95,6 +95,11 @@ class Descent(Search):
         return self.parabolas
 
     @property
+    def member(self) -> str:
+        """The search whose turn it is, by name."""
+        return self.arm.name
+
+    @property
     def cost(self) -> int:
         """Evaluations of the next question."""
         return self.arm.cost

@@ -133,6 +133,11 @@ class Doubt(Search):
         return self.inner.relevance
 
     @property
+    def member(self) -> str:
+        """The name under which its evaluations are noted."""
+        return self.inner.active.member
+
+    @property
     def members(self) -> dict[str, int]:
         """Who asked how much."""
         return self.inner.members

@@ -1,0 +1,159 @@
+"""What the pictures of a run show, as arrays; plotly and SVG draw the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scgd.evaluations import Evaluations
+from scgd.typing import Array, Floats, Ints
+
+__all__ = [
+    "Curve", "Dots", "Slice", "core", "curve", "dots", "is_log", "named", "relevant", "short",
+    "slices",
+]  # fmt: skip
+
+MOST_DOTS = 4000
+MOST_ROWS = 200_000
+"""Evaluations that slices look at, the last ones."""
+N_PLACES = 21
+STEEP = 30.0
+"""A logarithmic axis pays where values differ by this factor."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The value reached: the median of neighbouring reports, with quartiles."""
+
+    nfev: Ints
+    middle: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Evaluations: number, value and who asked."""
+
+    number: Ints
+    value: Floats
+    member: Array
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Values along one input: where, what, and how far along the run (0 to 1); a line if exact."""
+
+    coord: int
+    at: Floats
+    value: Floats
+    age: Floats
+    line: bool
+    here: float
+
+
+def named(result: Any, k: int) -> str:
+    """Return the name of a coordinate."""
+    names = result.get("names")
+    return str(names[k]) if names is not None else f"x[{k}]"
+
+
+def relevant(result: Any, n: int) -> list[tuple[int, float, float]]:
+    """Return the most relevant coordinates as (coordinate, share, standard error).
+
+    ``result.relevance`` where something is known of it; else the law learned, if it is not even.
+    """
+    sizes, errors = result.get("relevance"), result.get("relevance_error")
+    if sizes is None:
+        sizes, errors = result.get("weights"), None
+        if sizes is None or np.ptp(sizes) <= 1e-9 * np.max(sizes):
+            return []
+    sizes = np.abs(np.asarray(sizes, np.float64))
+    errors = np.full(sizes.shape, np.nan) if errors is None else np.asarray(errors, np.float64)
+    order = np.argsort(-np.nan_to_num(sizes), kind="stable")[:n]
+    return [(int(k), float(sizes[k]), float(errors[k])) for k in order if sizes[k] > 0]
+
+
+def curve(result: Any) -> Curve:
+    """Return the value reached against evaluations, with the spread of neighbouring reports."""
+    nfev, fun = result.history["nfev"], result.history["fun"]
+    kept = np.isfinite(fun)
+    nfev, fun = nfev[kept], fun[kept]
+    half = len(fun) // 40
+    if half < 1:
+        return Curve(nfev, fun, fun, fun)
+    padded = np.concatenate((np.full(half, np.nan), fun, np.full(half, np.nan)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
+    low, middle, high = np.nanquantile(windows, (0.25, 0.5, 0.75), axis=1)
+    return Curve(nfev, middle, low, high)
+
+
+def dots(seen: Evaluations, most: int = MOST_DOTS) -> Dots:
+    """Return evaluations, evenly thinned; the lowest one is always among them."""
+    known = np.flatnonzero(np.isfinite(seen.value))
+    places = known
+    if len(known) > most:
+        places = known[np.linspace(0, len(known) - 1, most).astype(np.int64)]
+        places = np.union1d(places, known[np.argmin(seen.value[known])])
+    return Dots(seen.number[places], seen.value[places], seen.member[places])
+
+
+def slices(result: Any, coords: list[int], fun: Callable[..., Any] | None) -> list[Slice]:
+    """Return slices through the point: by further evaluations, or from those of the run."""
+    if fun is not None:
+        return [along(result, k, fun) for k in coords]
+    seen = result.evaluations
+    if seen.points is None or not len(seen) or not coords:
+        return []
+    columns = seen.points.columns(coords)
+    kept = np.flatnonzero(np.isfinite(seen.value))[-MOST_ROWS:]
+    places = kept[np.unique(np.linspace(0, len(kept) - 1, MOST_DOTS).astype(np.int64))]
+    return [
+        seen_along(k, float(result.x[k]), columns[places, i], seen.value[places], places)
+        for i, k in enumerate(coords)
+    ]
+
+
+def seen_along(k: int, here: float, at: Floats, value: Floats, places: Ints) -> Slice:
+    """Return the evaluations near the answer: wide first looks would flatten all the rest."""
+    reach = 1.5 * float(np.quantile(np.abs(at - here), 0.95)) or np.inf
+    near = np.abs(at - here) <= reach
+    age = places[near] / max(1, int(places[-1]))
+    return Slice(k, at[near], value[near], age, False, here)
+
+
+def along(result: Any, k: int, fun: Callable[..., Any]) -> Slice:
+    """Evaluate along one coordinate, a unit of scale to both sides of the point."""
+    x: Floats = np.array(result.x, np.float64)
+    here, reach = float(x[k]), float(np.asarray(result.scale)[k])
+    at = here + reach * np.linspace(-1, 1, N_PLACES)
+    value = np.empty(N_PLACES)
+    for i, entry in enumerate(at):
+        x[k] = entry
+        value[i] = float(fun(x.copy()))
+    return Slice(k, at, value, np.ones(N_PLACES), True, here)
+
+
+def is_log(values: Floats) -> bool:
+    """Tell whether values are better shown on a logarithmic axis."""
+    known = values[np.isfinite(values)]
+    return bool(known.size and known.min() > 0 and known.max() > STEEP * known.min())
+
+
+def core(values: Floats) -> list[float]:
+    """Return the range of values without the wildest ones, which would flatten the rest."""
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return [0.0, 1.0]
+    low, usual, high = np.min(known), np.quantile(known, 0.95), np.max(known)
+    top = high if high <= low + 3 * (usual - low) else low + 1.5 * (usual - low)
+    room = 0.05 * (top - low) or 1.0
+    return [float(low - room), float(top + room)]
+
+
+def short(name: str, most: int = 24) -> str:
+    """Return a name that fits beside a bar."""
+    return name if len(name) <= most else name[: most - 1] + "…"

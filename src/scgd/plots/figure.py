@@ -1,0 +1,188 @@
+"""The pictures of a run, drawn by plotly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from scgd.plots.data import (
+    Curve,
+    Slice,
+    core,
+    curve,
+    dots,
+    is_log,
+    named,
+    relevant,
+    short,
+    slices,
+)
+from scgd.plots.style import DARK, LIGHT, MEMBERS, OURS, Theme, faded
+
+__all__ = ["draw", "panels"]
+
+N_BARS = 10
+HEIGHT = 300
+Panel = tuple[str, Callable[[Any, int, int], None]]
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
+
+
+def draw(
+    result: Any, *, fun: Callable[..., Any] | None = None, n_inputs: int = 4, dark: bool = False
+) -> Any:
+    """Return one figure with all panels: two beside each other, the value reached over both."""
+    make_subplots = subplots_of_plotly()
+    parts = panels(result, fun, n_inputs)
+    n_rows = 1 + (len(parts) // 2)
+    specs: list[list[Any]] = [[{"colspan": 2}, None], *([[{}, {}]] * (n_rows - 1))]
+    if len(parts) % 2 == 0:
+        specs[-1] = [{"colspan": 2}, None]
+    figure = make_subplots(
+        n_rows, 2, specs=specs, subplot_titles=[title for title, _ in parts],
+        vertical_spacing=0.28 / n_rows, horizontal_spacing=0.11,
+    )  # fmt: skip
+    for place, (_, add) in enumerate(parts):
+        row, column = (1, 1) if place == 0 else ((place + 1) // 2 + 1, (place + 1) % 2 + 1)
+        add(figure, row, column)
+    dressed(figure, DARK if dark else LIGHT)
+    figure.update_layout(height=40 + HEIGHT * n_rows)
+    return figure
+
+
+def subplots_of_plotly() -> Callable[..., Any]:
+    """Return plotly's function, or say where it comes from."""
+    try:
+        from plotly.subplots import make_subplots
+    except ImportError as error:
+        raise ImportError("result.plot() needs plotly; pip install 'scgd[plot]'") from error
+    found: Callable[..., Any] = make_subplots
+    return found
+
+
+def panels(result: Any, fun: Callable[..., Any] | None = None, n_inputs: int = 4) -> list[Panel]:
+    """Return title and painter of each panel that there is something to show in."""
+    if isinstance(n_inputs, bool) or not isinstance(n_inputs, int | np.integer) or n_inputs < 0:
+        raise ValueError(f"n_inputs must be a whole number >= 0, got {n_inputs!r}")
+    parts: list[Panel] = [("Value reached", lambda f, r, c: add_curve(f, r, c, result))]
+    if len(result.evaluations):
+        parts.append(("Evaluations", lambda f, r, c: add_dots(f, r, c, result)))
+    if relevant(result, 1):
+        parts.append(("Most relevant inputs", lambda f, r, c: add_bars(f, r, c, result)))
+    coords = [k for k, *_ in relevant(result, n_inputs)]
+    coords = coords or list(range(min(n_inputs, np.size(result.x))))
+    for part in slices(result, coords, fun):
+        title = f"Slice along {escape(named(result, part.coord))}"
+        parts.append((title, painter(result, part)))
+    return parts
+
+
+def painter(result: Any, part: Slice) -> Callable[[Any, int, int], None]:
+    """Return what draws a slice."""
+    return lambda figure, row, column: add_slice(figure, row, column, result, part)
+
+
+def dressed(figure: Any, theme: Theme) -> None:
+    """Give a figure the look of the report."""
+    line = {"gridcolor": theme.line, "zerolinecolor": theme.line, "linecolor": theme.line}
+    figure.update_xaxes(automargin=True, **line)
+    figure.update_yaxes(automargin=True, **line)
+    figure.update_annotations(font={"size": 14, "color": theme.ink})
+    figure.update_layout(
+        paper_bgcolor=theme.ground, plot_bgcolor=theme.ground, hovermode="closest",
+        font={"color": theme.soft, "size": 12, "family": FONT},
+        margin={"l": 62, "r": 16, "t": 40, "b": 44},
+        hoverlabel={"bgcolor": theme.ground, "bordercolor": theme.line,
+                    "font": {"color": theme.ink}},
+        legend={"itemsizing": "constant", "orientation": "h", "y": -0.02, "yref": "container",
+                "yanchor": "bottom", "x": 0},
+    )  # fmt: skip
+
+
+# ---- panels --------------------------------------------------------------------------------------
+
+
+def add_curve(figure: Any, row: int, column: int, result: Any) -> None:
+    """Draw the value reached, its band, and the final value with its error."""
+    part: Curve = curve(result)
+    place = {"row": row, "col": column}
+    band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+    figure.add_scatter(x=part.nfev, y=part.low, **band, **place)
+    figure.add_scatter(
+        x=part.nfev, y=part.high, fill="tonexty", fillcolor=faded(OURS, 0.18), **band, **place
+    )
+    figure.add_scatter(
+        x=part.nfev, y=part.middle, mode="lines", line={"color": OURS, "width": 2.2},
+        name="value reached", showlegend=False, hovertemplate="%{x}: %{y:.6g}<extra></extra>",
+        **place,
+    )  # fmt: skip
+    error = result.get("fun_error", np.nan)
+    if np.isfinite(result.fun):
+        figure.add_scatter(
+            x=[result.nfev], y=[result.fun], mode="markers", name="answer", showlegend=False,
+            marker={"color": OURS, "size": 10, "symbol": "diamond"},
+            error_y={"type": "data", "array": [2 * error if np.isfinite(error) else 0.0]},
+            hovertemplate="the answer: %{y:.8g}<extra></extra>", **place,
+        )  # fmt: skip
+    figure.update_xaxes(title="evaluations", rangemode="tozero", **place)
+    figure.update_yaxes(**value_axis(np.append(part.middle, result.fun)), **place)
+
+
+def value_axis(values: Any) -> dict[str, Any]:
+    """Return the axis of values: logarithmic where that pays, without the wildest ones else."""
+    if not is_log(values):
+        return {"type": "linear", "range": core(values)}
+    decades = np.ptp(np.log10(values[np.isfinite(values)]))
+    tick = {"dtick": int(np.ceil(decades / 6)), "tickfont": {"size": 10}}
+    return {"type": "log", "exponentformat": "power", **tick}
+
+
+def add_dots(figure: Any, row: int, column: int, result: Any) -> None:
+    """Draw the evaluations, coloured by the search that asked."""
+    part = dots(result.evaluations)
+    place = {"row": row, "col": column}
+    for i, member in enumerate(dict.fromkeys(part.member.tolist())):
+        mine = part.member == member
+        figure.add_scattergl(
+            x=part.number[mine], y=part.value[mine], mode="markers", name=escape(str(member)),
+            marker={"color": MEMBERS[i % len(MEMBERS)], "size": 4, "opacity": 0.7},
+            hovertemplate="evaluation %{x}: %{y:.6g}<extra></extra>", **place,
+        )  # fmt: skip
+    figure.update_xaxes(title="number", rangemode="tozero", **place)
+    figure.update_yaxes(**value_axis(part.value), **place)
+
+
+def add_bars(figure: Any, row: int, column: int, result: Any) -> None:
+    """Draw the most relevant inputs with their standard errors."""
+    found = relevant(result, N_BARS)[::-1]
+    errors = [2 * error if np.isfinite(error) else 0.0 for *_, error in found]
+    names = [escape(short(named(result, k))) for k, *_ in found]  # two may look the same
+    place = {"row": row, "col": column}
+    figure.add_bar(
+        x=[size for _, size, _ in found], y=list(range(len(found))),
+        orientation="h", marker={"color": OURS}, name="relevance", showlegend=False,
+        error_x={"type": "data", "array": errors, "visible": any(errors)},
+        text=names, textposition="none", hovertemplate="%{text}: %{x:.4g}<extra></extra>", **place,
+    )  # fmt: skip
+    figure.update_yaxes(tickvals=list(range(len(found))), ticktext=names, **place)
+    figure.update_layout(bargap=0.35)
+    figure.update_xaxes(title="relevance", rangemode="tozero", **place)
+
+
+def add_slice(figure: Any, row: int, column: int, result: Any, part: Slice) -> None:
+    """Draw values along one input, later ones darker, and the point of the answer."""
+    place = {"row": row, "col": column}
+    marker = {"color": part.age, "size": 4, "cmin": -0.3, "cmax": 1, "opacity": 0.8,
+              "colorscale": [[0, faded(OURS, 0.15)], [1, OURS]]}  # fmt: skip
+    kind = figure.add_scatter if part.line else figure.add_scattergl
+    kind(
+        x=part.at, y=part.value, mode="lines" if part.line else "markers", showlegend=False,
+        line={"color": OURS, "width": 2.2} if part.line else None,
+        marker=None if part.line else marker, name="slice",
+        hovertemplate="%{x:.6g}: %{y:.6g}<extra></extra>", **place,
+    )  # fmt: skip
+    figure.add_vline(x=part.here, line={"color": "#e0701a", "width": 1.3, "dash": "dot"}, **place)
+    figure.update_yaxes(**value_axis(part.value), **place)
+    figure.update_xaxes(title=escape(short(named(result, part.coord), 40)), **place)

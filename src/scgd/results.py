@@ -1,0 +1,156 @@
+"""The result of a run: SciPy's, with the evaluations, a picture and ten lines for people."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import OptimizeResult
+
+from scgd.evaluations import Evaluations
+from scgd.plots.data import named, relevant
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+__all__ = ["Result"]
+
+SHOWN = 5
+"""Inputs named in a result's ten lines."""
+WIDTH = 96
+Table = Callable[[], Evaluations]
+
+
+class Result(OptimizeResult):  # type: ignore[misc]
+    """What a run found, how far it came, and what it saw.
+
+    A ``scipy.optimize.OptimizeResult`` with the fields that :func:`scgd.minimize` tells of, which
+    prints as ten lines.
+
+    Parameters
+    ----------
+    fields
+        The fields.
+    table
+        Returns the evaluations so far.
+
+    Examples
+    --------
+    >>> from scgd import minimize
+    >>> result = minimize(lambda x: float((x[0] - 2) ** 2 + 0.1 * x[3] ** 2), [0.0, 1.0, 1.0, 1.0],
+    ...                   method="musketeer", max_evals=400, seed=0)
+    >>> len(result.evaluations), len(repr(result).splitlines()) <= 10
+    (400, True)
+    """
+
+    def __init__(self, fields: Any = (), *, table: Table | None = None, **more: Any) -> None:
+        super().__init__(fields, **more)
+        object.__setattr__(self, "_table", table)
+
+    @property
+    def evaluations(self) -> Evaluations:
+        """What was evaluated: number, member, value, seconds, and points where they were kept."""
+        table: Table | Evaluations | None = self.__dict__.get("_table")
+        if isinstance(table, Evaluations):
+            return table
+        made = Evaluations.none() if table is None else table()
+        object.__setattr__(self, "_table", made)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the table itself, so that a result can be copied and pickled."""
+        return {"_table": self.evaluations}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make another one."""
+        return type(self), (dict(self),), self.__getstate__()
+
+    def plot(
+        self, *, fun: Callable[..., Any] | None = None, n_inputs: int = 4, dark: bool = False
+    ) -> Figure:
+        """Return a picture of the run (needs plotly: ``pip install 'scgd[plot]'``).
+
+        The value reached with its band (the median and quartiles of neighbouring reports), the
+        evaluations by the search that asked, the most relevant inputs, and for those a slice
+        through the point.
+
+        Parameters
+        ----------
+        fun
+            A function of x: slices are then lines of its values, 21 further evaluations each.
+            Without it they show the evaluations of the run, where their points were kept.
+        n_inputs
+            How many slices.
+        dark
+            For a dark ground.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+        """
+        from scgd.plots.figure import draw
+
+        return draw(self, fun=fun, n_inputs=n_inputs, dark=dark)
+
+    def __repr__(self) -> str:
+        """Return what ran, value and error, budget, why it stopped, the most relevant inputs."""
+        if "nfev" not in self or "x" not in self:
+            return str(super().__repr__())
+        return "\n".join([*self._facts(), *self._inputs()])
+
+    __str__ = __repr__
+
+    def _facts(self) -> list[str]:
+        method = name_of(self.get("recipe"))
+        budget = "" if self.get("max_evals") is None else f" of {self.max_evals:,}"
+        failed = f", {self.n_failed:,} failed" if self.get("n_failed") else ""
+        error = self.get("fun_error", np.nan)
+        band = f" +- {error:.2g}" if np.isfinite(error) else ""
+        return [
+            f"{method}: {self.nfev:,}{budget} evaluations, {self.get('nit', 0):,} steps{failed}",
+            f"  value    {self.fun:.8g}{band}",
+            *self._point(),
+            cut(f"  ended    {self.get('message', '')}", " " * 11, 2),
+        ]
+
+    def _point(self) -> list[str]:
+        if self.get("params") is not None:
+            return [cut(f"  params   {self.params}", " " * 11, 1)]
+        x = np.asarray(self.x)
+        words = np.array2string(x, threshold=8, edgeitems=3, precision=6, max_line_width=10_000)
+        of = f", {x.size:,} numbers" if x.size > 8 else ""
+        return [cut(f"  x        {words}{of}", " " * 11, 1)]
+
+    def _inputs(self) -> list[str]:
+        found = relevant(self, SHOWN)
+        if not len(found):
+            return ["  inputs   nothing is known of their relevance"]
+        lines = []
+        for i, (k, size, error) in enumerate(found):
+            head = "inputs" if i == 0 else ""
+            band = f" +- {error:.2g}" if np.isfinite(error) else ""
+            lines.append(cut(f"  {head:8} {named(self, k):<16} {size:.3g}{band}", "", 1))
+        return lines
+
+
+def name_of(recipe: Any) -> str:
+    """Return what a method is called."""
+    return str(getattr(recipe, "name", "") or "scgd")
+
+
+def cut(text: str, indent: str, n_lines: int) -> str:
+    """Return text on so many lines at most."""
+    text = " ".join(text.splitlines())
+    lead = text[: len(text) - len(text.lstrip())]
+    return "\n".join(
+        textwrap.wrap(
+            text.strip(),
+            WIDTH,
+            initial_indent=lead,
+            subsequent_indent=indent,
+            max_lines=n_lines,
+            placeholder=" ...",
+        )
+    )

@@ -1,0 +1,219 @@
+"""What a run writes down of its evaluations: a table in memory, and a file that grows with it."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scgd.evaluations import Evaluations, Points
+from scgd.questions import Point, Question, Trail
+from scgd.run.log import Log
+from scgd.typing import Floats, Ints
+
+if TYPE_CHECKING:
+    from scgd.run.run import Run
+
+__all__ = ["LIMIT", "Record", "recorded"]
+
+NOWHERE: Ints = np.empty(0, np.int64)
+NOTHING: Floats = np.empty(0)
+
+LIMIT = 100_000
+"""Evaluations that the table holds where nobody asked for it: 24 bytes each."""
+
+
+class Forked(Trail):
+    """A trail that a record reads too."""
+
+    __slots__ = ("mine",)
+
+    def __init__(self, point: Point) -> None:
+        super().__init__(point.x.size)
+        self.mine = Trail(point.x.size)
+        self.mine.n = 0  # from here on
+
+    def add(self, coords: Any) -> None:
+        """Note coordinates for both."""
+        super().add(coords)
+        self.mine.add(coords)
+
+    def everywhere(self) -> None:
+        """Note all coordinates for both."""
+        super().everywhere()
+        self.mine.everywhere()
+
+    def moved(self) -> Ints | None:
+        """Return what has moved since the last call; None where that may be everything."""
+        mine = self.mine
+        parts = [NOWHERE, *(np.atleast_1d(np.asarray(part, np.int64)) for part in mine.parts)]
+        everything = mine.n >= mine.size
+        mine.parts.clear()
+        mine.n = 0
+        return None if everything else np.concatenate(parts)
+
+
+class Record:
+    """The evaluations of a run.
+
+    Parameters
+    ----------
+    start
+        Where the run starts.
+    wanted
+        Keep all of them, with points; else the first ``LIMIT``, without.
+    log
+        A file that gets a row for each, with points.
+    sign
+        -1 where values are the negatives of the user's.
+    decode
+        Returns the parameters of a point, with a search space.
+
+    Attributes
+    ----------
+    whole
+        Whether points are wanted, so that no body may take many steps at once.
+    """
+
+    def __init__(
+        self,
+        start: Floats,
+        *,
+        wanted: bool = False,
+        log: Log | None = None,
+        sign: float = 1.0,
+        decode: Callable[[Floats], dict[str, Any]] | None = None,
+    ) -> None:
+        self.number, self.member = array("q"), array("H")
+        self.value, self.seconds = array("d"), array("d")
+        self.names: dict[str, int] = {}
+        self.log, self.decode, self.sign = log, decode, sign
+        self.whole = wanted or log is not None or decode is not None
+        self.limit = float("inf") if self.whole else LIMIT
+        self.points = Points(start) if self.whole else None
+        self.began = time.monotonic()
+        self.point: Point | None = None
+        if self.whole:
+            self.every: Ints = np.arange(start.size)
+            self.last: Floats = start.copy()  # the point evaluated last, and where it was not
+            self.poked: Ints = NOWHERE  # at the base of its question
+
+    # ---- rows ------------------------------------------------------------------------------------
+
+    def add(self, number: int, member: str, value: Any, question: Question, j: int) -> None:
+        """Note the value of a question's j-th point."""
+        seconds = time.monotonic() - self.began
+        scalar = self.sign * float(value) if question.kind == "values" else float("nan")
+        if self.room <= 0:
+            return
+        self._row(number, member, scalar, seconds)
+        if self.points is not None:
+            changed = self._changed(question, j)
+            self.points.add(changed, self.last[changed])
+            if self.log is not None:
+                self.log.write(number, member, scalar, seconds, changed, self.last)
+
+    def _row(self, number: int, member: str, value: float, seconds: float) -> None:
+        self.number.append(number)
+        self.member.append(self.names.setdefault(member, len(self.names)))
+        self.value.append(value)
+        self.seconds.append(seconds)
+
+    @property
+    def room(self) -> float:
+        """How many more there is room for."""
+        return self.limit - len(self.number)
+
+    def extend(self, first: int, member: str, values: Sequence[float], marks: Any) -> None:
+        """Note values that a body has seen; ``marks`` tell when at some places."""
+        n = int(min(len(values), self.room))
+        marks = [*marks, (len(values), time.monotonic())]  # the last stretch may have been cut
+        places, times = np.array(marks).T
+        counts = np.diff(np.minimum(places, len(values))).astype(np.int64)
+        each = np.repeat(np.diff(times) / np.maximum(1, counts), counts)  # evenly between marks
+        seconds = times[0] - self.began + np.cumsum(each)[:n]
+        self.number.frombytes(np.arange(first, first + n).tobytes())
+        self.member.extend(array("H", [self.names.setdefault(member, len(self.names))]) * n)
+        self.value.frombytes((self.sign * np.array(values[:n])).tobytes())
+        self.seconds.frombytes(seconds.tobytes())
+
+    def take_up(self, rows: Sequence[tuple[int, str, float, float]], points: Points) -> None:
+        """Take up what a log tells of a run that is resumed."""
+        for row in rows:
+            self._row(*row)
+        self.points = points
+        for where, entries in points.changes():
+            self.last[where] = entries
+        self.began -= rows[-1][3] if rows else 0.0
+
+    # ---- points ----------------------------------------------------------------------------------
+
+    def _changed(self, question: Question, j: int) -> Ints:
+        """Bring ``last`` to the j-th point; return the coordinates in which that changed it."""
+        place = question.place(j)
+        put = NOWHERE if place is None else np.atleast_1d(self.every[place])
+        where, loose = self.every, self._loose(question)
+        if max(len(loose), len(put)) < len(self.every):
+            where = np.unique(np.concatenate((loose, put)))
+        now = (question.point.x if question.base is None else question.base)[where]
+        now[np.searchsorted(where, put)] = question.entries[j] if put.size else NOTHING
+        changed = self.last[where] != now
+        where = np.asarray(where[changed], np.int64)
+        self.last[where] = now[changed]
+        self.poked = put
+        return where
+
+    def _loose(self, question: Question) -> Ints:
+        """Return where ``last`` may differ from the base of a question."""
+        point = question.point
+        if question.base is not None or point is not self.point:
+            self.point = None if question.base is not None else point
+            if self.point is not None:
+                self.trail = point.trail = Forked(point)
+            return self.every
+        moved = self.trail.moved()
+        return self.every if moved is None else np.concatenate((moved, self.poked))
+
+    def so_far(self) -> Callable[[], Evaluations]:
+        """Return what makes the table of what was noted until now, when it is wanted."""
+        return partial(self.table, len(self.number))
+
+    def table(self, n: int) -> Evaluations:
+        """Return the first n that were noted."""
+        names = np.array([*self.names, ""], object)
+        points = None if self.points is None else self.points.head(n)
+        return Evaluations(
+            np.array(self.number[:n], np.int64), names[np.array(self.member[:n], np.int64)],
+            np.array(self.value[:n]), np.array(self.seconds[:n]), points, self.decode,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Close the file."""
+        if self.log is not None:
+            self.log.close()
+
+
+def recorded(
+    run: Run, start: Floats, wanted: Any = False, log: Any = None, resumed: bool = False
+) -> Record:
+    """Check the arguments ``record`` and ``log``; return where a run notes its evaluations.
+
+    A run that was resumed goes on with the file, from which the rows of evaluations that the
+    checkpoint does not know are dropped: they will be made again.
+    """
+    if not isinstance(wanted, bool | np.bool_):
+        raise TypeError(f"record must be True or False, got {wanted!r}")
+    if log is None:
+        return Record(start, wanted=bool(wanted), sign=run.ledger.sign)
+    file = Log(log, start)
+    record = Record(start, log=file, sign=run.ledger.sign)
+    if resumed:
+        n, place = run.n_issued, run.place
+        record.take_up(*file.go_on(lambda number: number < n and number not in place))
+    else:
+        file.begin()
+    return record
