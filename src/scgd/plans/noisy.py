@@ -34,7 +34,7 @@ def noisy(ground: Ground) -> Telling:
     problem, budget = ground.problem, ground.room
     archive = archive_of(ground)
     footing = yield Ladder(problem, ground.point, ground.rng(), budget, archive)
-    if not footing.seen and not problem.told:
+    if footing.deviation > 0 and not footing.seen and not problem.told:
         ground.warn(WEAK)
     radius = ground.size(footing.radius)
     ground.sentence = f"Noise that nobody controls, {footing.deviation:.2g}; radius {radius}."

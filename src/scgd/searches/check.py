@@ -78,6 +78,7 @@ class Check(Search):
         walk, n = self.walk, self.n_values
         walk.note(question.entries, values)
         groups = [values[:n], values[n:]] if self.proposed else [values]
+        groups = [group[~np.isnan(group)] for group in groups]
         error = walk.deviation * np.sqrt(2 / n)
         value, seen = middle(groups[0]), groups[0]
         if self.proposed:
@@ -90,7 +91,7 @@ class Check(Search):
         if not value <= walk.best_value + GUARD * error:
             walk.go_back()
         elif value < walk.best_value:
-            walk.keep(value, seen[~np.isnan(seen)])
+            walk.keep(value, seen)
         self._measure_noise(groups)
         self._set_radius(value)
         self.finished = True
@@ -108,9 +109,9 @@ class Check(Search):
         walk, n = self.walk, self.n_values
         if walk.problem.noise is not None or n < 2:
             return
-        off = np.concatenate([group - np.nanmedian(group) for group in groups])
-        off = off[~np.isnan(off)]
-        if len(off) < 2:
+        parts = [group - np.median(group) for group in groups if len(group) > 1]
+        off = np.concatenate([np.empty(0), *parts])
+        if not len(off):
             return
         if n > FEW:
             seen = 1.4826 * float(np.median(np.abs(off)))
@@ -149,7 +150,6 @@ class Check(Search):
 
 def middle(values: Floats) -> float:
     """Return the median of values, the mean of a few, infinity where all were lost."""
-    kept = values[~np.isnan(values)]
-    if not len(kept):
+    if not len(values):
         return float("inf")
-    return float(np.median(kept)) if len(values) > FEW else float(kept.mean())
+    return float(np.median(values) if len(values) > FEW else values.mean())

@@ -159,7 +159,7 @@ class Ladder(Search):
         self.far = max(self.far, float(moves.max()))
         rows = values.reshape(self.n_pairs, -1)
         rows = rows[~np.isnan(rows).any(axis=1)]
-        odd, even, fell = float("nan"), float("inf"), False  # without a value: too far
+        odd, even, fell = 0.0, float("inf"), False  # without a value: too far
         if len(rows):
             odds, middles = (rows[:, 0] - rows[:, 1]) / 2, rows[:, 2:].T
             level = middles[0] if len(middles) else self.base
@@ -177,7 +177,7 @@ class Ladder(Search):
         bent = bool(even > max(odd, 3 * error))
         visible = bool(odd > 3 * deviation / np.sqrt(2))
         self.n_levels += 1
-        self.signal = odd / deviation if odd == odd and deviation > 0 else self.signal
+        self.signal = odd / deviation if deviation > 0 else 0.0
         self.seen = self.seen or bent or visible
         self.finished = self.n_levels >= self.most_levels
         if bent:
@@ -218,7 +218,11 @@ class Ladder(Search):
         known = self.problem.noise
         if known is not None:
             return known
-        return float(np.std(self.repeats, ddof=1)) if len(self.repeats) > 1 else 0.0
+        away = np.array(self.repeats) - self.base
+        largest = float(np.abs(away).max())
+        if len(away) < 2 or not 0 < largest < np.inf:
+            return 0.0
+        return largest * float(np.std(away / largest, ddof=1))  # squares of 1e300 are infinite
 
     @property
     def deviation(self) -> float:
@@ -232,7 +236,8 @@ class Ladder(Search):
     @property
     def standing(self) -> Standing:
         """The start and what was seen of it."""
-        return Standing(self.point.x, np.array(self.repeats))
+        seen = np.array(self.repeats)
+        return Standing(self.point.x, seen[np.isfinite(seen)])
 
     def finding(self) -> Footing:
         """Return the radius and the noise."""

@@ -35,6 +35,8 @@ GAIN = 0.05
 """What a step up the likelihood must bring."""
 OUTLIER = 5.0
 """Leave-one-out residuals, in robust deviations, from which a value counts as an outlier."""
+LOOKS = 3
+"""How often outliers are looked for: without the largest, others show."""
 FARTHEST = 1e4
 """Values are clipped so many robust deviations from their median."""
 
@@ -148,14 +150,15 @@ class Regression:
         return best, sizes
 
     def find_outliers(self, sizes: Floats) -> bool:
-        """Give values that the others do not expect more noise; tell whether there are any."""
+        """Give values that the others do not expect more noise; tell whether there are new ones."""
         _, alpha, factor = self.likelihood(sizes)
         if factor is None:
             return False
         left_out = alpha / np.diag(cho_solve(factor, np.eye(len(alpha)), check_finite=False))
         usual = 1.4826 * float(np.median(np.abs(left_out)))
         out = np.abs(left_out) > OUTLIER * usual
-        if usual <= 0 or not 0 < out.mean() < 0.4:
+        known = self.noise > 1.0
+        if usual <= 0 or out.mean() >= 0.4 or np.array_equal(out, known):
             return False
         self.noise = np.where(out, (left_out / usual) ** 2, 1.0)
         return True
@@ -205,6 +208,8 @@ def fit(points: Floats, values: Floats, noise: float, sizes: Floats | None = Non
     else:
         climbs = [data.climb(np.array([*start, last]), (2.0, 1.0, 0.5)) for start in (FIRST, PLAIN)]
         chosen = max(climbs, key=lambda climb: climb[0])[1]
-    if data.find_outliers(chosen):
+    for _ in range(LOOKS):
+        if not data.find_outliers(chosen):
+            break
         chosen = data.climb(chosen, (1.0,))[1]
     return data.quadratic(chosen)

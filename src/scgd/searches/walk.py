@@ -98,7 +98,7 @@ class Walk(Search):
         self.levels: list[float] = []
         self.best: Floats = point.x.copy()
         self.best_value = float("inf") if footing.rough else footing.base
-        self.best_values: list[float] = [footing.base]
+        self.best_values: list[float] = [footing.base] if np.isfinite(footing.base) else []
         self.sizes: Floats = np.full(5, np.nan)
         self.trust = 1.0
         self.bend: Floats = np.zeros(problem.n_coords)
