@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
-.PHONY: run arena test test-slow test-faults test-benchopt test-trainers bench lint clean
+.PHONY: run arena docs dist test test-lowest test-slow test-faults test-benchopt test-trainers bench lint clean
 
 run: $(VENV)/.core
 	@$(VENV)/bin/scgd run zo-linear
@@ -31,6 +31,10 @@ bench: $(VENV)/.dev
 arena: $(VENV)/.peers
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)/bin/scgd compare --suite all --jobs 2
 
+docs: $(VENV)/.docs
+	@$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "The site: docs/_build/html/index.html"
+
 test-benchopt: $(VENV)/.dev
 	@$(PIP) install -c constraints.txt -e ".[benchopt]"
 	@$(PY) -m pytest -q tests/linear/test_benchopt.py
@@ -55,6 +59,11 @@ $(VENV)/.dev: $(VENV)/.core pyproject.toml constraints.txt
 $(VENV)/.peers: $(VENV)/.dev pyproject.toml constraints.txt
 	@echo "Installing the peers of the arena ..."
 	@$(PIP) install -c constraints.txt -e ".[peers]"
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.core pyproject.toml constraints.txt
+	@echo "Installing what the site needs ..."
+	@$(PIP) install -c constraints.txt -e ".[docs]"
 	@touch $@
 
 clean:

@@ -1,4 +1,8 @@
-"""Train a small language model one block at a time and draw the law that was learned.
+"""
+Training one block at a time
+============================
+
+Train a small language model one block at a time and draw the law that was learned.
 
 python examples/train_blocks.py [picture.png]
 """
