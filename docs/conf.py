@@ -24,12 +24,7 @@ extensions = [
     "sphinx-mathjax-offline",
     "reference",
 ]
-exclude_patterns = [
-    "_build",
-    "gallery/*.ipynb",
-    "**/sg_execution_times.rst",
-    "sg_execution_times.rst",
-]
+exclude_patterns = ["_build", "tutorials", "sg_execution_times.rst", "*/sg_execution_times.rst"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
@@ -58,7 +53,7 @@ html_theme_options = {
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples", "tutorials"],
     "gallery_dirs": ["gallery", "tutorial"],
-    "filename_pattern": r"\.py$",
+    "filename_pattern": rf"^(?!.*({'|'.join(HEAVY)})\.py$).*\.py$",
     "ignore_pattern": r"__init__",
     "image_scrapers": (Pages(HERE / "images" / "gallery"),),
     "reset_modules": (),
@@ -73,4 +68,3 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "copyfile_regex": r".*\.(svg|png)$",
 }
-sphinx_gallery_conf["filename_pattern"] = r"^(?!.*(" + "|".join(HEAVY) + r")\.py$).*\.py$"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 __all__ = ["HEAVY", "Pages"]
 
-HEAVY = ("adversarial", "finetune_forward_only", "train_blocks", "dask_cluster", "policy_search")
+HEAVY = ("finetune_forward_only", "train_blocks", "dask_cluster")
 """Examples that are not executed at build time."""
 
 FRAME = """
@@ -44,15 +44,10 @@ class Pages:
             share_plotly(page, place)
             page.unlink()
             shown.append(FRAME.format(source=f"../_static/pictures/{page.name}", title=page.stem))
-        self.thumbnail(source, next(variables["image_path_iterator"])) if shown else None
-        return "".join(shown)
-
-    def thumbnail(self, source: Path, target: str) -> None:
-        """Hand the kept picture of an example to the gallery's overview."""
         kept = self.thumbnails / f"{source.stem}.png"
-        if kept.exists():
-            Path(target).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(kept, target)
+        if shown and kept.exists():
+            shutil.copyfile(kept, next(variables["image_path_iterator"]))
+        return "".join(shown)
 
 
 def share_plotly(page: Path, place: Path) -> None:

@@ -33,6 +33,9 @@ SYMBOLS = {
 }  # fmt: skip
 """Tables do not say where they come from."""
 
+ROUTING = "set_fit_request, set_score_request, set_partial_fit_request, set_predict_request"
+"""Methods that scikit-learn adds and documents itself."""
+
 
 def pages() -> dict[str, list[str]]:
     """Return the full names of all public objects by page title."""
@@ -43,8 +46,11 @@ def pages() -> dict[str, list[str]]:
         where = getattr(thing, "__module__", "") or ""
         room = SYMBOLS.get(name) or where.removeprefix("scgd.").split(".")[0]
         found[ROOMS.get(room, room.capitalize())].append(f"scgd.{name}")
+    shown: set[str] = set()  # a name that two modules export has one place
     for module, title in MODULES.items():
-        found[title] += [f"{module}.{name}" for name in import_module(module).__all__]
+        names = [name for name in import_module(module).__all__ if name not in shown]
+        found[title] += [f"{module}.{name}" for name in names]
+        shown.update(names)
     return found
 
 
@@ -53,10 +59,11 @@ def directive(name: str) -> str:
     module, _, attribute = name.rpartition(".")
     thing = getattr(import_module(module), attribute)
     if isclass(thing):
-        return f".. autoclass:: {name}\n   :members:\n"
+        return f".. autoclass:: {name}\n   :members:\n   :exclude-members: {ROUTING}\n"
     if isfunction(thing) or callable(thing):
         return f".. autofunction:: {name}\n"
-    return f".. autodata:: {name}\n   :no-value:\n"
+    rows = ", ".join(f"``{row}``" for row in thing)
+    return f".. data:: {name}\n\n   By name: {rows}.\n"
 
 
 def write(folder: Path) -> None:

@@ -6,7 +6,11 @@ Run on a local Dask cluster and lose a worker on the way: the trajectory stays t
 
 Three workers evaluate a function of 20 ms; after a third of the evaluations one of them is killed.
 The result equals the serial one bit for bit. Needs the extra ``dask``. Writes dask_cluster.html.
+
+.. image:: /images/gallery/dask_cluster.png
+   :alt: what this program draws
 """
+# sphinx_gallery_thumbnail_path = 'images/gallery/dask_cluster.png'
 
 import os
 import signal
