@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
-.PHONY: run arena test test-slow test-faults test-benchopt test-trainers mutants bench lint clean
+.PHONY: run arena docs dist test test-docs test-lowest test-slow test-faults test-benchopt test-trainers mutants bench lint clean
 
 run: $(VENV)/.core
 	@$(VENV)/bin/scgd run zo-linear
@@ -34,6 +34,22 @@ bench: $(VENV)/.dev
 arena: $(VENV)/.peers
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)/bin/scgd compare --suite all --jobs 2
 
+docs: $(VENV)/.docs
+	@$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "The site: docs/_build/html/index.html"
+
+test-docs: docs $(VENV)/.dev
+	@$(PY) -m pytest -q tests/test_site.py tests/test_pages.py
+
+dist: $(VENV)/bin/python
+	@$(PIP) install build
+	@$(PY) tools/release.py
+
+test-lowest: $(VENV)-lowest/.lowest
+	@$(VENV)-lowest/bin/python -m pytest -q -m "not slow and not faults" tests/linear \
+		tests/test_minimize.py tests/test_searches.py tests/test_policies.py tests/test_steps.py \
+		tests/test_estimators.py tests/test_law.py tests/test_checkpoint.py tests/test_ask_tell.py
+
 test-benchopt: $(VENV)/.dev
 	@$(PIP) install -c constraints.txt -e ".[benchopt]"
 	@$(PY) -m pytest -q tests/linear/test_benchopt.py
@@ -60,5 +76,17 @@ $(VENV)/.peers: $(VENV)/.dev pyproject.toml constraints.txt
 	@$(PIP) install -c constraints.txt -e ".[peers]"
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.core pyproject.toml constraints.txt
+	@echo "Installing what the site needs ..."
+	@$(PIP) install -c constraints.txt -e ".[docs]"
+	@touch $@
+
+$(VENV)-lowest/.lowest: pyproject.toml lowest.txt
+	@echo "Installing the lowest versions that are supported ..."
+	@$(PYTHON) -m venv $(VENV)-lowest
+	@$(VENV)-lowest/bin/python -m pip -qq --disable-pip-version-check --no-input install -c lowest.txt -e ".[cli]" \
+		pytest pytest-xdist hypothesis
+	@touch $@
+
 clean:
-	@rm -rf $(VENV)
+	@rm -rf $(VENV) $(VENV)-lowest

@@ -1,4 +1,8 @@
-"""Fool a trained classifier by changing no pixel by more than a little, from its scores alone.
+"""
+Adversarial images without gradients
+====================================
+
+Fool a trained classifier by changing no pixel by more than a little, from its scores alone.
 
 The scores of a multilayer perceptron on 8 x 8 digits are deterministic; ``bounds`` keep the picture
 within reach of the original. Writes adversarial.html.

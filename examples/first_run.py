@@ -1,4 +1,8 @@
-"""A first run: minimise a noisy black box in which 5 of 200 inputs matter.
+"""
+A first run
+===========
+
+A first run: minimise a noisy black box in which 5 of 200 inputs matter.
 
 Prints progress and a result, and writes first_run.html: the descent and the law learned.
 """

@@ -1,4 +1,8 @@
-"""Tune 30 hyper-parameters by a cross-validated score whose split is random.
+"""
+Hyper-parameters
+================
+
+Tune 30 hyper-parameters by a cross-validated score whose split is random.
 
 Each feature of a nearest-neighbour classifier gets its own scale. A split is a sample that can be
 held fixed, so every step compares like with like. Writes hyperparameters.html.

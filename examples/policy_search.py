@@ -1,4 +1,8 @@
-"""Teach a small neural network to balance a pole, from the cost of whole episodes alone.
+"""
+Policy search
+=============
+
+Teach a small neural network to balance a pole, from the cost of whole episodes alone.
 
 481 weights, no gradients; each step evaluates its policies from one common starting state. Costs of
 single episodes are chaotic in the weights, and length scales measured near the start mislead

@@ -1,4 +1,8 @@
-"""Calibrate a noisy simulator: weekly contact rates of an epidemic from observed case counts.
+"""
+Calibrating a simulator
+=======================
+
+Calibrate a noisy simulator: weekly contact rates of an epidemic from observed case counts.
 
 After the wave there are too few cases to tell the rates, and they stay near their start.
 

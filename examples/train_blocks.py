@@ -1,7 +1,15 @@
-"""Train a small language model one block at a time and draw the law that was learned.
+"""
+Training one block at a time
+============================
+
+Train a small language model one block at a time and draw the law that was learned.
 
 python examples/train_blocks.py [picture.png]
+
+.. image:: /images/gallery/train_blocks.png
+   :alt: what this program draws
 """
+# sphinx_gallery_thumbnail_path = 'images/gallery/train_blocks.png'
 
 import sys
 from pathlib import Path

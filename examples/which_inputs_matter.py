@@ -1,4 +1,8 @@
-"""Find which of 10,000 inputs of a noisy function matter, by reading ``result.weights``.
+"""
+Which inputs matter
+===================
+
+Find which of 10,000 inputs of a noisy function matter, by reading ``result.weights``.
 
 Twelve do. Every evaluation sees one random sample, which can be held fixed. Writes
 which_inputs_matter.html.

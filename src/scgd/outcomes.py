@@ -100,4 +100,5 @@ def negative_compiled(fun: Any) -> Callable[..., Any]:
     def negative(x, *args):  # type: ignore[no-untyped-def]
         return -fun(x, *args)
 
-    return negative
+    compiled: Callable[..., Any] = negative
+    return compiled

@@ -1,0 +1,67 @@
+"""Pictures of the gallery: an example writes a page, and the site shows that page.
+
+Examples that need a cluster, a trained network or minutes are not executed at build time; the site
+shows the picture kept in ``images/gallery`` and the command that makes it.
+"""
+
+import shutil
+from pathlib import Path
+
+__all__ = ["HEAVY", "Pages"]
+
+HEAVY = ("finetune_forward_only", "train_blocks", "dask_cluster")
+"""Examples that are not executed at build time."""
+
+FRAME = """
+.. raw:: html
+
+    <iframe class="picture" src="{source}" title="{title}" loading="lazy"></iframe>
+"""
+
+
+class Pages:
+    """Move the pages an example has written into the site, with one plotly for all.
+
+    Parameters
+    ----------
+    thumbnails
+        Folder with a picture ``NAME.png`` per example.
+    """
+
+    def __init__(self, thumbnails: Path) -> None:
+        self.thumbnails = thumbnails
+
+    def __repr__(self) -> str:
+        return "Pages()"
+
+    def __call__(self, block, variables, gallery) -> str:
+        """Return what stands below a block of an example."""
+        source = Path(variables["src_file"])
+        shown = []
+        for page in sorted(source.parent.glob("*.html")):
+            place = Path(gallery["src_dir"]) / "_static" / "pictures" / page.name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            share_plotly(page, place)
+            page.unlink()
+            shown.append(FRAME.format(source=f"../_static/pictures/{page.name}", title=page.stem))
+        kept = self.thumbnails / f"{source.stem}.png"
+        if shown and kept.exists():
+            shutil.copyfile(kept, next(variables["image_path_iterator"]))
+        return "".join(shown)
+
+
+def share_plotly(page: Path, place: Path) -> None:
+    """Copy a page; the library inside it moves to a file that all pages share."""
+    from plotly.offline import get_plotlyjs
+
+    library = place.parent / "plotly.min.js"
+    script = get_plotlyjs()
+    if not library.exists():
+        library.write_text(script)
+    text = page.read_text()
+    place.write_text(
+        text.replace(
+            f'<script type="text/javascript">{script}</script>',
+            '<script src="plotly.min.js"></script>',
+        )
+    )

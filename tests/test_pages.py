@@ -1,0 +1,60 @@
+"""The programs on the pages run as they are printed, page by page from top to bottom."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scgd.cli import main
+
+ROOT = Path(__file__).parent.parent
+ELSEWHERE = {  # executed by tests of their own rooms
+    "torch.md", "blocks.md", "adding-a-policy.md", "adding-a-search.md", "adding-a-step-rule.md",
+}  # fmt: skip
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PROGRAM = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
+
+
+def programs(page):
+    return PROGRAM.findall(page.read_text())
+
+
+def simulate(x):
+    return float(np.sum((x - 1) ** 2))
+
+
+def before_fit(folder):
+    """Make the model and the table of which the page speaks."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((60, 3))
+    for name in ("train.csv", "new.csv"):
+        table = np.column_stack([rows, rows @ [1.0, 2.0, 0.0]])
+        np.savetxt(folder / name, table, delimiter=",", header="a,b,c,y", comments="")
+    assert not main(["fit", "train.csv", "--target", "y", "--out", "model.npz"])
+    return {}, {}
+
+
+def before_scaling(folder):
+    """A cluster of this machine instead of the page's, and a smaller budget."""
+    names = {"simulate": simulate, "x0": np.zeros(8)}
+    small = {'Client("tcp://scheduler:8786")': "Client(n_workers=1, dashboard_address=None)"}
+    small["max_evals=20_000"] = "max_evals=100"
+    small["workers=client, asynchronous"] = "workers=2, max_evals=100, asynchronous"
+    small["asynchronous=run.events"] = "max_evals=100, asynchronous=run.events"
+    return names, small
+
+
+BEFORE = {"fit.md": before_fit, "scaling.md": before_scaling}
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if p.name not in ELSEWHERE and programs(p)], ids=lambda p: p.name
+)
+def test_programs_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names, changes = BEFORE.get(page.name, lambda folder: ({}, {}))(tmp_path)
+    for i, program in enumerate(programs(page)):
+        for said, small in changes.items():
+            program = program.replace(said, small)
+        exec(compile(program, f"{page.name} program {i}", "exec"), names)
