@@ -29,11 +29,12 @@ def drive(arm, fun, most=100_000):
 
 
 def on_line(arm, fun):
-    """The same for searches along a line, which ask numbers."""
+    """The same for searches along a line, which ask numbers, or several at a time."""
     try:
         asked = next(arm)
         while True:
-            asked = arm.send(float(fun(asked)))
+            several = isinstance(asked, tuple)
+            asked = arm.send([fun(t) for t in asked] if several else float(fun(asked)))
     except StopIteration as end:
         return end.value
 

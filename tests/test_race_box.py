@@ -120,3 +120,17 @@ def test_a_flat_or_rising_function_is_not_followed_out():
         scgd.minimize(lambda x, fun=fun: (seen.append(np.abs(x).max()), fun(x))[1],
                       np.zeros(4), max_evals=2000, seed=1)  # fmt: skip
         assert max(seen) <= REACH
+
+
+@pytest.mark.parametrize("method", ["descent", "parabola", "bfgs"])
+@pytest.mark.parametrize(("centre", "farthest"), [(1.0, 10), (700.0, 3000)])
+def test_searches_of_coordinates_are_kept_on_a_leash(method, centre, farthest):
+    seen = []
+
+    def fun(x):
+        seen.append(float(np.abs(x).max()))
+        return float(np.sum(1 - 1 / (1 + ((x - centre) / 30) ** 2)))  # flattens out far away
+
+    result = scgd.minimize(fun, np.zeros(5), method=method, max_evals=3000, seed=3)
+    assert max(seen) <= farthest and result.farthest == pytest.approx(max(seen), rel=1e-6)
+    assert np.all(abs(result.x - centre) < 1)

@@ -14,13 +14,25 @@ import numpy as np
 
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["BASE", "EVERYWHERE", "Point", "Question", "Trail", "here", "joint", "moved", "single"]
+__all__ = [
+    "BASE",
+    "EVERYWHERE",
+    "NOWHERE",
+    "Point",
+    "Question",
+    "Trail",
+    "here",
+    "joint",
+    "moved",
+    "single",
+]
 
 EVERYWHERE: Ints = np.empty(0, np.int64)
 """The support of joint moves of all coordinates, in order."""
 BASE = -1
 """Stands for "no coordinate" in ``Question.coords``: the base point itself, or a joint move."""
 NOWHERE: Ints = np.empty(0, np.int64)
+"""The support of points that set one coordinate each."""
 NOTHING: Floats = np.empty(0)
 Sample = tuple[int, int]
 

@@ -10,6 +10,7 @@ from scgd.estimators import fill_sides, quotient
 from scgd.problem import Problem
 from scgd.questions import Point, Question, joint, single
 from scgd.searches.base import Search, Standing
+from scgd.searches.leash import Leash
 from scgd.typing import Floats, Ints
 
 __all__ = ["ActiveBFGS"]
@@ -29,7 +30,7 @@ class ActiveBFGS(Search):
     name: ClassVar[str] = "bfgs"
     memory: ClassVar[tuple[str, ...]] = (
         "value", "inverse", "gradient", "before", "step", "direction", "rate", "n_tries", "central",
-        "stalled", "cap", "line", "entries",
+        "stalled", "cap", "line", "entries", "leash",
     )  # fmt: skip
 
     def __init__(
@@ -40,8 +41,10 @@ class ActiveBFGS(Search):
         active: Ints,
         bend: Floats,
         error: float,
+        leash: Leash | None = None,
     ) -> None:
         super().__init__(point)
+        self.leash = leash or Leash(problem)
         self.problem, self.support, self.error = problem, active, error
         self.length, self.bend = length[active], np.abs(bend)
         self.value = float("nan")
@@ -73,11 +76,8 @@ class ActiveBFGS(Search):
     def ask(self) -> Question:
         """Return the points of a gradient or the next point of a line search."""
         x, active, problem = self.point.x, self.support, self.problem
-        bounded = problem.lower.size > 0
         if self.line:
-            self.entries = x[active] + self.rate * self.direction
-            if bounded:
-                self.entries = np.clip(self.entries, problem.lower[active], problem.upper[active])
+            self.entries = self.leash.clip(active, x[active] + self.rate * self.direction)
             return joint(self.point, active, self.entries[None], far=True)
         self.entries = np.empty((len(active), 2))
         downs, ups = self.entries.T
@@ -154,6 +154,7 @@ class ActiveBFGS(Search):
         if self.n_tries == 0 and self.rate < 1:
             self.cap *= 4
         hardly = self.value - value < 1e-15 * abs(self.value)
+        self.leash.moved(self.support, new)
         self.point.move(self.support, new)
         self.value = value
         self.before = self.gradient

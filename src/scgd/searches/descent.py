@@ -134,7 +134,8 @@ class Descent(Search):
         self._next_chunk(self.parabolas.value)
 
     def _newton(self, active: Ints, bend: Floats) -> ActiveBFGS:
-        return ActiveBFGS(self.problem, self.point, self.length, active, bend, self.error)
+        leash = self.parabolas.leash
+        return ActiveBFGS(self.problem, self.point, self.length, active, bend, self.error, leash)
 
     def _end_chunk(self) -> None:
         arm = 0 if self.turn == "newton" else 1
@@ -205,6 +206,11 @@ class Descent(Search):
             return None
         looked = np.isfinite(self.parabolas.slope)
         return self.weights, np.where(looked, np.nan, np.inf)
+
+    @property
+    def farthest(self) -> float:
+        """How far from x0 it has looked."""
+        return self.parabolas.leash.farthest
 
     @property
     def members(self) -> dict[str, int]:

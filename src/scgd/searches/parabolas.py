@@ -11,6 +11,7 @@ from scgd.estimators import quotient
 from scgd.problem import Problem
 from scgd.questions import Point, Question, here, single
 from scgd.searches.base import Search, Standing
+from scgd.searches.leash import Leash
 from scgd.typing import Floats, Ints
 
 __all__ = ["Parabolas"]
@@ -60,7 +61,7 @@ class Parabolas(Search):
     memory: ClassVar[tuple[str, ...]] = (
         "value", "radius", "slope", "bend", "gain", "queue", "place", "sides", "values", "trial",
         "n_points", "swept", "scanned", "visited", "lost", "due", "entries",
-        "rng",
+        "leash", "rng",
     )  # fmt: skip
 
     def __init__(
@@ -73,7 +74,7 @@ class Parabolas(Search):
     ) -> None:
         super().__init__(point)
         n = problem.n_coords
-        self.problem, self.rng, self.length = problem, rng, length
+        self.problem, self.rng, self.length, self.leash = problem, rng, length, Leash(problem)
         self.n_scanned, self.scanned = n_scanned, n_scanned == 0
         self.value = float("nan")
         self.radius: Floats = 0.3 * length
@@ -104,7 +105,7 @@ class Parabolas(Search):
             return self._ask_scan()
         if self.n_points == 1:
             k = self.coordinate
-            self.trial = self.problem.inside(k, self.trial)
+            self.trial = self.leash.inside(k, self.trial)
             return single(self.point, [k], [self.trial], far=True)
         if self.due:
             self._draw()
@@ -114,11 +115,11 @@ class Parabolas(Search):
 
     def _two_sides(self, k: int, x: float, h: float) -> list[float]:
         """Return a point on either side or, on a bound, two on the side where there is room."""
-        down, up = self.problem.inside(k, x - h), self.problem.inside(k, x + h)
+        down, up = self.leash.inside(k, x - h), self.leash.inside(k, x + h)
         if down == x:
-            down = self.problem.inside(k, x + 0.5 * (up - x))
+            down = self.leash.inside(k, x + 0.5 * (up - x))
         elif up == x:
-            up = self.problem.inside(k, x - 0.5 * (x - down))
+            up = self.leash.inside(k, x - 0.5 * (x - down))
         return [down, up]
 
     def _ask_scan(self) -> Question:
@@ -130,6 +131,7 @@ class Parabolas(Search):
             back = self.entries > upper[self.queue]
             room = np.maximum(here - steps, self.problem.lower[self.queue])
             self.entries = np.where(back, room, self.entries)
+        self.entries = self.leash.clip(self.queue, self.entries)
         return single(self.point, self.queue, self.entries, far=True)
 
     def _scan_steps(self) -> Floats:
@@ -247,6 +249,7 @@ class Parabolas(Search):
         gain = self.value - value if isfinite(self.value) else 0.0
         self.gain[k] = gain if first else 0.5 * (self.gain[k] + gain)
         if entry != here:
+            self.leash.moved(k, entry)
             self.point.move(k, entry)
         self.value = value
         self._go_on()

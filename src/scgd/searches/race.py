@@ -16,10 +16,11 @@ import numpy as np
 from scgd.searches.arms.contest import Contest
 from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.falling import falling_length
+from scgd.searches.arms.spread import Spread, point_of
 from scgd.searches.arms.structure import EPS, active_coordinates
 from scgd.searches.base import Finding, Relevance
 from scgd.searches.told import Told
-from scgd.typing import Array, Floats
+from scgd.typing import Array, Floats, Ints
 
 __all__ = ["Race", "Raced"]
 
@@ -87,23 +88,22 @@ class Race(Told):
 
     def _embedded(self, x: Floats, f: float, s: float, active: Array, inner: Telling) -> Telling:
         """Run a search of the active coordinates; return the best point if others wake up."""
-        best, value = x, f
+        best, value, places = x, f, np.flatnonzero(active)
         due = len(self.told) + LOOK_AGAIN * self.budget
         try:
             points = next(inner)
             while True:
-                whole = np.repeat(x[None], len(np.atleast_2d(points)), axis=0)
-                whole[:, active] = points
-                values = np.atleast_1d((yield whole))
+                whole = embedded(points, x, places)
+                values = yield whole
                 k = int(np.argmin(values))
-                if values[k] < value:
-                    best, value = whole[k], float(values[k])
+                if (lowest := np.min(values)) < value:
+                    best, value = point_of(whole, k), float(lowest)
                 if len(self.told) >= due:  # do the others really not matter, here too?
                     due += LOOK_AGAIN * self.budget
                     self.doing, y = "measuring", self._elsewhere(best, s, active)
                     if abs((yield y) - value) > 4 * EPS * abs(value):
                         return best, value
-                points = inner.send(float(values[0]) if points.ndim == 1 else values)
+                points = inner.send(values)
         except StopIteration:  # nothing is left to gain, unless others matter here
             self.doing, y = "measuring", self._elsewhere(best, s, active)
             return (best, value) if abs((yield y) - value) > 4 * EPS * abs(value) else None
@@ -138,3 +138,14 @@ class Race(Told):
         """Who led."""
         leader = "" if self.contest is None else self.contest.leader
         return f"race led by {leader or 'nobody yet'}"
+
+
+def embedded(points: Any, x: Floats, places: Ints) -> Any:
+    """Return points of some coordinates as points of all, the others being as in x."""
+    if isinstance(points, Spread):
+        base = x.copy()
+        base[places] = points.x
+        return Spread(base, places[points.coords], points.entries, single=points.single)
+    whole = x.copy() if points.ndim == 1 else np.repeat(x[None], len(points), axis=0)
+    whole[..., places] = points
+    return whole

@@ -10,6 +10,7 @@ import numpy as np
 from scgd.estimators import random_signs
 from scgd.problem import Problem
 from scgd.questions import EVERYWHERE, Point, Question, joint
+from scgd.searches.arms.box import REACH
 from scgd.searches.base import Finding, Search
 from scgd.typing import Floats
 
@@ -66,8 +67,8 @@ class ScaleSearch(Search):
     name: ClassVar[str] = "scale"
     found: ClassVar[type[Finding]] = Length
     memory: ClassVar[tuple[str, ...]] = (
-        "h", "scale", "bend", "n_asked", "n_round", "slopes", "bends", "floor", "widest", "repeats",
-        "rng",
+        "h", "scale", "bend", "n_asked", "n_round", "slopes", "bends", "floor", "widest",
+        "repeats", "far", "rng",
     )  # fmt: skip
 
     def __init__(
@@ -89,7 +90,7 @@ class ScaleSearch(Search):
         self.widest = 0.0
         self.n_asked = 0
         self.n_round = 0
-        self.repeats = False
+        self.repeats, self.far = False, 0.0
         self.slopes: list[float] = []
         self.bends: list[float] = []
 
@@ -106,6 +107,7 @@ class ScaleSearch(Search):
     def ask(self) -> Question:
         """Return f(x), once or twice, and a pair of points along random signs."""
         x, problem = self.point.x, self.problem
+        self.far = max(self.far, self.h)
         centre, reach = problem.centred(x, self.h * problem.unit)
         moves = reach * random_signs(x.size, self.rng)
         entries = np.empty((self.n_points, x.size))
@@ -138,6 +140,7 @@ class ScaleSearch(Search):
             self._settle(slope / bend, bend)
         elif self.slopes:
             self.h *= 1e2 if slope > 0 else 10.0
+        self.h = min(self.h, REACH)
         self.n_asked, self.slopes, self.bends = 0, [], []
         self.n_round += 1
         self.finished = self.n_round == len(self.rounds)
@@ -155,6 +158,11 @@ class ScaleSearch(Search):
         if not rough or self.bend == 0.0:
             self.bend = bend
             self.scale = float(np.clip(length, 1 / RANGE, RANGE))
+
+    @property
+    def farthest(self) -> float:
+        """How far from the point it has looked."""
+        return self.far
 
     def finding(self) -> Length:
         """Return the length found."""

@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scgd.problem import Problem
-from scgd.questions import EVERYWHERE, Point, Question, joint
+from scgd.questions import EVERYWHERE, NOWHERE, Point, Question, joint
 from scgd.searches.arms.box import Box
+from scgd.searches.arms.spread import Spread, point_of
 from scgd.searches.base import Search, Standing
 from scgd.typing import Floats
 
@@ -90,11 +91,31 @@ class Told(Search):
         """Yield points (or matrices of them) and be sent their values."""
         raise NotImplementedError
 
-    def _take_batch(self, points: Floats) -> None:
-        self.single = points.ndim == 1
-        batch = self.box.clip(np.atleast_2d(points)) * self.problem.unit
-        self.batch = self.problem.clipped(batch)
-        self.values = np.full(len(batch), np.nan)
+    def _take_batch(self, points: Any) -> None:
+        """Take what the story asks next, inside the box and the bounds, in units of x."""
+        self.single, unit, problem = points.ndim == 1, self.problem.unit, self.problem
+        if isinstance(points, Spread) and self.single:
+            i, box = int(points.coords[0]), self.box
+            entry = min(max(float(points.entries[0]), float(box.lower[i])), float(box.upper[i]))
+            distance = abs(entry - float(box.start[i]))
+            entry = problem.inside(i, entry * float(unit[i]))
+            base = problem.clipped(points.x * unit)
+            self.batch = Spread(base, points.coords, np.array([entry]))
+        elif isinstance(points, Spread):
+            k = points.coords
+            entries = np.minimum(np.maximum(points.entries, self.box.lower[k]), self.box.upper[k])
+            distance = np.abs(entries - self.box.start[k]).max()
+            entries = entries * unit[k]
+            if problem.lower.size:
+                entries = np.minimum(np.maximum(entries, problem.lower[k]), problem.upper[k])
+            self.batch = Spread(problem.clipped(points.x * unit), k, entries)
+        else:
+            inside = self.box.clip(points)
+            distance = np.abs(inside - self.box.start).max()
+            batch = problem.clipped(inside * unit)
+            self.batch = batch[None] if self.single else batch
+        self.distance = float(distance)
+        self.values = np.full(len(self.batch), np.nan)
         self.n_asked = self.n_answered = 0
 
     @property
@@ -110,11 +131,16 @@ class Told(Search):
         n = int(min(len(self.batch) - first, max(1.0, self.room)))
         self.n_asked += n
         far = bool(self.told)  # f(x0) must be sound
-        return joint(self.point, EVERYWHERE, self.batch[first : first + n], far=far, role=first)
+        some, batch = slice(first, first + n), self.batch
+        if isinstance(batch, Spread):
+            coords, entries = batch.coords[some], batch.entries[some]
+            return Question(self.point, NOWHERE, coords, entries, base=batch.x, far=far, role=first)
+        return joint(self.point, EVERYWHERE, batch[some], far=far, role=first)
 
     def tell(self, question: Question, values: Floats) -> None:
         """Keep the values; when the batch is complete, tell them."""
-        values = np.where(np.isnan(values), np.inf, values)
+        if np.isnan(values).any():
+            values = np.where(np.isnan(values), np.inf, values)
         self.values[question.role : question.role + len(values)] = values
         self.n_answered += len(values)
         self._keep_best()
@@ -124,11 +150,10 @@ class Told(Search):
 
     def _keep_best(self) -> None:
         """Go to the best point that has arrived."""
-        arrived = np.where(np.isnan(self.values), np.inf, self.values)
-        k = int(np.argmin(arrived))
-        if arrived[k] < self.best:
-            self.best = float(arrived[k])
-            self.point.put(self.batch[k])
+        lowest = float(self.values[0] if self.single else np.fmin.reduce(self.values))
+        if lowest < self.best:
+            self.best, values = lowest, np.where(np.isnan(self.values), np.inf, self.values)
+            self.point.put(point_of(self.batch, int(values.argmin())))
 
     def _tell_batch(self) -> None:
         self.told.extend(self.values.tolist())
@@ -143,12 +168,12 @@ class Told(Search):
 
     def _note_distance(self) -> None:
         """Take note of how far it looked; a best point far out widens the box."""
-        points = self.batch / self.problem.unit
-        self.far = max(self.far, float(np.abs(points - self.box.start).max()))
-        k = int(np.argmin(self.values))
+        self.far = max(self.far, self.distance)
+        k = int(self.values.argmin())
         if self.values[k] < self.lowest:
             self.lowest = float(self.values[k])
-            self.box.note(points[k])
+            if self.distance > self.box.reach / 2:
+                self.box.note(point_of(self.batch, k) / self.problem.unit)
 
     @property
     def members(self) -> dict[str, int]:

@@ -12,6 +12,7 @@ from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.lines import POOR, sweep_lines
 from scgd.searches.arms.population import default_size, population
 from scgd.searches.arms.quasinewton import QuasiNewton
+from scgd.searches.arms.spread import point_of
 from scgd.searches.arms.structure import EPS, is_additive
 from scgd.typing import Floats
 
@@ -56,16 +57,18 @@ class Arm:
                     self.asked = next(self.telling)
                 points, self.owner.doing = self.asked, self.name
                 values = yield points
-                self._note(np.atleast_2d(points), np.atleast_1d(values))
+                self._note(points, values)
                 self.asked = self.telling.send(values)
             except StopIteration:
                 self.over = True
 
-    def _note(self, points: Floats, values: Floats) -> None:
-        self.n += len(values)
-        k = int(np.argmin(values))
-        if values[k] < self.best:
-            self.best, self.x = float(values[k]), points[k].copy()
+    def _note(self, points: Any, values: Any) -> None:
+        alone = isinstance(values, float)
+        self.n += 1 if alone else len(values)
+        k = 0 if alone else int(values.argmin())
+        lowest = values if alone else float(values[k])
+        if lowest < self.best:
+            self.best, self.x = lowest, point_of(points, k)
 
 
 class Contest:

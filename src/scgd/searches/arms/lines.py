@@ -5,11 +5,13 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Callable, Generator
 from functools import partial
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from scgd.searches.arms.box import Box
+from scgd.searches.arms.spread import Spread
 from scgd.typing import Floats
 
 __all__ = ["POOR", "sweep_lines"]
@@ -138,7 +140,7 @@ def try_parabola(
     right, left = sides(t, width, *walls())
     if right == left:
         return t, f, True
-    high, low = (yield right), (yield left)
+    high, low = yield right, left
     if high == f == low:
         return t, f, True
     seen, told = [(f, t), (high, right), (low, left)], False
@@ -198,7 +200,8 @@ def sweep_lines(
                 line = search_line(here, f, width, n, walls)
                 t, value = yield from along(x, i, line, f, spread)
             if value < f:
-                x[i], f = t, value
+                x, f = x.copy(), value  # what was asked keeps its own
+                x[i] = t
         sweep += 1
         still = before - f <= 1e-14 * abs(f) and (sweep != 2 or not told.any())
         looked = sweep > 1 or told.all()  # parabolas that told nothing prove nothing
@@ -220,11 +223,12 @@ def along(
     try:
         t = next(line)
         while True:
-            point = x.copy()
-            point[i] = t
-            value = yield point
-            if np.isfinite(value):
-                spread[i] = max(spread[i], abs(value - f))
-            t = line.send(value)
+            one = isinstance(t, float)
+            entries = np.array([t] if one else t)
+            value = yield Spread(x, np.full(len(entries), i), entries, single=one)
+            for seen in (value,) if one else value.tolist():
+                if isfinite(seen):
+                    spread[i] = max(spread[i], abs(seen - f))
+            t = line.send(value if one else value.tolist())
     except StopIteration as end:
         return end.value

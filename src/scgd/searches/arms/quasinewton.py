@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from scgd.searches.arms.box import Box
+from scgd.searches.arms.spread import Spread
 from scgd.typing import Array, Floats
 
 __all__ = ["QuasiNewton"]
@@ -127,20 +128,17 @@ class QuasiNewton:
             extra = rest[(self.turn + np.arange(n)) % len(rest)]
             self.turn += n
             todo = np.concatenate([np.flatnonzero(self.active), extra])
-        points = np.repeat(self.x[None], len(todo) * (2 if self.central else 1), axis=0)
-        rows = np.arange(len(todo))
-        lower, upper = self.box.lower[todo], self.box.upper[todo]
-        ups = self.x[todo] + h[todo]
+        here, lower, upper = self.x[todo], self.box.lower[todo], self.box.upper[todo]
+        ups, downs = here + h[todo], np.maximum(here - h[todo], lower)
         if self.central:
-            points[rows, todo] = np.minimum(ups, upper)
-            points[rows + len(todo), todo] = np.maximum(self.x[todo] - h[todo], lower)
-            widths = points[rows, todo] - points[rows + len(todo), todo]
+            ups = np.minimum(ups, upper)
+            widths = ups - downs
+            values = yield Spread(self.x, np.tile(todo, 2), np.concatenate([ups, downs]))
         else:
-            down = np.maximum(self.x[todo] - h[todo], lower)
-            points[rows, todo] = np.where(ups <= upper, ups, down)
-            widths = points[rows, todo] - self.x[todo]
+            ups = np.where(ups <= upper, ups, downs)
+            widths = ups - here
+            values = yield Spread(self.x, todo, ups)
         widths[widths == 0] = np.inf  # no room: no slope
-        values = yield points
         base = values[len(todo) :] if self.central else self.f
         gradient[todo] = (values[: len(todo)] - base) / widths
         gradient[~np.isfinite(gradient)] = 0.0
