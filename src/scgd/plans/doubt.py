@@ -18,4 +18,4 @@ def doubted(ground: Ground, search: Search) -> Telling:
         yield search
         return
     if (yield Doubt(search, ground.room)).differs:
-        yield from noisy(ground)
+        yield from noisy(ground, "Values that seemed to repeat did not. ")
