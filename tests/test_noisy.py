@@ -355,7 +355,7 @@ def test_noise_is_part_of_what_a_run_is(tmp_path):
     path = tmp_path / "run.npz"
     options = {"max_evals": 100, "seed": 0, "checkpoint": path}
     scgd.minimize(bowl, np.zeros(P), noise=0.5, **options)
-    with pytest.raises(ValueError, match="its noise is '0.5' there and '0.6' here"):
+    with pytest.raises(ValueError, match=r"its noise is '0.5' there and '0.6' here"):
         scgd.minimize(bowl, np.zeros(P), noise=0.6, **options)
 
 

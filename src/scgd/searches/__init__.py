@@ -67,7 +67,7 @@ __all__ = [
 SEARCHES: dict[str, type[Search]] = {
     search.name: search
     for search in (
-        ActiveBFGS, Check, Classify, Descent, Doubt, Judge, Ladder, Parabolas, Race, Radii, RandomSearch,
-        Reach, Rest, Rounding, ScaleSearch, Stepping, Walk, Watch,
+        ActiveBFGS, Check, Classify, Descent, Doubt, Judge, Ladder, Parabolas, Race, Radii,
+        RandomSearch, Reach, Rest, Rounding, ScaleSearch, Stepping, Walk, Watch,
     )
 }  # fmt: skip

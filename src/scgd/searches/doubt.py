@@ -14,7 +14,7 @@ from scgd.typing import Floats
 __all__ = ["Doubt", "Repeats"]
 
 PERIOD, FEWEST = 0.05, 50
-"""The part of the budget after which the best point is evaluated again, and evaluations at least."""
+"""The part of the budget after which the best point is evaluated again, and the fewest of them."""
 ROUNDING = 1e-12
 """Relative differences that sums in another order may make."""
 AGAIN = -2
