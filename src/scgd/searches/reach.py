@@ -36,9 +36,9 @@ class Reach(Search):
     Pairs :math:`f(x \pm h u)` with random signs u are taken on a ladder of radii, half a decade
     apart and never beyond 10 units of x. The odd part :math:`f_+ - f_-` is a signal where its mean
     square (without the largest, against outliers) exceeds that of the noise by many standard
-    errors, and usable where the even part :math:`f_+ + f_- - 2 f(x)` does not dwarf it. Without a usable odd part more pairs are
-    taken, and at last the radius just below the one where the even part changes; if nothing shows,
-    0.3 in units of x, and ``found`` says so.
+    errors, and usable where the even part :math:`f_+ + f_- - 2 f(x)` does not dwarf it. Without a
+    usable odd part more pairs are taken, and at last the radius just below the one where the even
+    part changes; if nothing shows, 0.3 in units of x, and ``found`` says so.
 
     Parameters
     ----------
