@@ -61,7 +61,9 @@ def test_the_dual_form_is_the_primal_one(seed, n):
 def test_a_climb_ends_where_no_step_helps():
     rng = np.random.default_rng(0)
     points = rng.standard_normal((40, 3))
-    data = Regression(points, points @ [1, 2, 3] + points[:, 0] ** 2 + 0.1 * rng.standard_normal(40))
+    data = Regression(
+        points, points @ [1, 2, 3] + points[:, 0] ** 2 + 0.1 * rng.standard_normal(40)
+    )
     start = np.array([0.0, 0.0, -2.0, -1.0, -1.0])
     best, sizes = data.climb(start, (1.0, 0.5))
     assert best == data.likelihood(sizes)[0] > data.likelihood(start)[0]

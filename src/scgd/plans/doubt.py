@@ -24,5 +24,5 @@ def doubted(ground: Ground, search: Search) -> Generator[Search, Any, Any]:
     if not doubt.differs:
         return search.found(**doubt.found)
     ground.repeats = False
-    yield from noisy(ground)
+    yield from noisy(ground, "Values that seemed to repeat did not. ")
     return None

@@ -23,10 +23,6 @@ FIRST, SECOND = 2.0, 0.75
 BACK = 0.25
 """How far the second search for a joint radius starts below the first one's."""
 MOST_TRIES = 4
-WEAK = (
-    "nothing near x0 shows above the noise; "
-    "give scale= (the typical size of a coordinate) or bounds="
-)
 
 
 def joint_directions(ground: Ground, radius: float) -> Telling:

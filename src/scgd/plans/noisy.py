@@ -11,8 +11,8 @@ import numpy as np
 
 from scgd.plans.base import Ground, Telling
 from scgd.plans.guard import settle_with_start
-from scgd.plans.joint import WEAK, joint_directions
-from scgd.searches import Archive, Check, Ladder, Walk
+from scgd.plans.joint import joint_directions
+from scgd.searches import Archive, Check, Ladder, Reach, Walk
 from scgd.searches.walk import LARGEST
 
 __all__ = ["noisy"]
@@ -23,24 +23,31 @@ WIDE = 100
 """Coordinates above which they come at once, with such a budget."""
 OPENING, SHARE = 3000, 0.3
 """Evaluations of the rounds before them: so many at least, and a share."""
+WEAK = (
+    "nothing near x0 shows above the noise; "
+    "give scale= (the typical size of a coordinate) or bounds="
+)
 KEPT = 1000
 """Points that regressions look at."""
 FALL = 40
 """Evaluations per coordinate from which step lengths fall faster than linearly."""
 
 
-def noisy(ground: Ground) -> Telling:
-    """Find how far to look, go down in rounds, compare with x0; as long as there is budget."""
+def noisy(ground: Ground, before: str = "") -> Telling:
+    """Find how far to look, go down in rounds, compare with x0; as long as there is budget.
+
+    ``before`` is a sentence for people about how it came to this.
+    """
     problem, budget = ground.problem, ground.room
+    if budget > LARGE and problem.n_coords > WIDE:
+        yield from wide(ground, before)
+        return
     archive = archive_of(ground)
     footing = yield Ladder(problem, ground.point, ground.rng(), budget, archive)
     if footing.deviation > 0 and not footing.seen and not problem.told:
         ground.warn(WEAK)
-    radius = ground.size(footing.radius)
-    ground.sentence = f"Noise that nobody controls, {footing.deviation:.2g}; radius {radius}."
-    if budget > LARGE and problem.n_coords > WIDE:
-        yield from joint_directions(ground, footing.radius)
-        return
+    noise, radius = f"{before}Noise that nobody controls", ground.size(footing.radius)
+    ground.sentence = f"{noise}, {footing.deviation:.2g}; radius {radius}."
     walk = Walk(problem, ground.point, ground.rng(), footing, archive)
     ground.live["walk"] = walk
     if budget > LARGE:
@@ -52,6 +59,16 @@ def noisy(ground: Ground) -> Telling:
         yield from settle_with_start(ground, n_compared, ranks=True)
         budget = ground.room
     yield from joint_directions(ground, footing.radius)
+
+
+def wide(ground: Ground, before: str) -> Telling:
+    """Go to joint directions at once, at a radius that is looked for with more care."""
+    signal = yield Reach(ground.problem, ground.point, ground.rng(), ground.room)
+    if signal.found == "nothing" and not ground.problem.told:
+        ground.warn(WEAK)
+    radius = ground.size(signal.radius)
+    ground.sentence = f"{before}Noise that nobody controls; radius {radius}."
+    yield from joint_directions(ground, signal.radius)
 
 
 def archive_of(ground: Ground) -> Archive:

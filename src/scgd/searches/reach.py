@@ -34,11 +34,11 @@ class Reach(Search):
     r"""Find the radius at which dense random directions show above the noise.
 
     Pairs :math:`f(x \pm h u)` with random signs u are taken on a ladder of radii, half a decade
-    apart. The odd part :math:`f_+ - f_-` is a signal where its mean square (without the largest,
-    against outliers) exceeds that of the noise by many standard errors, and usable where the even
-    part :math:`f_+ + f_- - 2 f(x)` does not dwarf it. Without a usable odd part more pairs are
-    taken, and at last the radius just below the one where the even part changes; if nothing shows,
-    0.3 in units of x, and ``found`` says so.
+    apart and never beyond 10 units of x. The odd part :math:`f_+ - f_-` is a signal where its mean
+    square (without the largest, against outliers) exceeds that of the noise by many standard
+    errors, and usable where the even part :math:`f_+ + f_- - 2 f(x)` does not dwarf it. Without a
+    usable odd part more pairs are taken, and at last the radius just below the one where the even
+    part changes; if nothing shows, 0.3 in units of x, and ``found`` says so.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Reach(Search):
         super().__init__(point)
         self.problem, self.rng, self.budget = problem, rng, budget
         wide = not problem.told and budget >= FEW
-        self.ladder = 10.0 ** (np.arange(-10, 11) / 2 if wide else np.arange(-4, 2) / 2)
+        self.ladder = 10.0 ** (np.arange(-10, 3) / 2 if wide else np.arange(-4, 2) / 2)
         self.turn = "repeats"
         self.n_round = self.rung = self.n_pairs = 0
         self.repeats: list[float] = []
