@@ -20,6 +20,7 @@ ORDER = [
     {"recipes", "history", "theory", "trials"},
     {"searches"},
     {"plans"},
+    {"constraints"},
     {"checkpoint", "run"},
     {"explore", "workers", "progress"},
     {"driving", "optimizer"},

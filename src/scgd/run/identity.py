@@ -47,6 +47,7 @@ def identity(
     asynchronous: int = 0,
     maximize: bool = False,
     earlier: tuple[Any, Any] = ((), ()),
+    constraints: str = "none",
 ) -> dict[str, Any]:
     """Return what a run is, item by item."""
     bounds = "none" if not problem.lower.size else digest(np.stack([problem.lower, problem.upper]))
@@ -60,6 +61,7 @@ def identity(
         "method": plain(method),
         "on_nonfinite": on_nonfinite,
         "maximize": maximize,
+        "constraints": constraints,
         "earlier": "none" if not len(earlier[1]) else digest(np.column_stack(earlier)),
         "seed": seed.text,
         "asynchronous": asynchronous,

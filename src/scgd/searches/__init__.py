@@ -27,6 +27,7 @@ __all__ = [
     "Body",
     "Classify",
     "Descent",
+    "Filling",
     "Finding",
     "Judge",
     "Leg",
