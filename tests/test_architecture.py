@@ -24,6 +24,7 @@ ORDER = [
     {"results"},
     {"searches"},
     {"plans"},
+    {"constraints"},
     {"checkpoint", "run"},
     {"explore", "workers", "progress"},
     {"driving", "optimizer"},

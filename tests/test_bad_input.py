@@ -18,6 +18,9 @@ def fun(x, *rest):
     return float(x @ x)
 
 
+DISC = scipy.optimize.NonlinearConstraint(fun, -np.inf, 1.0)
+
+
 def minimize(*args, **keywords):
     return scgd.minimize(
         *(args or (fun, np.ones(3))), **{"max_evals": 50, "scale": 1.0, **keywords}
@@ -139,6 +142,18 @@ BAD = [
     (lambda: asked().add(np.ones(3), None), TypeError, "value must be one real number, got None"),
     (lambda: asked().add(np.ones(3), 1.0, error=-2.0), ValueError, "error must be a standard error >= 0, got -2.0"),
     (lambda: scgd.Optimizer.load(3), TypeError, "checkpoint must be a path, got int"),
+    # constraints
+    (lambda: minimize(constraints=3), TypeError, "constraints must be a scipy.optimize.LinearConstraint, a NonlinearConstraint or a list of them, got 3"),
+    (lambda: minimize(constraints=[fun]), TypeError, "constraints must be a scipy.optimize.LinearConstraint, a NonlinearConstraint or a list of them, got <function fun"),
+    (lambda: minimize(constraints={"type": "eq", "fun": fun}), TypeError, "constraints must be a scipy.optimize.LinearConstraint"),
+    (lambda: minimize(constraints=scipy.optimize.LinearConstraint(np.ones(2), 1, 1)), ValueError, "must have 3 finite columns, one per coordinate, got shape (1, 2)"),
+    (lambda: minimize(constraints=scipy.optimize.LinearConstraint(np.ones(3), 2, 1)), ValueError, "a constraint cannot hold: lb[0] = 2.0, ub[0] = 1.0"),
+    (lambda: minimize(constraints=scipy.optimize.NonlinearConstraint(fun, np.nan, 1)), ValueError, "a constraint cannot hold: lb[0] = nan, ub[0] = 1.0"),
+    (lambda: minimize(constraints=scipy.optimize.NonlinearConstraint(fun, [0, 0], 1)), ValueError, "lb and ub of a constraint do not fit its 1 values"),
+    (lambda: minimize(constraints=scipy.optimize.NonlinearConstraint(np.diag, 0, 1)), ValueError, "a constraint must return a list of numbers, got shape (3, 3)"),
+    (lambda: minimize(constraints=DISC, jac=lambda x, k: x[k]), ValueError, "constraints do not go with jac or vectorized; drop those"),
+    (lambda: minimize(constraints=DISC, vectorized=True), ValueError, "constraints do not go with jac or vectorized; drop those"),
+    (lambda: scgd.Optimizer(np.ones(3), "uniform", first_order=True, constraints=DISC), ValueError, "constraints do not go with first_order; drop it"),
     # earlier measurements
     (lambda: minimize(earlier=5), TypeError, "earlier must be a list of pairs (x, value), got 5"),
     (lambda: minimize(earlier={"x": 1}), TypeError, "earlier must be a list of pairs (x, value), got {'x': 1}"),

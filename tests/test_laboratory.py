@@ -280,7 +280,7 @@ def test_earlier_measurements_are_part_of_a_run(tmp_path):
     keywords = {"max_evals": 60, "scale": 1.0, "seed": 0, "checkpoint": str(tmp_path / "run")}
     first = scgd.minimize(quadratic, np.zeros(P), earlier=BEFORE, **keywords)
     same_run(scgd.minimize(quadratic, np.zeros(P), earlier=BEFORE, **keywords), first)
-    with pytest.raises(scgd.CheckpointError, match="its (x0|earlier) differs"):
+    with pytest.raises(scgd.CheckpointError, match=r"its (x0|earlier) differs"):
         scgd.minimize(quadratic, np.zeros(P), earlier=BEFORE[1:], **keywords)
 
 
@@ -344,7 +344,7 @@ def test_a_file_that_cannot_be_written_or_read_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no saved optimizer at"):
         scgd.Optimizer.load(tmp_path / "nothing.npz")
     scgd.minimize(quadratic, np.zeros(P), max_evals=20, checkpoint=str(tmp_path / "other"))
-    with pytest.raises(scgd.CheckpointError, match="was not written by Optimizer.save"):
+    with pytest.raises(scgd.CheckpointError, match=r"was not written by Optimizer\.save"):
         scgd.Optimizer.load(tmp_path / "other")
     (tmp_path / "garbage").write_text("garbage")
     with pytest.raises(scgd.CheckpointError, match="not a readable checkpoint"):

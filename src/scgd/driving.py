@@ -189,7 +189,7 @@ class Serial:
         search, job = self.run.plan.active, self.evaluate.job
         if search is not self.search:
             self.search, self.body = search, None
-            if self.evaluate.inline and not (self.run.record and self.run.record.whole):
+            if self.evaluate.inline and self.run.by_bodies:
                 self.body = choose(search, job.fun, job.args, self.run.ledger)
         return self.body
 

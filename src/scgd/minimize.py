@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scgd.checkpoint import Checkpoint
+from scgd.constraints import Measured
 from scgd.driving import Events, Limits, drive
 from scgd.estimators import Estimator
 from scgd.outcomes import called, check_catch
@@ -56,6 +57,7 @@ def minimize(
     block_size: int | None = None,
     importance: Any = None,
     bounds: Any = None,
+    constraints: Any = (),
     max_evals: int | None = None,
     max_time: float | None = None,
     target: float | None = None,
@@ -111,6 +113,12 @@ def minimize(
         spent on measuring it. 0: ``fun`` repeats itself.
     bounds
         ``scipy.optimize.Bounds`` or pairs (low, high); kept at all times.
+    constraints
+        ``scipy.optimize.LinearConstraint``, ``NonlinearConstraint`` or a list of them. Linear ones
+        hold at every evaluation (the points asked for are projected); others hold at the answer,
+        or the message says by how much not, by an augmented Lagrangian around the method. Each
+        evaluation of ``fun`` evaluates the nonlinear ones once, beside one call at the start, and
+        only ``fun`` is counted. Not with ``jac`` or ``vectorized``.
     max_evals
         Hard budget of evaluations (default: 200 per coordinate, at least 1,000, if neither
         ``max_time`` nor ``target`` is given; for a Space 15 per coordinate, at least 150).
@@ -244,7 +252,7 @@ def minimize(
     built = build(
         x0, chosen, sample=sample, batch_size=batch_size, bounds=bounds, scale=scale, noise=noise,
         max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite, tol=tol, patience=patience,
-        maximize=maximize, earlier=earlier, asks=True,
+        maximize=maximize, earlier=earlier, constraints=constraints,
     )  # fmt: skip
     args = args if isinstance(args, tuple) else (args,)
     flights = Events.check(asynchronous, built.run, vectorized=vectorized)
@@ -253,7 +261,12 @@ def minimize(
     built.run.record = recorded(built.run, built.problem.x0, record, log, saved.resume())
     inward = partial(called, maximize=maximize, catch=caught)
     jac = None if jac is None else inward(jac, shape="partials")
-    job = Job(inward(fun, shape="values" if vectorized else "value"), jac, args, built.samples)
+    fun = inward(fun, shape="values" if vectorized else "value")
+    if built.constraints is not None:
+        if jac is not None or vectorized:
+            raise ValueError("constraints do not go with jac or vectorized; drop those")
+        fun = Measured(fun, built.constraints, caught)
+    job = Job(fun, jac, args, built.samples)
     skip = on_nonfinite != "raise" or issubclass(TimeoutError, caught)
     evaluate = evaluator(workers, job, vectorized=vectorized, timeout=timeout, skip=skip)
     try:

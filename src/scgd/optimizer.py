@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scgd.checkpoint import Checkpoint, CheckpointError, write
+from scgd.constraints import Constraints, Measured
 from scgd.estimators import Estimator
 from scgd.outcomes import CAUGHT, negative
 from scgd.plans import TOL, Method
 from scgd.policies import Policy
 from scgd.problem import as_scalar, check_start, count
 from scgd.run.arguments import from_file, to_file
-from scgd.run.build import build, choose_method
+from scgd.run.build import Built, build, choose_method
 from scgd.run.identity import check_identity
 from scgd.run.recording import recorded
 from scgd.run.saving import go_on, restore
@@ -77,8 +78,8 @@ class Optimizer:
     Parameters
     ----------
     x0, method, sample, batch_size, policy, estimator, step, learning_rate, radius, scale, noise, \
-block_size, importance, bounds, max_evals, tol, patience, maximize, on_nonfinite, earlier, seed, \
-record
+block_size, importance, bounds, constraints, max_evals, tol, patience, maximize, on_nonfinite, \
+earlier, seed, record
         As for :func:`scgd.minimize`.
     first_order
         Ask for partial derivatives instead of values where steps are taken.
@@ -112,6 +113,7 @@ record
         block_size: int | None = None,
         importance: Any = None,
         bounds: Any = None,
+        constraints: Any = (),
         max_evals: int | None = None,
         tol: float = TOL,
         patience: int | None = None,
@@ -133,11 +135,13 @@ record
             "bounds": bounds, "scale": scale, "noise": noise, "max_evals": max_evals,
             "tol": tol, "patience": patience, "maximize": maximize,
             "on_nonfinite": on_nonfinite, "earlier": earlier, "seed": seed,
+            "constraints": constraints,
         }  # fmt: skip
         self.record = record
-        self._build()
+        if self._build().constraints is not None and first_order:
+            raise ValueError("constraints do not go with first_order; drop it")
 
-    def _build(self) -> None:
+    def _build(self) -> Built:
         """Make the run of the arguments."""
         self.built = build(**self.arguments)
         self.run = self.built.run
@@ -150,6 +154,7 @@ record
         self.arguments["earlier"] = [
             (row["x"], row["value"]) for row in self.table.rows(self.run.ledger.sign)
         ]
+        return self.built
 
     def _filling(self) -> Filling:
         """Return work for while the method waits."""
@@ -202,6 +207,8 @@ record
         arguments = self.built.samples.arguments(*question.sample)
         coords = question.support if question.kind == "partials" else None
         x, space = question.at(number - opened.first), self.built.problem.space
+        if self.built.constraints is not None:
+            x = self.built.constraints.inside(x)
         params = None if space is None else space.decode(x)
         return Trial(number, x, arguments, coords, params)
 
@@ -237,8 +244,17 @@ record
         inward = negative(value) if self.run.ledger.sign < 0 else value
         if isinstance(value, Exception) or is_nan(value):
             inward = CAUGHT
-        self.run.check(number, inward, lost=inward is CAUGHT)
+        lost = inward is CAUGHT
+        if self.built.constraints is not None and number in self.run.place and not lost:
+            inward = self._measured(number, as_scalar(inward), self.built.constraints)
+        self.run.check(number, inward, lost=lost)
         return int(number), inward, spread
+
+    def _measured(self, number: int, value: float, constraints: Constraints) -> Floats:
+        """Return a value with the constraints beside it."""
+        opened = self.run.place[number]
+        measured = Measured(lambda x: value, constraints, ())
+        return measured(opened.question.at(number - opened.first))
 
     def _take(self, number: int, value: Any, error: float) -> None:
         """Enter a checked value in the run and in the table."""
@@ -246,12 +262,15 @@ record
             self.queue.remove(number)
             self.table.issue(number, self._trial(number).x)
         partials = self.run.place[number].question.kind == "partials"
-        lost = value is CAUGHT
+        lost, merit, penalty = value is CAUGHT, self.run.merit, 0.0
         if lost:
             self.run.lose(number)
         else:
             self.run.accept(number, value)
-        self.table.enter(number, None if partials and not lost else as_scalar(value), error)
+        if merit is not None and not lost:
+            penalty, value = float(merit(value[None])[0] - value[0]), float(value[0])
+        scalar = None if partials and not lost else as_scalar(value)
+        self.table.enter(number, scalar, error, penalty)
 
     def fail(self, number: int) -> None:
         """Say that an evaluation will never have a value: that one is lost, and nothing else."""

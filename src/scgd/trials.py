@@ -44,6 +44,7 @@ class Trials:
         self.points: list[Floats] = []
         self.values: list[float] = []
         self.errors: list[float] = []
+        self.penalties: list[float] = []
         self.states: list[int] = []
         self.place: dict[int, int] = {}
 
@@ -62,21 +63,31 @@ class Trials:
         self.points.append(np.array(x, np.float64))
         self.values.append(value)
         self.errors.append(error)
+        self.penalties.append(0.0)
         self.states.append(state)
 
-    def enter(self, number: int, value: float | None, error: float = float("nan")) -> None:
-        """Note what a trial gave: NaN where it failed, None where it was no value (partials)."""
+    def enter(
+        self,
+        number: int,
+        value: float | None,
+        error: float = float("nan"),
+        penalty: float = 0.0,
+    ) -> None:
+        """Note what a trial gave: NaN where it failed, None where it was no value (partials).
+
+        ``penalty`` is what constraints add to the value.
+        """
         i, failed = self.place[number], value is not None and not np.isfinite(value)
         self.states[i] = FAILED if failed else TOLD
         if value is not None and not failed:
-            self.values[i], self.errors[i] = value, error
+            self.values[i], self.errors[i], self.penalties[i] = value, error, penalty
 
     def known(self) -> tuple[Floats, Floats]:
-        """Return the points that have a value, and the values with their errors added.
+        """Return the points that have a value, and the values with errors and penalties added.
 
         A value that is less certain counts as less good.
         """
-        values, errors = np.array(self.values), np.array(self.errors)
+        values, errors = np.array(self.values) + self.penalties, np.array(self.errors)
         known = np.isfinite(values)
         if not known.any():
             return np.empty((0, self.n_coords)), np.empty(0)
@@ -106,13 +117,14 @@ class Trials:
             "points": points,
             "values": np.array(self.values, np.float64),
             "errors": np.array(self.errors, np.float64),
+            "penalties": np.array(self.penalties, np.float64),
             "states": np.array(self.states, np.int64),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up another table."""
         points: Array = state["points"]
-        columns = [state[name] for name in ("ids", "values", "errors", "states")]
+        columns = [state[name] for name in ("ids", "values", "errors", "penalties", "states")]
         if any(column.shape != points.shape[:1] for column in columns):
             raise ValueError("the columns of the table have different lengths")
         if points.ndim != 2 or points.shape[1] != self.n_coords:
@@ -121,6 +133,7 @@ class Trials:
             raise ValueError("the table knows no such state")
         self.ids, self.values = state["ids"].tolist(), state["values"].tolist()
         self.errors, self.states = state["errors"].tolist(), state["states"].tolist()
+        self.penalties = state["penalties"].tolist()
         self.points = [x.copy() for x in points]
         self.place = {number: i for i, number in enumerate(self.ids) if number != NO_ID}
 

@@ -1,8 +1,8 @@
 """The arguments of an optimizer as a file can keep them, and back; nothing in a file is executed.
 
 Numbers, names and arrays are kept as they are, and parts of a recipe by the name of their class and
-their fields. What is code (a function, an object of a class of the user's own) is only marked: whoever
-loads the file hands it in again.
+their fields. What is code (a function, an object of a class of the user's own) is only marked:
+whoever loads the file hands it in again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,11 @@ def to_file(value: Any) -> Any:
     if is_dataclass(value) and CLASSES.get(type(value).__name__) is type(value):
         parts = {f.name: to_file(getattr(value, f.name)) for f in fields(value) if f.init}
         return {"kind": "part", "class": type(value).__name__, "fields": parts}
-    if hasattr(value, "lb") and hasattr(value, "ub"):
+    if hasattr(value, "A") and hasattr(value, "lb"):  # a linear constraint
+        matrix = value.A.toarray() if hasattr(value.A, "toarray") else np.asarray(value.A)
+        limits = {"lb": to_file(np.asarray(value.lb)), "ub": to_file(np.asarray(value.ub))}
+        return {"kind": "linear", "A": to_file(matrix), **limits}
+    if hasattr(value, "lb") and hasattr(value, "ub") and not hasattr(value, "fun"):
         return {"kind": "bounds", "lb": to_file(value.lb), "ub": to_file(value.ub)}
     if isinstance(value, list | tuple):
         parts = {str(i): to_file(item) for i, item in enumerate(value)}
@@ -92,9 +96,11 @@ def decoded(kept: Any) -> Any:
         return kept["array"]
     if kind == "tuple":
         return tuple(decoded(kept["items"][str(i)]) for i in range(len(kept["items"])))
-    if kind == "bounds":
-        from scipy.optimize import Bounds
+    if kind in ("bounds", "linear"):
+        from scipy.optimize import Bounds, LinearConstraint
 
+        if kind == "linear":
+            return LinearConstraint(*(decoded(kept[name]) for name in ("A", "lb", "ub")))
         return Bounds(decoded(kept["lb"]), decoded(kept["ub"]))
     if kind == "choice":
         return Choice(*decoded(kept["options"]), **decoded(kept["others"]))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.constraints import Constraints, Merit, constrained
 from scgd.estimators import FirstOrder
 from scgd.plans import METHODS, TOL, Ground, Method, Plan, Planned, as_method, story_of
 from scgd.policies import Musketeer
@@ -39,6 +40,7 @@ class Built:
     problem: Problem
     samples: Samples
     earlier: Earlier
+    constraints: Constraints | None = None
 
     def identity(self, args: tuple[Any, ...] = (), asynchronous: int = 0) -> dict[str, Any]:
         """Return what must match for the run to be taken up."""
@@ -46,6 +48,7 @@ class Built:
             self.problem, self.samples, self.seed, self.method, self.run.ledger.on_nonfinite, args,
             asynchronous, self.run.ledger.sign < 0, self.earlier, self.run.plan.ground.tol,
             self.run.plan.ground.patience,
+            "none" if self.constraints is None else self.constraints.text,
         )  # fmt: skip
 
 
@@ -63,21 +66,29 @@ def build(
     on_nonfinite: str = "raise",
     tol: Any = TOL,
     patience: Any = None,
-    asks: bool = False,
     maximize: bool = False,
     earlier: Any = (),
+    constraints: Any = (),
 ) -> Built:
     """Check the arguments and make a run of them."""
     noise = None if noise is None else check_noise(noise)
     if isinstance(x0, Space):
         problem = replace(x0.problem(bounds=bounds, scale=scale), noise=noise)
         check_steps(x0, method)
+        if np.size(constraints):
+            raise ValueError(
+                "constraints are over coordinates, which a Space hides; return a penalty or NaN "
+                "from fun instead"
+            )
     else:
         problem = Problem.check(x0, bounds, scale, noise)
     check_flag(maximize, "maximize")
     known = check_earlier(earlier, problem, -1.0 if maximize else 1.0)
     if len(known[1]):  # the best place that is known is where to start
         problem = replace(problem, x0=known[0][np.argmin(known[1])].copy())
+    given = Constraints.check(constraints, problem)
+    merit = None if given is None else Merit(given, problem.n_coords)
+    problem = problem if given is None else given.free(problem)
     root = Seed(seed)
     samples = Samples.check(sample, batch_size, root.sample_key)
     refuse_noise(problem, method, samples)
@@ -86,13 +97,14 @@ def build(
     ledger = Ledger(problem.n_coords, on_nonfinite, repeats=repeats, maximize=maximize)
     ground = Ground(
         problem, samples, root.searches, budget, tol=check_tol(tol),
-        patience=None if patience is None else count(patience, "patience"), asks=asks,
+        patience=None if patience is None else count(patience, "patience"),
     )  # fmt: skip
     ground.earlier = known
-    run = Run(Plan(story_of(method), ground), ledger, budget)
+    story = story_of(method) if merit is None else constrained(story_of(method), merit)
+    run = Run(Plan(story, ground), ledger, budget, merit)
     for x, value in zip(*known, strict=True):
         run.know(x, value)
-    return Built(run, root, method, problem, samples, known)
+    return Built(run, root, method, problem, samples, known, given)
 
 
 def check_flag(value: Any, name: str) -> None:

@@ -49,6 +49,7 @@ def identity(
     earlier: tuple[Any, Any] = ((), ()),
     tol: float = 0.0,
     patience: int | None = None,
+    constraints: str = "none",
 ) -> dict[str, Any]:
     """Return what a run is, item by item."""
     bounds = "none" if not problem.lower.size else digest(np.stack([problem.lower, problem.upper]))
@@ -64,6 +65,7 @@ def identity(
         "method": plain(method),
         "on_nonfinite": on_nonfinite,
         "maximize": maximize,
+        "constraints": constraints,
         "earlier": "none" if not len(earlier[1]) else digest(np.column_stack(earlier)),
         "seed": seed.text,
         "asynchronous": asynchronous,

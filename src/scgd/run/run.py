@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scgd.history import History, Status, mean_and_error
+from scgd.constraints.merit import Merit
 from scgd.plans import Plan
 from scgd.problem import as_scalar, count
 from scgd.questions import Question
@@ -69,6 +70,8 @@ class Run:
         What happened to evaluations so far.
     max_evals
         Hard budget; None for none.
+    merit
+        What makes one number of f and the constraints, where there are any.
 
     Attributes
     ----------
@@ -88,7 +91,10 @@ class Run:
 
     record: Record | None = None
 
-    def __init__(self, plan: Plan, ledger: Ledger, max_evals: int | None) -> None:
+    def __init__(
+        self, plan: Plan, ledger: Ledger, max_evals: int | None, merit: Merit | None = None
+    ) -> None:
+        self.merit = merit
         self.plan, self.ledger, self.max_evals = plan, ledger, max_evals
         self.history = History()
         self.status = Status.RUNNING
@@ -202,7 +208,9 @@ class Run:
         if self.record is not None:
             self.record.add(number, opened.member, checked, question, j)
         best = self.ledger.best
-        if best is not None and question.kind == "values" and checked < best.value:
+        if self.merit is not None:
+            self.merit.offer(np.asarray(checked), question.at(j))
+        elif best is not None and question.kind == "values" and checked < best.value:
             best.offer(checked, question, j)
         if opened.n_left == 0:
             self._commit(opened)
@@ -215,17 +223,29 @@ class Run:
         n = len(question.support)
         self.ledger.n_failed += 1
         partials = question.kind == "partials"
-        self._enter(number, np.full(n, np.nan) if partials else self.ledger.stand_in)
+        lost: Any = np.full(n, np.nan) if partials else self.ledger.stand_in
+        self._enter(number, lost if self.merit is None else np.full(self.merit.size, np.nan))
 
     def _checked(self, value: Any, question: Question, number: int, j: int) -> Any:
         """Return the value as the search wants it; where it was lost, what stands in for it."""
         if question.kind == "partials":
             return self._checked_partials(value, question, number, j)
+        if self.merit is not None:
+            return self._checked_vector(value, question, number, j)
         scalar = as_scalar(value)
         if scalar - scalar == 0.0:
             return scalar
         self.ledger.lost(scalar, number, lambda: question.at(j), far=question.far)
         return self.ledger.stand_in
+
+    def _checked_vector(self, value: Any, question: Question, number: int, j: int) -> Any:
+        """Return f and the constraints; a constraint that is not finite loses the value."""
+        vector: Floats = np.array(value, np.float64)
+        if not np.isfinite(vector).all():
+            bad = float(vector[~np.isfinite(vector)][0])
+            self.ledger.lost(bad, number, lambda: question.at(j), far=question.far)
+            return np.full(vector.shape, np.nan)
+        return vector
 
     def _checked_partials(self, value: Any, question: Question, number: int, j: int) -> Any:
         n = len(question.support)
@@ -251,6 +271,10 @@ class Run:
         values: Any = opened.values
         if opened.question.kind == "values":
             values = np.array(values)
+        if self.merit is not None:
+            self.merit.vectors = values
+            with np.errstate(all="ignore"):
+                values = self.merit(values)
         self.whole = False
         with np.errstate(all="ignore"):
             opened.owner.take(opened.question, values)
@@ -292,11 +316,14 @@ class Run:
         with np.errstate(all="ignore"):
             standing = self.recommended(status)
         fun, error = mean_and_error(standing.values)
+        if self.merit is not None:
+            x, fun, error, violation = self.merit.best
+            standing = Standing(x, np.array([fun]), exact=error == 0.0)
         history = self.history.arrays()
         space = self.plan.ground.problem.space
         shares, errors = self.plan.relevance or (None, None)
         stuck = self.nfev > 0 and status in ENDS and np.array_equal(standing.x, self.plan.start)
-        return Result(
+        result = Result(
             x=standing.x.copy(),
             **({} if space is None else {"params": space.decode(standing.x)}),
             fun=self.ledger.sign * fun,
@@ -317,10 +344,21 @@ class Run:
             scale=self.plan.scale.copy(),
             table=None if self.record is None else self.record.so_far(),
         )
+        if self.merit is not None:
+            result.maxcv = violation
+            result.success = result.success and violation == 0.0
+        return result
+
+    @property
+    def by_bodies(self) -> bool:
+        """Whether loops may take many steps at a time: nobody looks at each evaluation."""
+        return self.merit is None and not (self.record is not None and self.record.whole)
 
     def recommended(self, status: Status) -> Standing:
         """Return the best point seen where f repeats itself, else what the search recommends."""
         standing = self.plan.reached if status is Status.TARGET else self.plan.standing
+        if self.merit is not None:
+            return Standing(self.merit.best[0], np.array([self.merit.best[1]]))
         best, (seen, error) = self.ledger.best, mean_and_error(standing.values)
         repeats = self.plan.ground.repeats or (standing.exact and self.earlier)
         if repeats and best is not None and np.isfinite(best.value):
@@ -368,7 +406,10 @@ class Run:
             ]
         if self.ledger.n_failed:
             parts.append(f"{self.ledger.n_failed} evaluations failed: they gave no finite value.")
-        return " ".join(filter(None, [self.remark, *parts, self.plan.sentence]))
+        if self.merit is not None and not self.merit.feasible:
+            parts.append(f"No feasible point seen, least violation {self.merit.best[3]:.3g}.")
+        filled = f"{self.n_filled} filled in while it waited." if self.n_filled else ""
+        return " ".join(filter(None, [self.remark, *parts, self.plan.sentence, filled]))
 
     # ---- state -----------------------------------------------------------------------------------
 

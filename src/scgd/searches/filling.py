@@ -115,5 +115,5 @@ def valley(points: Floats, values: Floats, centre: Floats, unit: Floats, reach: 
     size = float(np.abs(seen).max()) or 1.0  # products must not overflow
     slopes, bends = np.split(np.linalg.solve(normal, design.T @ ((seen - seen[0]) / size))[1:], 2)
     downhill = np.where(bends > 0, -slopes / np.maximum(bends, 1e-300), -np.sign(slopes) * reach)
-    steps: Floats = np.clip(np.nan_to_num(downhill), -reach, reach)
-    return steps
+    step: Floats = np.clip(np.nan_to_num(downhill), -reach, reach)
+    return step

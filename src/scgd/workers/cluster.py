@@ -56,8 +56,8 @@ def perform_and_tell(
         if array.size > LONGEST:
             return array
         value = array.tolist()
-    else:
-        value = as_scalar(value)
+    else:  # a number, or one with its constraints
+        value = value.tolist() if isinstance(value, np.ndarray) and value.ndim else as_scalar(value)
     get_worker().log_event(topic, (run, task.id, value))
     return SENT
 

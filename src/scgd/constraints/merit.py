@@ -1,0 +1,151 @@
+"""The augmented Lagrangian: one number for f, constraints and distance from the polyhedron."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scgd.constraints.given import Constraints
+from scgd.typing import Array, Floats
+
+__all__ = ["Merit"]
+
+TOLERANCE = 1e-8
+"""A violation that counts as none."""
+ENOUGH, FIRMER = 0.3, 4.0
+"""A round should leave that much of a violation; where it does not, its weight grows so."""
+HEAVIEST = 1e12
+"""How much heavier than at first a weight may become."""
+NO_VALUE = np.inf
+
+
+class Merit:
+    r"""The augmented Lagrangian of residuals h = 0 and g <= 0 after Hestenes, Powell and Rockafellar.
+
+    .. math::
+        L = f + \sum_i \lambda_i h_i + \frac{\mu_i}{2} h_i^2
+              + \sum_i \frac{1}{2\mu_i} \left( \max(0, \lambda_i + \mu_i (g_i + s_i))^2
+              - \lambda_i^2 \right) + \frac{\mu_0}{2} |z - P(z)|^2
+
+    After every round (a run of the method on L) the residuals at its answer give
+    :math:`\lambda_i \leftarrow \lambda_i + \mu_i h_i`, or
+    :math:`\max(0, \lambda_i + \mu_i (g_i + s_i))`; a weight :math:`\mu_i` grows where the round left
+    too much of a violation, and the margin :math:`s_i` is what was violated last, so that answers
+    come to lie inside.
+
+    Parameters
+    ----------
+    constraints
+        What must hold.
+    n_coords
+        The dimension.
+
+    Attributes
+    ----------
+    vectors
+        What was measured for the question that is being told: f, residuals, distance.
+    """
+
+    def __init__(self, constraints: Constraints, n_coords: int) -> None:
+        self.constraints, self.equal = constraints, constraints.equal
+        m = len(self.equal)
+        self.vectors: Floats = np.empty((0, m + 2))
+        self.multipliers, self.margins = np.zeros(m), np.zeros(m)
+        self.weights, self.first, self.left = np.ones(m + 1), np.ones(m + 1), np.full(m, np.inf)
+        self.seen: Floats = np.array([NO_VALUE, np.inf])  # value and violation of the best point
+        self.seen_x = np.zeros(n_coords)
+        self.answer: Floats = np.array([NO_VALUE, np.inf])  # the same of the best round's answer
+        self.answer_x = np.zeros(n_coords)
+        self.error: Floats = np.array([np.nan])  # of that value
+        self.noisy: Floats = np.zeros(1)
+
+    @property
+    def arrays(self) -> dict[str, Floats]:
+        """Everything it remembers, by name; changed in place."""
+        names = ("multipliers", "margins", "weights", "first", "left", "seen", "seen_x", "answer",
+                 "answer_x", "error", "noisy")  # fmt: skip
+        return {f"merit {name}": getattr(self, name) for name in names}
+
+    @property
+    def size(self) -> int:
+        """Numbers that an evaluation gives."""
+        return len(self.equal) + 2
+
+    def __call__(self, vectors: Floats) -> Floats:
+        """Return the augmented Lagrangian of measurements, one per row."""
+        residuals, mu, lam = vectors[:, 1:-1], self.weights[1:], self.multipliers
+        zero = lam * residuals + 0.5 * mu * residuals**2
+        push = np.maximum(0.0, lam + mu * (residuals + self.margins))
+        below = (push**2 - lam**2) / (2 * mu)
+        terms: Floats = np.where(self.equal, zero, below).sum(axis=1)
+        total: Floats = vectors[:, 0] + terms + 0.5 * self.weights[0] * vectors[:, -1] ** 2
+        return total
+
+    def violation(self, residuals: Floats) -> float:
+        """Return the largest violation."""
+        return float(np.where(self.equal, np.abs(residuals), residuals).max(initial=0.0))
+
+    def offer(self, vector: Floats, z: Floats) -> None:
+        """Take note of a measurement that was made at z."""
+        if np.isfinite(vector).all():
+            self._keep(self.seen, self.seen_x, float(vector[0]), self.violation(vector[1:-1]), z)
+
+    def _keep(self, best: Floats, x: Floats, value: float, violation: float, z: Floats) -> bool:
+        """Keep a point that is feasible and lower, or nearer to being feasible."""
+        violation = 0.0 if violation <= TOLERANCE else violation
+        if (violation, value) < (float(best[1]), float(best[0])):
+            best[:], x[:] = (value, violation), self.constraints.inside(z)
+            return True
+        return False
+
+    def begin(self, steps: Floats) -> None:
+        """Choose weights by how f and the residuals changed over some steps, one per row."""
+        with np.errstate(all="ignore"):
+            change = np.abs(self.vectors[1:] - self.vectors[0])
+            sizes = np.nanmedian(np.where(np.isfinite(change), change, np.nan), axis=0)
+        f = sizes[0] if sizes[0] > 0 else max(1.0, abs(float(np.nan_to_num(self.vectors[0, 0]))))
+        g = np.where(sizes[1:-1] > 0, sizes[1:-1], 1.0)
+        self.weights[1:] = f / g**2
+        self.weights[0] = 2 * f / float(np.median(np.sum(steps**2, axis=1)))
+        self.first[:] = self.weights
+
+    def learn(self, z: Floats) -> None:
+        """Take the measurements of a round's answer: keep it, and change multipliers and weights."""
+        vectors = self.vectors[np.isfinite(self.vectors).all(axis=1)]
+        if not len(vectors):
+            return
+        mean, n = vectors.mean(axis=0), len(vectors)
+        spread = vectors.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(self.size)
+        self.noisy[0] = max(float(self.noisy[0]), float(spread.max() > 0))
+        residuals, errors = mean[1:-1], spread[1:-1]
+        doubt = np.where(
+            self.equal, np.maximum(0.0, np.abs(residuals) - errors), residuals - errors
+        )
+        violation = float(doubt.max(initial=0.0))
+        if self._keep(self.answer, self.answer_x, float(mean[0]), violation, z):
+            self.error[0] = spread[0]
+        self._update(residuals, errors)
+
+    def _update(self, residuals: Floats, errors: Floats) -> None:
+        mu, lam = self.weights[1:], self.multipliers
+        pushed = residuals + np.where(self.equal, 0.0, self.margins)
+        left = np.abs(np.where(self.equal, residuals, np.maximum(pushed, -lam / mu)))
+        new = lam + mu * pushed
+        lam[:] = np.where(self.equal, new, np.maximum(0.0, new))
+        slow = (left > ENOUGH * self.left) & (left > TOLERANCE / 10) & (left > errors)
+        mu[:] = np.minimum(np.where(slow, FIRMER * mu, mu), HEAVIEST * self.first[1:])
+        self.left[:] = left
+        self.margins[:] = np.where(self.equal, 0.0, np.maximum(0.0, residuals) + errors)
+
+    @property
+    def best(self) -> tuple[Floats, float, float, float]:
+        """The recommended point, its value, the standard error of that, and its violation."""
+        known = np.isfinite(self.answer[1])
+        if (self.noisy[0] and known) or not np.isfinite(self.seen[1]):
+            value, violation = map(float, self.answer)
+            return self.answer_x, value, float(self.error[0]), violation
+        return self.seen_x, float(self.seen[0]), 0.0, float(self.seen[1])
+
+    @property
+    def feasible(self) -> Array:
+        """Whether the recommended point is feasible."""
+        return np.bool_(self.best[3] == 0.0)

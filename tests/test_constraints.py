@@ -1,0 +1,307 @@
+"""Constraints: linear ones at every evaluation, nonlinear ones at the answer, or it says so."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.optimize
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import LinearConstraint, NonlinearConstraint
+
+import scgd
+from asking import same_run
+from scgd.constraints import Constraints, Merit, Polyhedron
+from scgd.problem import Problem
+from skeletons import run_page
+
+DOCS = Path(__file__).parents[1] / "docs"
+FREE = np.full(4, np.inf)
+
+
+# ---- projection ------------------------------------------------------------------------------------
+
+
+def nearest(polyhedron, z):
+    """Return the nearest point by a solver that knows nothing of ours."""
+    limits = LinearConstraint(polyhedron.rows, polyhedron.low, polyhedron.high)
+    return scipy.optimize.minimize(
+        lambda x: 0.5 * np.sum((x - z) ** 2), np.full(len(z), 0.25), jac=lambda x: x - z,
+        method="SLSQP", constraints=[limits], options={"ftol": 1e-14, "maxiter": 500},
+        bounds=scipy.optimize.Bounds(polyhedron.lower, polyhedron.upper),
+    ).x  # fmt: skip
+
+
+SHAPES = {
+    "simplex": Polyhedron(np.ones((1, 4)), [1.0], [1.0], np.zeros(4), FREE),
+    "weighted": Polyhedron([[1.0, -2.0, 0.0, 3.0]], [0.5], [0.5], np.full(4, -1.0), np.ones(4)),
+    "plane": Polyhedron([[1.0, 2.0, 0.0, -1.0]], [2.0], [2.0], -FREE, FREE),
+    "half": Polyhedron([[1.0, 1.0, 1.0, 1.0]], [-np.inf], [1.0], np.zeros(4), FREE),
+    "two": Polyhedron(
+        [[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0]], [1.0, -1.0], [1.0, 0.5], np.zeros(4), FREE
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.filterwarnings("ignore")
+def test_the_projection_is_the_nearest_point(shape):
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        z = 2 * rng.standard_normal(4)
+        x = SHAPES[shape](z)
+        assert SHAPES[shape].violation(x) < 1e-12
+        np.testing.assert_allclose(x, nearest(SHAPES[shape], z), atol=1e-6)
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=4, max_size=4), st.sampled_from(sorted(SHAPES)))
+def test_projections_are_inside_and_stay(z, shape):
+    """Feasible, idempotent, and no vertex of the hull is nearer: <z - P z, y - P z> <= 0."""
+    polyhedron, z = SHAPES[shape], np.array(z)
+    x = polyhedron(z)
+    assert polyhedron.violation(x) <= 1e-9 * max(1, np.abs(z).max())
+    np.testing.assert_allclose(polyhedron(x), x, atol=1e-9 * max(1, np.abs(z).max()))
+    other = polyhedron(np.full(4, 0.3))
+    assert (z - x) @ (other - x) <= 1e-7 * max(1, np.abs(z).max()) ** 2
+
+
+def test_an_empty_polyhedron_is_refused():
+    with pytest.raises(ValueError, match="constraints and bounds leave no point"):
+        scgd.minimize(
+            sphere, np.ones(3), bounds=[(0, 1)] * 3, constraints=LinearConstraint(np.ones(3), 5, 5)
+        )
+    rows = LinearConstraint(np.array([[1.0, 0, 0], [1.0, 0, 0]]), [1, 2], [1, 2])
+    with pytest.raises(ValueError, match="constraints and bounds leave no point"):
+        scgd.minimize(sphere, np.ones(3), constraints=rows)
+
+
+# ---- the augmented Lagrangian ----------------------------------------------------------------------
+
+
+def merit_of(n_equal, n_below):
+    """Return the merit of so many residuals."""
+    low = np.r_[np.zeros(n_equal), np.full(n_below, -np.inf)]
+    limit = NonlinearConstraint(
+        lambda x: np.zeros(n_equal + n_below), low, np.zeros(n_equal + n_below)
+    )
+    return Merit(Constraints.check(limit, Problem.check(np.zeros(2))), 2)
+
+
+def test_the_formula():
+    merit = merit_of(1, 2)
+    merit.weights[:], merit.multipliers[:] = [3.0, 2.0, 4.0, 5.0], [0.5, 0.25, 0.1]
+    merit.margins[:] = [0.0, 0.01, 0.0]
+    f, h, g, away = 7.0, -0.3, np.array([0.2, -0.5]), 0.1
+    shifted = g + [0.01, 0.0]
+    push = np.maximum(0, np.array([0.25, 0.1]) + np.array([4.0, 5.0]) * shifted)
+    below = (push**2 - np.array([0.25, 0.1]) ** 2) / (2 * np.array([4.0, 5.0]))
+    wanted = f + 0.5 * h + 2.0 / 2 * h**2 + below.sum() + 3.0 / 2 * away**2
+    assert merit(np.array([[f, h, *g, away]]))[0] == pytest.approx(wanted, rel=1e-14)
+
+
+def test_multipliers_follow_the_residuals():
+    merit = merit_of(1, 2)
+    merit.weights[:], merit.multipliers[:] = [1.0, 2.0, 4.0, 4.0], [0.5, 0.25, 0.1]
+    merit.vectors = np.array([[1.0, 0.3, 0.2, -0.5, 0.0]])
+    merit.learn(np.zeros(2))
+    np.testing.assert_allclose(merit.multipliers, [0.5 + 2 * 0.3, 0.25 + 4 * 0.2, 0.0])
+    np.testing.assert_allclose(merit.margins, [0.0, 0.2, 0.0])
+    np.testing.assert_allclose(merit.weights[1:], [2.0, 4.0, 4.0])  # nothing to compare with yet
+    merit.vectors = np.array([[1.0, 0.3, 0.01, -0.5, 0.0]])
+    merit.learn(np.zeros(2))
+    np.testing.assert_allclose(
+        merit.weights[1:], [8.0, 16.0, 4.0]
+    )  # what did not fall gets heavier
+
+
+def test_feasible_points_come_first_then_lower_ones_then_nearer_ones():
+    merit = merit_of(0, 1)
+    seen = []
+    for value, violation in [
+        (5.0, 0.3),
+        (9.0, 0.2),
+        (1.0, 0.25),
+        (8.0, -1.0),
+        (7.0, 1e-9),
+        (6.0, 0.1),
+    ]:
+        merit.offer(np.array([value, violation, 0.0]), np.full(2, value))
+        seen.append(merit.best[1])
+    assert seen == [5.0, 9.0, 9.0, 8.0, 7.0, 7.0]
+
+
+# ---- whole runs ------------------------------------------------------------------------------------
+
+
+def sphere(x, *rest):
+    return float(np.sum((x - 1) ** 2))
+
+
+def disc(x):
+    return x @ x
+
+
+DISC = NonlinearConstraint(disc, -np.inf, 1.0)
+PLANE = LinearConstraint(np.ones(4), 1.0, 1.0)
+
+
+def test_the_simplex_at_every_evaluation():
+    goal = np.array([0.5, 0.3, -0.4, 0.1])
+
+    def fun(x):
+        assert abs(x.sum() - 1) < 1e-12 and x.min() >= 0
+        return float(np.sum((x - goal) ** 2))
+
+    result = scgd.minimize(
+        fun, np.full(4, 0.25), bounds=[(0, None)] * 4, constraints=PLANE, max_evals=1500, seed=0
+    )
+    np.testing.assert_allclose(result.x, SHAPES["simplex"](goal), atol=1e-4)
+    assert result.maxcv == 0.0 and result.success and result.nfev <= 1500
+
+
+@pytest.mark.parametrize("method", ["auto", "musketeer", "spsa", "race", "descent"])
+def test_a_disc_with_any_method(method):
+    result = scgd.minimize(
+        sphere, np.zeros(3), method=method, constraints=DISC, scale=1.0, max_evals=3000, seed=0
+    )
+    best = (np.sqrt(3) - 1) ** 2
+    assert result.maxcv == 0.0 and disc(result.x) <= 1 + 1e-8 and result.success
+    assert result.fun == pytest.approx(sphere(result.x)) and result.fun < best + 0.03
+    if method in ("auto", "race"):
+        assert abs(result.fun - best) < 1e-6
+
+
+def test_equations_and_both_kinds_together():
+    """min x0^2 + 2 x1^2 + x2^2 with x0 x1 = 1/4 and x0 + x1 + x2 = 2: checked against SLSQP."""
+
+    def fun(x):
+        return float(x[0] ** 2 + 2 * x[1] ** 2 + x[2] ** 2)
+
+    rules = [
+        NonlinearConstraint(lambda x: x[0] * x[1], 0.25, 0.25),
+        LinearConstraint(np.ones(3), 2, 2),
+    ]
+    x0 = np.array([1.0, 0.5, 0.5])
+    result = scgd.minimize(fun, x0, constraints=rules, max_evals=4000, seed=0)
+    rival = scipy.optimize.minimize(fun, x0, method="SLSQP", constraints=rules)
+    assert result.maxcv == 0.0 and abs(result.x[0] * result.x[1] - 0.25) <= 1e-8
+    assert result.x.sum() == pytest.approx(2.0, abs=1e-12)
+    assert result.fun == pytest.approx(rival.fun, abs=1e-5)
+
+
+def test_maximum_target_and_bounds():
+    result = scgd.minimize(
+        lambda x: float(x.sum()), np.zeros(2), constraints=DISC, bounds=[(-1, 0.5)] * 2,
+        maximize=True, target=0.98, max_evals=3000, seed=0,
+    )  # fmt: skip
+    assert result.status == 0 and 0.98 <= result.fun <= 1.0 and np.all(result.x <= 0.5)
+    assert result.fun == pytest.approx(result.x.sum())
+
+
+def test_a_run_without_a_feasible_point_says_so():
+    never = NonlinearConstraint(lambda x: x @ x, -np.inf, -0.5)
+    result = scgd.minimize(sphere, np.ones(2), constraints=never, max_evals=600, seed=0)
+    assert not result.success and result.maxcv == pytest.approx(0.5, abs=1e-3)
+    assert "No feasible point seen, least violation 0.5" in result.message
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_noise_in_f_and_in_the_constraint(sampled):
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+
+        def fun(x, *rest):
+            noise = rest[0] if rest else rng.normal()  # noqa: B023
+            return sphere(x) + 0.05 * noise
+
+        limit = NonlinearConstraint(lambda x: x @ x + 0.01 * rng.normal(), -np.inf, 1.0)  # noqa: B023
+        sample = (lambda g: g.normal()) if sampled else None
+        result = scgd.minimize(
+            fun, np.zeros(3), constraints=limit, sample=sample, scale=1.0, max_evals=4000, seed=seed
+        )
+        assert disc(result.x) < 1.05 and sphere(result.x) < 1.0, result.x
+        assert result.fun_error > 0
+
+
+@pytest.mark.parametrize("more", [{"workers": 2}, {"asynchronous": 20, "method": "race"}])
+def test_whoever_evaluates(more):
+    keywords = {"constraints": DISC, "scale": 1.0, "max_evals": 400, "seed": 0, "method": "race"}
+    result = scgd.minimize(sphere, np.zeros(3), **{**keywords, **more})
+    assert result.nfev <= 400 and result.maxcv == 0.0
+    if "workers" in more:
+        same_run(result, scgd.minimize(sphere, np.zeros(3), **keywords))
+
+
+def test_failures_are_counted():
+    def fun(x):
+        if x[0] > 0.5:
+            raise RuntimeError
+        return sphere(x)
+
+    def limit(x):
+        if x[1] > 0.55:
+            raise RuntimeError
+        return disc(x)
+
+    rule = NonlinearConstraint(limit, -np.inf, 1.0)
+    result = scgd.minimize(
+        fun, np.zeros(3), constraints=rule, catch=RuntimeError, max_evals=600, scale=1.0, seed=0
+    )
+    assert (
+        result.n_failed > 0 and result.maxcv == 0.0 and result.x[0] <= 0.5 and result.x[1] <= 0.55
+    )
+
+
+@pytest.mark.parametrize("n", [5, 40, 150, 333])
+@pytest.mark.parametrize("method", ["auto", "uniform"])
+def test_constrained_runs_resume_bit_for_bit(n, method, tmp_path):
+    keywords = {"constraints": [DISC, LinearConstraint([[1.0, 1, 0]], -1, 1)], "method": method}
+    keywords |= {"scale": 1.0, "max_evals": 500, "seed": 0}
+    calls = [0]
+
+    def cut(x):
+        calls[0] += 1
+        if calls[0] == n:
+            raise OSError("power")
+        return sphere(x)
+
+    with pytest.raises(OSError, match="power"):
+        scgd.minimize(cut, np.zeros(3), checkpoint=str(tmp_path / "run"), **keywords)
+    again = scgd.minimize(sphere, np.zeros(3), checkpoint=str(tmp_path / "run"), **keywords)
+    same_run(again, scgd.minimize(sphere, np.zeros(3), **keywords))
+
+
+def test_ask_and_tell_with_constraints(tmp_path):
+    opt = scgd.Optimizer(
+        np.full(4, 0.25), bounds=[(0, 1)] * 4, constraints=PLANE, max_evals=200, seed=0
+    )
+    while not opt.done:
+        for trial in opt.ask(7):
+            assert trial.x.sum() == pytest.approx(1.0) and trial.x.min() >= 0
+            opt.tell(trial.id, float(np.sum((trial.x - [0.7, 0.2, 0.0, 0.4]) ** 2)))
+        opt.save(tmp_path / "run.npz")
+        opt = scgd.Optimizer.load(tmp_path / "run.npz")
+    result = opt.result()
+    assert result.nfev == 200 and result.fun < 0.05 and result.x.sum() == pytest.approx(1.0)
+
+
+def test_ask_and_tell_with_a_nonlinear_constraint(tmp_path):
+    opt = scgd.Optimizer(np.zeros(3), constraints=DISC, scale=1.0, max_evals=300, seed=0)
+    for _ in range(3):
+        trials = opt.ask(11)
+        opt.tell([t.id for t in trials], [sphere(t.x) for t in trials])
+    opt.save(tmp_path / "run.npz")
+    with pytest.raises(scgd.CheckpointError, match="constraints is a function"):
+        scgd.Optimizer.load(tmp_path / "run.npz")
+    again = scgd.Optimizer.load(tmp_path / "run.npz", constraints=DISC)
+    for one in (opt, again):
+        while not one.done:
+            trials = one.ask(11)
+            one.tell([t.id for t in trials], [sphere(t.x) for t in trials])
+    same_run(again.result(), opt.result())
+    assert disc(opt.x) <= 1 + 1e-8 and sphere(opt.x) < 0.9
+
+
+def test_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_page(DOCS / "constraints.md")
