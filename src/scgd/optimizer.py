@@ -10,6 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from scgd.checks import count, flag
 from scgd.estimators import Estimator
 from scgd.plans import Method
 from scgd.policies import Policy
@@ -91,6 +92,7 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
         on_nonfinite: str = "raise",
         seed: Any = None,
     ) -> None:
+        flag(first_order, "first_order")
         parts = {
             "policy": policy, "estimator": estimator, "step": step, "learning_rate": learning_rate,
             "radius": radius, "block_size": block_size, "importance": importance,
@@ -122,8 +124,8 @@ block_size, importance, bounds, max_evals, on_nonfinite, seed
         list of Trial
             Empty where everything that can be asked is out.
         """
-        if n is not None and (n != int(n) or n < 1):
-            raise ValueError(f"n must be a whole number >= 1, got {n!r}")
+        if n is not None:
+            n = count(n, "n")
         if self.run.done:
             raise RuntimeError(
                 f"the budget of {self.run.max_evals} evaluations is used up; extend() it to go on"
