@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.checks import as_number, shown
 from scgd.files import regular, replacing, sweep
 from scgd.typing import Array
 
@@ -81,12 +82,13 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str], every: float = 30.0) -> None:
-        if not isinstance(path, str | os.PathLike):
-            raise TypeError(f"checkpoint must be a path, got {type(path).__name__}")
+        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+            raise TypeError(f"checkpoint must be the path of a file, got {shown(path)}")
         self.path = Path(path)
-        if not every >= 0:
+        seconds = as_number(every)
+        if seconds is None or not seconds >= 0:
             raise ValueError(f"every must be a number of seconds >= 0, got {every!r}")
-        self.every = every
+        self.every = every = seconds
         self._due = time.monotonic() + min(FIRST, every)
         self._warned = False
 

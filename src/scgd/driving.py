@@ -12,6 +12,7 @@ import numpy as np
 from numba.core.registry import CPUDispatcher
 
 from scgd.calling import calls_user, from_handler, from_user
+from scgd.checks import as_number
 from scgd.explore import choose
 from scgd.history import Status
 from scgd.problem import count
@@ -39,13 +40,15 @@ class Limits:
     def __init__(
         self, max_time: float | None, target: float | None, *, maximize: bool = False
     ) -> None:
-        if max_time is not None and not max_time > 0:
+        seconds = None if max_time is None else as_number(max_time)
+        if max_time is not None and (seconds is None or not seconds > 0):
             raise ValueError(f"max_time must be a positive number of seconds, got {max_time!r}")
-        if target is not None and np.isnan(target):
-            raise ValueError("target must be a number, got nan")
+        aim = None if target is None else as_number(target)
+        if target is not None and (aim is None or np.isnan(aim)):
+            raise ValueError(f"target must be a number, got {target!r}")
         self.sign = -1.0 if maximize else 1.0
-        self.target = None if target is None else self.sign * target
-        self.deadline = None if max_time is None else time.monotonic() + max_time
+        self.target = None if aim is None else self.sign * aim
+        self.deadline = None if seconds is None else time.monotonic() + seconds
 
     def check(self, run: Run) -> Status:
         """Return why the run must end now, or that it goes on."""

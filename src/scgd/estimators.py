@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numba.extending import register_jitable
 
+from scgd.checks import flag
 from scgd.compiling import njit
 from scgd.questions import BASE, Point, Question
 from scgd.typing import Array, Floats, Ints
@@ -266,6 +267,9 @@ class SphereSmoothing(DirectionEstimator):
     """
 
     unbiased: bool = True
+
+    def __post_init__(self) -> None:
+        flag(self.unbiased, "unbiased")
 
     def direction(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw a uniform vector on the unit sphere."""

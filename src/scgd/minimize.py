@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scgd.checkpoint import Checkpoint
+from scgd.checks import flag, function
 from scgd.constraints import Measured
 from scgd.driving import Events, Limits, drive
 from scgd.estimators import Estimator
@@ -233,8 +234,11 @@ def minimize(
     >>> bool(np.all(abs(result.x - 1) < 0.05))
     True
     """
-    if not callable(fun):
-        raise TypeError(f"fun must be callable, got {type(fun).__name__}")
+    function(fun, "fun")
+    for name, given in (("jac", jac), ("callback", callback)):
+        if given is not None:
+            function(given, name)
+    flag(progress, "progress")
     parts = {
         "policy": policy, "estimator": estimator, "step": step, "learning_rate": learning_rate,
         "radius": radius, "block_size": block_size, "importance": importance,

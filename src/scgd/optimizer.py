@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scgd.checkpoint import Checkpoint, CheckpointError, write
+from scgd.checks import count, flag
 from scgd.constraints import Constraints, Measured
 from scgd.estimators import Estimator
 from scgd.outcomes import CAUGHT, negative
 from scgd.plans import TOL, Method
 from scgd.policies import Policy
-from scgd.problem import as_scalar, check_start, count
+from scgd.problem import as_scalar, check_start
 from scgd.run.arguments import from_file, to_file
 from scgd.run.build import Built, build, choose_method
 from scgd.run.identity import check_identity
@@ -123,6 +124,7 @@ earlier, seed, record
         seed: Any = None,
         record: bool = False,
     ) -> None:
+        flag(first_order, "first_order")
         parts = {
             "policy": policy, "estimator": estimator, "step": step, "learning_rate": learning_rate,
             "radius": radius, "block_size": block_size, "importance": importance,

@@ -12,20 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scgd.checks import count, reals
 from scgd.typing import Floats
 
 if TYPE_CHECKING:
     from scgd.spaces import Space
 
 __all__ = ["Problem", "as_scalar", "check_start", "count"]
-
-
-def count(value: Any, name: str) -> int:
-    """Return a positive whole number, or say what is wrong with it."""
-    whole = isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer())
-    if isinstance(value, bool) or not whole or value < 1:
-        raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
-    return int(value)
 
 
 def as_scalar(value: Any) -> float:
@@ -43,12 +36,7 @@ def as_scalar(value: Any) -> float:
 
 def check_start(x0: Any) -> Floats:
     """Return a fresh float64 copy of x0."""
-    if np.iscomplexobj(x0):
-        raise TypeError("x0 must be real, got complex numbers")
-    try:
-        theta = np.array(x0, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"x0 must be an array of real numbers, got {type(x0).__name__}") from None
+    theta = reals(x0, "x0")
     if theta.ndim != 1 or theta.size == 0:
         raise ValueError(f"x0 must be a non-empty 1-d array, got shape {theta.shape}")
     if not np.all(np.isfinite(theta)):
@@ -80,8 +68,8 @@ def check_bounds(bounds: Any, x0: Floats) -> tuple[Floats, Floats]:
             raise ValueError(f"{wanted}, got shape {pairs.shape}")
         lower, upper = pairs.T
     try:
-        lower = np.broadcast_to(np.asarray(lower, np.float64), x0.shape).copy()
-        upper = np.broadcast_to(np.asarray(upper, np.float64), x0.shape).copy()
+        lower = np.broadcast_to(reals(lower, "bounds"), x0.shape).copy()
+        upper = np.broadcast_to(reals(upper, "bounds"), x0.shape).copy()
     except (TypeError, ValueError):
         raise ValueError(f"bounds do not fit the {len(x0)} coordinates of x0") from None
     if np.any(unknown := np.isnan(lower) | np.isnan(upper)):
@@ -100,7 +88,7 @@ def check_bounds(bounds: Any, x0: Floats) -> tuple[Floats, Floats]:
 
 def check_scale(scale: Any, n_coords: int) -> Floats:
     """Return one positive number per coordinate."""
-    values = np.asarray(scale, np.float64)
+    values = reals(scale, "scale", f"be a number or {n_coords} numbers")
     if values.shape not in ((), (n_coords,)):
         raise ValueError(f"scale must be a number or {n_coords} numbers, got shape {values.shape}")
     if not np.all(np.isfinite(values)) or np.any(values <= 0):

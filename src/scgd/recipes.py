@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.checks import count, flag, reals, settle, shown
 from scgd.estimators import (
     ESTIMATORS,
     SPSA,
@@ -30,6 +31,15 @@ from scgd.typing import Floats
 
 __all__ = ["RECIPES", "Recipe", "pick"]
 
+PARTS: dict[str, dict[str, type]] = {
+    "policy": POLICIES, "estimator": ESTIMATORS, "step": STEPS
+}  # fmt: skip
+NEEDED = {
+    "policy": ("draw", "weights", "phase_length"),
+    "estimator": ("probe", "gradient", "n_evals"),
+    "step": ("kernel", "hyper", "n_slots"),
+}
+"""What tells that an object is such a part."""
 Importance = str | tuple[float, ...] | Callable[[int], Any] | None
 
 
@@ -75,6 +85,19 @@ class Recipe:
     importance: Importance = None
     average: bool = False
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"name must be text, got {shown(self.name)}")
+        for name, registry in PARTS.items():
+            settle(self, **{name: pick(getattr(self, name), registry, name)})
+        for name in ("learning_rate", "radius"):
+            settle(self, **{name: as_schedule(getattr(self, name), name)})
+        for name in ("relative_rate", "relative_radius", "replace", "average"):
+            flag(getattr(self, name), name)
+        settle(self, block_size=count(self.block_size, "block_size"))
+        if self.importance is not None:
+            settle(self, importance=check_importance(self.importance))
+
     def override(self, **parts: Any) -> Recipe:
         """Return a copy with some parts replaced, by object, name or number; ``None`` keeps a part.
 
@@ -85,20 +108,11 @@ class Recipe:
         known = {f.name for f in fields(self)}
         if unknown := sorted(set(given) - known):
             raise TypeError(f"a recipe has no part {unknown[0]!r}; its parts are {sorted(known)}")
-        for name, registry in (("policy", POLICIES), ("estimator", ESTIMATORS), ("step", STEPS)):
-            if name in given:
-                given[name] = pick(given[name], registry, name)
         if "learning_rate" in given:
-            given["learning_rate"] = as_schedule(given["learning_rate"], "learning_rate")
             given.setdefault("relative_rate", False)
             given.setdefault("step", SGD())
         if "radius" in given:
-            given["radius"] = as_schedule(given["radius"], "radius")
             given.setdefault("relative_radius", False)
-        if "block_size" in given:
-            given["block_size"] = check_block_size(given["block_size"])
-        if "importance" in given:
-            given["importance"] = check_importance(given["importance"])
         return replace(self, **given)
 
     def first_order(self) -> Recipe:
@@ -116,24 +130,15 @@ class Recipe:
         return weights
 
 
-RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe
-    for recipe in (
-        Recipe("musketeer"),
-        Recipe("uniform", policy=Uniform()),
-        Recipe("full", policy=Full()),
-        Recipe("sphere", Full(), SphereSmoothing(), Adam(), Linear(0.03)),
-        Recipe("gaussian", Full(), GaussianSmoothing(), Adam(), Linear(0.03)),
-        Recipe("spsa", Full(), SPSA(), Adam(), Linear(0.03)),
-    )
-}
-
-
 def pick(value: Any, registry: dict[str, type], name: str) -> Any:
     """Return a registered class's default object for a name; leave objects as they are."""
     if not isinstance(value, str):
         if isinstance(value, type):
             raise TypeError(f"{name} must be an object or a name, got the class {value.__name__}")
+        if not all(hasattr(value, name) for name in NEEDED[name]):
+            raise TypeError(
+                f"{name} must be an object or one of {sorted(registry)}, got {shown(value)}"
+            )
         return value
     if value not in registry:
         raise ValueError(f"{name} must be an object or one of {sorted(registry)}, got {value!r}")
@@ -143,13 +148,6 @@ def pick(value: Any, registry: dict[str, type], name: str) -> Any:
         raise ValueError(
             f"{name}={value!r} needs arguments; pass {registry[value].__name__}(...)"
         ) from None
-
-
-def check_block_size(value: Any) -> int:
-    """Return a positive whole number."""
-    if isinstance(value, bool) or int(value) != value or value < 1:
-        raise ValueError(f"block_size must be a whole number >= 1, got {value!r}")
-    return int(value)
 
 
 def check_importance(value: Any) -> Importance:
@@ -162,7 +160,21 @@ def check_importance(value: Any) -> Importance:
                 f"importance must be None, 'inverse', 'relative' or weights, got {value!r}"
             )
         return value
-    weights = np.asarray(value, np.float64)
+    wanted = "be None, 'inverse', 'relative' or positive weights, one per coordinate"
+    weights = reals(value, "importance", wanted)
     if weights.ndim != 1 or not np.all(np.isfinite(weights)) or np.any(weights <= 0):
         raise ValueError("importance weights must be positive and finite, one per coordinate")
     return tuple(weights.tolist())
+
+
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe("musketeer"),
+        Recipe("uniform", policy=Uniform()),
+        Recipe("full", policy=Full()),
+        Recipe("sphere", Full(), SphereSmoothing(), Adam(), Linear(0.03)),
+        Recipe("gaussian", Full(), GaussianSmoothing(), Adam(), Linear(0.03)),
+        Recipe("spsa", Full(), SPSA(), Adam(), Linear(0.03)),
+    )
+}

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from scgd.checks import as_number, choice, number, reals, settle, shown, whole
 from scgd.typing import Array, Floats
 
 __all__ = [
@@ -45,6 +46,9 @@ class Constant:
 
     value: float
 
+    def __post_init__(self) -> None:
+        settle(self, value=number(self.value, "value", 0))
+
     def __call__(self, t: Array) -> Floats:
         """Return the value for every index in ``t``."""
         return np.full(np.shape(t), self.value, dtype=np.float64)
@@ -74,6 +78,11 @@ class InverseTime:
     power: float = 1.0
     per: Per = "step"
 
+    def __post_init__(self) -> None:
+        scale, offset = number(self.scale, "scale", 0), number(self.offset, "offset", 0)
+        settle(self, scale=scale, offset=offset, power=number(self.power, "power"))
+        choice(self.per, "per", ("step", "pass"))
+
     def __call__(self, t: Array) -> Floats:
         """Return the value for every index in ``t``."""
         return np.asarray(self.scale / (np.asarray(t, np.float64) + self.offset) ** self.power)
@@ -92,6 +101,9 @@ class InverseLog:
     """
 
     offset: float = 3.0
+
+    def __post_init__(self) -> None:
+        settle(self, offset=number(self.offset, "offset", 0))
 
     def __call__(self, n: Array) -> Floats:
         """Return the value for every index in ``n``."""
@@ -127,6 +139,12 @@ class Linear:
     start: int = 0
     total: int | None = None
 
+    def __post_init__(self) -> None:
+        settle(self, scale=number(self.scale, "scale", 0), end=number(self.end, "end", 0, 1))
+        settle(self, power=number(self.power, "power", 0), start=whole(self.start, "start"))
+        if self.total is not None:
+            settle(self, total=whole(self.total, "total"))
+
     def __call__(self, t: Array) -> Floats:
         """Return the value for every index in ``t``."""
         if self.total is None:
@@ -148,9 +166,13 @@ class SqrtOf:
 
     schedule: Schedule
 
+    def __post_init__(self) -> None:
+        if not callable(self.schedule):
+            settle(self, schedule=Constant(number(self.schedule, "schedule", 0)))
+
     def __call__(self, t: Array) -> Floats:
         """Return the value for every index in ``t``."""
-        return np.asarray(np.sqrt(self.schedule(t)))
+        return np.asarray(np.sqrt(np.asarray(self.schedule(t), np.float64)))
 
 
 SCHEDULES: dict[str, type] = {
@@ -172,13 +194,9 @@ def as_schedule(value: float | Schedule, name: str) -> Schedule:
     """
     if callable(value):
         return value
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number or a callable of t, got {value!r}") from None
-    if not (np.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be positive and finite, got {value!r}")
-    return Constant(number)
+    if as_number(value) is None:
+        raise TypeError(f"{name} must be a number or a callable of t, got {shown(value)}")
+    return Constant(number(value, name, 0, ends="(]"))
 
 
 def values_at(schedule: Schedule, indices: Array, name: str) -> Floats:
@@ -189,7 +207,7 @@ def values_at(schedule: Schedule, indices: Array, name: str) -> Floats:
     >>> values_at(lambda n: 0.2, np.arange(3), "mixing")
     array([0.2, 0.2, 0.2])
     """
-    values = np.asarray(schedule(indices), np.float64)
+    values = reals(schedule(indices), name, f"return numbers from {schedule!r}")
     if values.ndim > 0 and values.shape != indices.shape:
         raise ValueError(
             f"{name} must return one number, or one per index: got shape {values.shape} for "

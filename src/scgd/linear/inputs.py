@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from scgd.checks import choice, number, reals
 from scgd.linear.data import Problem, as_data, empty_data, frozen
 from scgd.linear.losses import CORNERS, LOSSES
 from scgd.typing import Floats
@@ -46,13 +47,11 @@ def as_problem(
     targets = np.ascontiguousarray(as_real(y, "y"))
     if targets.shape != (X.shape[0],):
         raise ValueError(f"y must have one target for each of {X.shape[0]} rows, got {np.shape(y)}")
-    if loss not in LOSSES:
-        raise ValueError(f"loss must be one of {LOSSES}, got {loss!r}")
+    choice(loss, "loss", LOSSES)
     check_targets(targets, loss)
     epsilon = CORNERS.get(loss, 0.0) if epsilon is None else epsilon
-    for name, number in (("l2", l2), ("l1", l1), ("epsilon", epsilon)):
-        if not (np.isfinite(number) and number >= 0):
-            raise ValueError(f"{name} must be finite and not negative, got {number!r}")
+    for name, given in (("l2", l2), ("l1", l1), ("epsilon", epsilon)):
+        number(given, name, 0)
     return Problem(
         rows=as_data(X),
         columns=empty_data(X.dtype),
@@ -70,8 +69,10 @@ def as_matrix(X: Any) -> Any:
     """Return a finite float matrix, dense or sparse, in its own precision where that is a float."""
     if sparse.issparse(X):
         check_structure(X)
+    elif isinstance(X, np.ma.MaskedArray):
+        raise TypeError("X must not be masked; impute or drop the masked entries first")
     else:
-        X = np.asarray(X)
+        X = as_array(X)
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X must be a matrix with rows and columns, got shape {X.shape}")
     if X.dtype.kind not in "fiub":
@@ -82,6 +83,14 @@ def as_matrix(X: Any) -> Any:
     X = X.tocsr() if sparse.issparse(X) and X.format not in ("csr", "csc") else X
     check_entries(X.data if sparse.issparse(X) else X)
     return X
+
+
+def as_array(X: Any) -> Any:
+    """Return whatever looks like a matrix as an array of NumPy's own."""
+    try:
+        return np.asarray(X.detach() if hasattr(X, "detach") else X)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"X must be a matrix of numbers: {error}") from None
 
 
 def check_entries(entries: Any) -> None:
@@ -181,10 +190,9 @@ def as_weights(sample_weight: Any, n_samples: int) -> Floats:
 
 def as_real(values: Any, name: str) -> Floats:
     """Return an array of floats, naming the argument that is none."""
+    if getattr(getattr(values, "dtype", None), "kind", "") == "b":
+        values = np.asarray(values, np.float64)  # classes that are truth values
     try:
-        array = np.asarray(values)
-        if array.dtype.kind == "c":
-            raise TypeError("complex numbers")
-        return array.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold real numbers: {error}") from error
+        return reals(values, name, "hold real numbers")
+    except TypeError as error:
+        raise ValueError(str(error)) from None

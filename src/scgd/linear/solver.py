@@ -12,9 +12,11 @@ from typing import Any, cast
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from scgd.checks import choice, flag, natural, number, reals, shown, whole
 from scgd.estimators import FirstOrder
 from scgd.linear.data import Problem, transposed
 from scgd.linear.inputs import as_flag, as_matrix, as_problem
+from scgd.linear.losses import LOSSES
 from scgd.linear.plan import LinearResult, Plan
 from scgd.linear.smoothness import inverse_smoothness
 from scgd.linear.walks import DIRECTIONS, MODES, block_of
@@ -139,6 +141,9 @@ def solve(
         importance=importance,
         block_size=block_size,
     )
+    flag(shared_sample, "shared_sample")
+    if record_loss is not None:
+        choice(record_loss, "record_loss", LOSSES)
     theta = first_iterate(start, problem.n_features + as_flag(fit_intercept, "fit_intercept"))
     check_method(problem, recipe, batch_size, n_passes)
     check_sizes(recipe, len(theta), record_every, n_jobs)
@@ -147,6 +152,8 @@ def solve(
     scale, scaled = np.empty(0), False
     if rate is None:
         scale, scaled, recipe = automatic(problem, recipe, learning_rate, batch_size, len(theta))
+    if not (natural(seed) or isinstance(seed, np.random.SeedSequence)):
+        raise ValueError(f"seed must be a whole number >= 0 or a list of them, got {shown(seed)}")
     seeds: list[Any] = [seed] if np.ndim(seed) == 0 else list(cast(Any, seed))
     plan = Plan(
         problem,
@@ -181,8 +188,7 @@ def wants_columns(
     problem: Problem, recipe: Recipe, batch_size: int | None, shared: bool, path: str
 ) -> bool:
     """Tell whether to walk by columns."""
-    if path not in PATHS:
-        raise ValueError(f"path must be one of {PATHS}, got {path!r}")
+    choice(path, "path", PATHS)
     along = MODES[type(recipe.estimator)] in DIRECTIONS
     if path == "columns" and (along or not shared):
         raise ValueError("path='columns' needs coordinate steps whose coordinates share a sample")
@@ -213,7 +219,7 @@ def first_iterate(start: Any, n_coords: int) -> Floats:
     """Return the first iterate as a new array."""
     if start is None:
         return np.zeros(n_coords)
-    theta = np.array(start, np.float64)
+    theta = reals(start, "start", f"be {n_coords} finite numbers")
     if theta.shape != (n_coords,) or not np.all(np.isfinite(theta)):
         raise ValueError(f"start must be {n_coords} finite numbers, got shape {theta.shape}")
     return theta
@@ -227,12 +233,11 @@ def check_method(problem: Problem, recipe: Recipe, batch_size: int | None, n_pas
         raise ValueError(f"{type(recipe.policy).__name__} needs scgd.minimize")
     if problem.l1 > 0 and not isinstance(recipe.step, SGD):
         raise ValueError("the prox of l1 needs step='sgd'; other rules have no single step size")
-    if batch_size is not None and (int(batch_size) != batch_size or batch_size < 1):
-        raise ValueError(f"batch_size must be None or a whole number >= 1, got {batch_size!r}")
+    if batch_size is not None:
+        whole(batch_size, "batch_size", 1, "be None or a whole number >= 1")
     if batch_size is None and MODES[type(recipe.estimator)] in DIRECTIONS:
         raise ValueError("random directions need a batch_size; full batches run by columns")
-    if not (np.isfinite(n_passes) and n_passes > 0):
-        raise ValueError(f"n_passes must be positive and finite, got {n_passes!r}")
+    number(n_passes, "n_passes", 0, ends="(]")
 
 
 def check_sizes(
@@ -244,7 +249,7 @@ def check_sizes(
         raise ValueError("importance by phase is for scgd.minimize; solve takes fixed weights")
     if not isinstance(weights, str | None) and len(weights) != n_coords:
         raise ValueError(f"importance must be {n_coords} weights, got {len(weights)}")
-    if record_every is not None and not record_every > 0:
-        raise ValueError(f"record_every must be None or positive, got {record_every!r}")
-    if n_jobs is not None and (int(n_jobs) != n_jobs or n_jobs < 1):
-        raise ValueError(f"n_jobs must be None (all cores) or a whole number >= 1, got {n_jobs!r}")
+    if record_every is not None:
+        number(record_every, "record_every", 0, ends="(]", wanted="be None or positive")
+    if n_jobs is not None:
+        whole(n_jobs, "n_jobs", 1, "be None (all cores) or a whole number >= 1")

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scgd.checks import number, settle
 from scgd.compiling import njit
 from scgd.policies.base import Policy
 from scgd.random import below
@@ -178,12 +179,9 @@ class Adaptive(Policy):
     forget: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.least <= 1.0:
-            raise ValueError(f"least must lie in (0, 1], got {self.least!r}")
-        if not (1.0 <= self.most < float("inf")):
-            raise ValueError(f"most must be finite and at least 1, got {self.most!r}")
-        if not 0.0 < self.forget <= 1.0:
-            raise ValueError(f"forget must lie in (0, 1], got {self.forget!r}")
+        settle(self, least=number(self.least, "least", 0, 1, ends="(]"))
+        settle(self, most=number(self.most, "most", 1, wanted="be finite and at least 1"))
+        settle(self, forget=number(self.forget, "forget", 0, 1, ends="(]"))
 
     def phase_length(self, n_coords: int) -> int:
         """Return the number of draws between two updates: a round."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scgd.checks import reals
 from scgd.policies.base import LawPolicy
 from scgd.policies.frozen import FixedLaw, fixed_law
 from scgd.typing import Array, Floats
@@ -34,7 +35,7 @@ class FixedWeights(LawPolicy):
     values: tuple[float, ...] | Sequence[float]
 
     def __post_init__(self) -> None:
-        weights = np.asarray(self.values, np.float64)
+        weights = reals(self.values, "values", "be a list of finite numbers, one per coordinate")
         if weights.ndim != 1 or weights.size == 0 or not np.all(np.isfinite(weights)):
             raise ValueError(
                 "FixedWeights values must be a list of finite numbers, one per coordinate"

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from scgd.checks import number, settle
 from scgd.policies.base import Policy
 from scgd.policies.frozen import UniformLaw, fixed_law, uniform_law
 from scgd.policies.kinds import draw, draw_distinct
@@ -110,8 +111,7 @@ class GradientWeights(GreedyPolicy):
     power: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.power) and self.power > 0):
-            raise ValueError(f"power must be positive and finite, got {self.power!r}")
+        settle(self, power=number(self.power, "power", 0, ends="(]"))
 
     def weights_for(self, gradient: Floats, block: int = 1) -> Floats:
         """Return weights proportional to a power of the slopes; uniform where all are zero."""

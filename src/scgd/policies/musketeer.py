@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-
+from scgd.checks import choice, flag, number, settle, whole
 from scgd.policies.base import LawPolicy
 from scgd.policies.law import make_law
 from scgd.schedules import InverseLog, Schedule
@@ -76,14 +75,15 @@ class Musketeer(LawPolicy):
 
     def __post_init__(self) -> None:
         for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {known}, got {getattr(self, name)!r}")
-        if not (np.isfinite(self.sharpness) and self.sharpness > 0):
-            raise ValueError(f"sharpness must be positive and finite, got {self.sharpness!r}")
-        if self.length is not None and (self.length != int(self.length) or self.length < 1):
-            raise ValueError(f"length must be a whole number of draws >= 1, got {self.length!r}")
+            choice(getattr(self, name), name, known)
+        settle(self, sharpness=number(self.sharpness, "sharpness", 0, ends="(]"))
+        if self.length is not None:
+            wanted = "be a whole number of draws >= 1"
+            settle(self, length=whole(self.length, "length", 1, wanted))
+        flag(self.rescale, "rescale")
         if not callable(self.mixing):
-            self._check_mixing(float(self.mixing))
+            settle(self, mixing=number(self.mixing, "mixing"))
+            self._check_mixing(self.mixing)
 
     def _check_mixing(self, mixing: float) -> None:
         if self.normalization == "l1" and not 0 < mixing <= 1:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scgd.checks import number, settle
 from scgd.compiling import njit
 from scgd.policies import mixture
 from scgd.policies.base import LawPolicy
@@ -102,10 +103,9 @@ class RecentGains(LawPolicy):
     beta: float = 0.9
 
     def __post_init__(self) -> None:
-        if not callable(self.mixing) and not 0 < self.mixing <= 1:
-            raise ValueError(f"mixing must lie in (0, 1], got {self.mixing!r}")
-        if not 0 <= self.beta < 1:
-            raise ValueError(f"beta must lie in [0, 1), got {self.beta!r}")
+        if not callable(self.mixing):
+            settle(self, mixing=number(self.mixing, "mixing", 0, 1, ends="(]"))
+        settle(self, beta=number(self.beta, "beta", 0, 1, ends="[)"))
 
     def init(self, n_coords: int, replace: bool = True) -> RecentLaw:
         """Return a fresh state."""

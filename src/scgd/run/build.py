@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from scgd.checks import count, flag
 from scgd.constraints import Constraints, Merit, constrained
 from scgd.estimators import FirstOrder
 from scgd.plans import METHODS, TOL, Ground, Method, Plan, Planned, as_method, story_of
 from scgd.policies import Musketeer
-from scgd.problem import Problem, check_noise, count
+from scgd.problem import Problem, check_noise
 from scgd.recipes import RECIPES, Recipe
 from scgd.run.identity import identity
 from scgd.run.ledger import Ledger
@@ -82,7 +83,7 @@ def build(
             )
     else:
         problem = Problem.check(x0, bounds, scale, noise)
-    check_flag(maximize, "maximize")
+    flag(maximize, "maximize")
     known = check_earlier(earlier, problem, -1.0 if maximize else 1.0)
     if len(known[1]):  # the best place that is known is where to start
         problem = replace(problem, x0=known[0][np.argmin(known[1])].copy())
@@ -105,12 +106,6 @@ def build(
     for x, value in zip(*known, strict=True):
         run.know(x, value)
     return Built(run, root, method, problem, samples, known, given)
-
-
-def check_flag(value: Any, name: str) -> None:
-    """Refuse what is neither True nor False."""
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
 def refuse_noise(problem: Problem, method: Method, samples: Samples) -> None:

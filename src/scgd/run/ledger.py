@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.checks import choice
 from scgd.outcomes import is_caught
 from scgd.questions import Point, Question
 from scgd.typing import Floats
@@ -98,8 +99,7 @@ class Ledger:
     def __init__(
         self, n_coords: int, on_nonfinite: str, *, repeats: bool, maximize: bool = False
     ) -> None:
-        if on_nonfinite not in CHOICES:
-            raise ValueError(f"on_nonfinite must be one of {CHOICES}, got {on_nonfinite!r}")
+        choice(on_nonfinite, "on_nonfinite", CHOICES)
         self.on_nonfinite = on_nonfinite
         self.n_accepted = 0
         self.n_failed = 0

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.checks import natural, shown
 from scgd.typing import Array
 
 __all__ = ["Seed"]
@@ -30,14 +31,11 @@ class Seed:
 
     def __init__(self, seed: Any = None) -> None:
         self.given = seed is not None
-        try:
-            root = (
-                seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-            )
-        except (TypeError, ValueError):
+        if not (seed is None or isinstance(seed, np.random.SeedSequence) or natural(seed)):
             raise ValueError(
-                f"seed must be None, a whole number >= 0 or a SeedSequence, got {seed!r}"
-            ) from None
+                f"seed must be None, a whole number >= 0 or a SeedSequence, got {shown(seed)}"
+            )
+        root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         self._set(root.entropy, root.spawn_key)
 
     def _set(self, entropy: Any, spawn_key: Any) -> None:

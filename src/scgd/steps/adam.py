@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any, ClassVar
 
+from scgd.checks import number
 from scgd.steps.rule import StepRule, check_decay, kernel
 
 __all__ = ["Adam"]
@@ -48,8 +49,9 @@ class Adam(StepRule):
     def __post_init__(self) -> None:
         check_decay("beta1", self.beta1)
         check_decay("beta2", self.beta2)
+        number(self.epsilon, "epsilon", 0)
 
     @property
     def hyper(self) -> tuple[float, ...]:
         """The numbers its kernel reads."""
-        return (self.beta1, self.beta2, self.epsilon)
+        return (float(self.beta1), float(self.beta2), float(self.epsilon))

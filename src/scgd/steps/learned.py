@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from math import exp, sqrt
 from typing import Any, ClassVar
 
-from scgd.steps.rule import StepRule, check_decay, kernel
+from scgd.checks import number
+from scgd.steps.rule import LONGEST, StepRule, check_decay, kernel
 from scgd.typing import Floats
 
 __all__ = ["Learned"]
@@ -84,11 +85,16 @@ class Learned(StepRule):
 
     def __post_init__(self) -> None:
         check_decay("beta", self.beta)
+        number(self.gain, "gain", 0)
+        number(self.shared_gain, "shared_gain", 0)
+        longest = number(self.longest, "longest", -LONGEST, LONGEST)
+        number(self.shortest, "shortest", -LONGEST, longest)
 
     @property
     def hyper(self) -> tuple[float, ...]:
         """The numbers its kernel reads."""
-        return (1.0 - self.beta, self.gain, self.shared_gain, self.shortest, self.longest)
+        gains = float(self.gain), float(self.shared_gain)
+        return (1.0 - float(self.beta), *gains, float(self.shortest), float(self.longest))
 
     def pace(self, slots: Floats, progress: float) -> None:
         """Divide by the coordinate's own size more and more as the budget is used."""

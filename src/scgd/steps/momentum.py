@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from scgd.checks import flag
 from scgd.steps.rule import StepRule, check_decay, kernel
 
 __all__ = ["Momentum"]
@@ -38,8 +39,9 @@ class Momentum(StepRule):
 
     def __post_init__(self) -> None:
         check_decay("beta", self.beta)
+        flag(self.nesterov, "nesterov")
 
     @property
     def hyper(self) -> tuple[float, ...]:
         """The numbers its kernel reads."""
-        return (self.beta, float(self.nesterov))
+        return (float(self.beta), float(self.nesterov))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any, ClassVar
 
+from scgd.checks import number
 from scgd.steps.rule import StepRule, check_decay, kernel
 
 __all__ = ["RMS"]
@@ -49,8 +50,9 @@ class RMS(StepRule):
 
     def __post_init__(self) -> None:
         check_decay("beta", self.beta)
+        number(self.epsilon, "epsilon", 0)
 
     @property
     def hyper(self) -> tuple[float, ...]:
         """The numbers its kernel reads."""
-        return (1.0 - self.beta, self.epsilon)
+        return (1.0 - float(self.beta), float(self.epsilon))

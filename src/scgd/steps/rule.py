@@ -9,10 +9,13 @@ import numpy as np
 from numba.extending import register_jitable
 
 from scgd.calling import join_ours
+from scgd.checks import number
 from scgd.typing import Floats
 
-__all__ = ["StepRule", "check_decay", "kernel", "make_slots"]
+__all__ = ["LONGEST", "StepRule", "check_decay", "kernel", "make_slots"]
 
+LONGEST = 300.0
+"""The largest logarithm of a learned factor: two of them together are still a finite number."""
 Function = TypeVar("Function", bound=Callable[..., float])
 
 
@@ -65,8 +68,7 @@ class StepRule:
 
 def check_decay(name: str, value: float) -> None:
     """Refuse a decay outside [0, 1)."""
-    if not 0 <= value < 1:
-        raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
+    number(value, name, 0, 1, ends="[)")
 
 
 def make_slots(rule: StepRule, n_coords: int) -> Floats:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from math import exp, sqrt
 from typing import Any, ClassVar
 
-from scgd.steps.rule import StepRule, check_decay, kernel
+from scgd.checks import number
+from scgd.steps.rule import LONGEST, StepRule, check_decay, kernel
 
 __all__ = ["Wiener"]
 
@@ -76,8 +77,12 @@ class Wiener(StepRule):
     def __post_init__(self) -> None:
         check_decay("beta", self.beta)
         check_decay("beta2", self.beta2)
+        number(self.shrinkage, "shrinkage", 0)
+        number(self.shared_gain, "shared_gain", 0)
+        number(self.longest, "longest", 0, LONGEST)
 
     @property
     def hyper(self) -> tuple[float, ...]:
         """The numbers its kernel reads."""
-        return (1.0 - self.beta, 1.0 - self.beta2, self.shrinkage, self.shared_gain, self.longest)
+        rest = float(self.shrinkage), float(self.shared_gain), float(self.longest)
+        return (1.0 - float(self.beta), 1.0 - float(self.beta2), *rest)

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from scgd.checks import choice, count, flag, number
+
 __all__ = ["bias_constant"]
 
 ESTIMATORS = ("forward", "central", "gaussian", "sphere")
@@ -53,10 +55,10 @@ def bias_constant(
     >>> bias_constant(1.0, 9, "sphere"), bias_constant(1.0, 9, "sphere", sharp=True)
     (4.5, 0.9)
     """
-    if estimator not in ESTIMATORS:
-        raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
-    if norm not in ("sup", "euclidean"):
-        raise ValueError(f"norm must be 'sup' or 'euclidean', got {norm!r}")
+    choice(estimator, "estimator", ESTIMATORS)
+    choice(norm, "norm", ("sup", "euclidean"))
+    flag(sharp, "sharp")
+    smoothness, n_coords = number(smoothness, "smoothness", 0), count(n_coords, "n_coords")
     if estimator in ("gaussian", "sphere"):
         return float(
             smoothness * (mean_length if sharp else half_sixth_moment)(estimator, n_coords)

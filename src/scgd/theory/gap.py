@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scgd.checks import number, settle
 from scgd.typing import Array, Floats
 
 __all__ = ["Constants", "gap_bound", "gap_order", "gap_rate", "gap_recursion"]
@@ -46,6 +47,13 @@ class Constants:
     growth: float
     noise: float
     bias: float = 0.0
+
+    def __post_init__(self) -> None:
+        number(self.smoothness, "smoothness", 0)
+        for name in ("convexity", "growth", "noise", "bias"):
+            number(getattr(self, name), name, 0)
+        for name in self.__dataclass_fields__:
+            settle(self, **{name: float(getattr(self, name))})
 
     @property
     def floor(self) -> float:
@@ -115,12 +123,9 @@ def forgotten(
 
 def check_schedule(t: Floats, gamma: float, alpha: float, beta: float) -> None:
     """Refuse what the theorem does not speak of."""
-    if not 0 <= alpha <= 1:
-        raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}")
-    if not gamma > 0:
-        raise ValueError(f"gamma must be above zero, got {gamma!r}")
-    if not 0 < beta <= 1:
-        raise ValueError(f"beta must be above 0 and at most 1, got {beta!r}")
+    number(alpha, "alpha", 0, 1, wanted="be between 0 and 1")
+    number(gamma, "gamma", 0, ends="(]", wanted="be above zero")
+    number(beta, "beta", 0, 1, ends="(]", wanted="be above 0 and at most 1")
     if np.any(t < 1):
         raise ValueError(f"t counts steps from 1, got {float(np.min(t)):g}")
 
@@ -175,10 +180,13 @@ def gap_order(constants: Constants, gamma: float, beta: float, alpha: float = 1.
     >>> round(float(10_000 * gaps[-1]), 3)
     0.09
     """
-    if not 0 < alpha <= 1:
-        raise ValueError(f"alpha must be above 0 and at most 1, got {alpha!r}")
+    if not isinstance(constants, Constants):
+        raise TypeError(f"constants must be Constants(...), got {type(constants).__name__}")
+    number(alpha, "alpha", 0, 1, ends="(]", wanted="be above 0 and at most 1")
+    check_schedule(np.ones(1), gamma, alpha, beta)
+    gamma, beta = float(gamma), float(beta)
     excess = constants.descent * beta * gamma - (alpha == 1)
-    return gamma**2 * constants.floor / excess if excess > 0 else math.inf
+    return gamma * gamma * constants.floor / excess if excess > 0 else math.inf
 
 
 def gap_rate(alpha: float, speed: float) -> float:
@@ -191,6 +199,6 @@ def gap_rate(alpha: float, speed: float) -> float:
     >>> gap_rate(1.0, speed=3.0), gap_rate(1.0, speed=1.0), gap_rate(0.5, speed=1.0)
     (1.0, 0.5, 0.5)
     """
-    if not 0 <= alpha <= 1:
-        raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}")
+    alpha = number(alpha, "alpha", 0, 1, wanted="be between 0 and 1")
+    speed = number(speed, "speed", 0, ends="(]")
     return min(1.0, speed / 2) if alpha == 1 else alpha

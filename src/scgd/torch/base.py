@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
+from scgd.checks import count
 from scgd.policies import POLICIES
-from scgd.recipes import check_block_size, check_importance, pick
+from scgd.recipes import check_importance, pick
 from scgd.torch import rules
 from scgd.torch.distributed import Team
 from scgd.torch.draws import Draw, part_of, visits_in_turn
@@ -156,7 +157,7 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         if group["importance"] is not None:
             check_importance(group["importance"])
         if group["block_size"] is not None:
-            group["block_size"] = check_block_size(group["block_size"])
+            group["block_size"] = count(group["block_size"], "block_size")
         if group["granularity"] not in (*GRANULARITIES, None):
             raise ValueError(
                 f"granularity must be one of {GRANULARITIES}, got {group['granularity']!r}"

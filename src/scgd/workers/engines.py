@@ -125,7 +125,10 @@ class MapEngine(Engine):
         """Have all tasks on the list done."""
         calls, self.calls = self.calls, []
         # A list, because some map-like callables refuse iterators.
-        values = list(self.map_like(make, calls))
+        found = self.map_like(make, calls)
+        if not isinstance(found, Iterable):
+            raise TypeError(f"workers must return the results, got {type(found).__name__}")
+        values = list(found)
         if len(values) != len(calls):
             raise RuntimeError(f"workers returned {len(values)} results for {len(calls)} tasks")
         return [Arrival(c.task.id, value) for c, value in zip(calls, values, strict=True)]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.checks import flag, number
 from scgd.workers.cluster import ClusterEngine, is_client
 from scgd.workers.engines import Engine, ExecutorEngine, MapEngine, ProcessEngine
 from scgd.workers.local import Evaluator
@@ -16,6 +17,10 @@ from scgd.workers.remote import RemoteEvaluator
 from scgd.workers.tasks import Job
 
 __all__ = ["evaluator"]
+
+
+MOST = 4096
+"""Local processes that anybody could want."""
 
 
 def evaluator(
@@ -27,9 +32,9 @@ def evaluator(
     skip: bool = False,
 ) -> Evaluator:
     """Turn the ``workers`` argument into an evaluator."""
-    if timeout is not None and not 0 < timeout < float("inf"):
-        raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
-    if vectorized and workers != 1:
+    if timeout is not None:
+        timeout = number(timeout, "timeout", 0, ends="(]", wanted="be a positive number of seconds")
+    if flag(vectorized, "vectorized") and workers != 1:
         raise ValueError("vectorized=True evaluates in this process; use workers=1")
     engine = None if vectorized else choose(workers, job)
     if timeout is not None and (engine is None or not engine.interruptible):
@@ -46,7 +51,7 @@ def choose(workers: Any, job: Job) -> Engine | None:
     """Return the engine that ``workers`` stands for; None for this process."""
     if isinstance(workers, int | np.integer) and not isinstance(workers, bool):
         n_workers = (os.cpu_count() or 1) if workers == -1 else int(workers)
-        if n_workers < 1:
+        if not 1 <= n_workers <= MOST:
             raise ValueError(f"workers must be a number >= 1 or -1 for all cores, got {workers}")
         return None if n_workers == 1 else ProcessEngine(job, n_workers)
     if isinstance(getattr(workers, "__self__", workers), multiprocessing.pool.Pool):

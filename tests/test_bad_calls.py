@@ -1,0 +1,254 @@
+"""Every public argument against every odd value: it works, or the error names the argument.
+
+A new argument needs a word here for what it takes (``bad_values.WORDS``); without one the test fails
+and says so.
+"""
+
+import inspect
+import random
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import scgd
+from bad_values import VALUES, allowed
+from scgd import linear, theory
+
+P = 3
+SAMPLED = 400
+"""Calls per door in a plain run; all of them with ``-m faults``."""
+
+
+def bowl(x, *rest):
+    return float(np.sum(np.asarray(x) ** 2))
+
+
+def minimize(fun=bowl, x0=(1.0, 2.0, 3.0), **keywords):
+    return scgd.minimize(
+        fun, x0, **{"max_evals": 6, "max_time": 1.0, "method": "uniform", "scale": 1.0, **keywords}
+    )
+
+
+def optimizer(x0=(1.0, 2.0, 3.0), method="uniform", **keywords):
+    opt = scgd.Optimizer(x0, method, **{"max_evals": 6, "scale": 1.0, **keywords})
+    return opt.done or opt.ask()
+
+
+PARTS = {
+    "policy": "choice+none", "estimator": "choice+none", "step": "choice+none",
+    "learning_rate": "positive+none+callable", "radius": "positive+none+callable",
+    "block_size": "count+none", "importance": "none+vector+callable",
+}  # fmt: skip
+RUN = {
+    "x0": "vector+one", "method": "choice", "sample": "count+callable+none", "batch_size": "count",
+    **PARTS, "scale": "positive+vector+none", "bounds": "none", "max_evals": "count+none",
+    "on_nonfinite": "choice", "seed": "seeds+none",
+}  # fmt: skip
+LAW = {"mixing": "fraction+callable"}
+MODEL = {
+    "loss": "choice", "penalty": "choice+none", "alpha": "nonnegative", "l1_ratio": "fraction",
+    "fit_intercept": "flag", "class_weight": "anything", "policy": "choice", "dual": "flag",
+    "batch_size": "count+none", "learning_rate": "positive+callable", "max_iter": "count",
+    "tol": "nonnegative", "early_stopping": "flag", "validation_fraction": "fraction",
+    "n_iter_no_change": "count", "random_state": "anything", "warm_start": "flag",
+    "verbose": "anything", "epsilon": "nonnegative",
+}  # fmt: skip
+X = np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0], [2.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 2.0, 1.0],
+              [1.0, 2.0, 0.0]])  # fmt: skip
+Y = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
+CONSTANTS = theory.Constants(1.0, 0.5, 1.0, 1.0)
+
+
+def fitted(cls):
+    def call(**keywords):
+        return cls(**{"max_iter": 5, "tol": 0.0, **keywords}).fit(X, Y)
+
+    return call
+
+
+def solved(**keywords):
+    data = {"X": X, "y": Y, "n_passes": 2.0}
+    return linear.solve(**{**data, **keywords})
+
+
+def schedule(cls, **fixed):
+    def call(**keywords):
+        made = cls(**{**fixed, **keywords})
+        return scgd.minimize(
+            bowl, np.ones(P), method="uniform", learning_rate=made, radius=0.1, max_evals=6
+        )
+
+    return call
+
+
+def drawn(cls, **fixed):
+    def call(**keywords):
+        return minimize(policy=cls(**{**fixed, **keywords}))
+
+    return call
+
+
+def stepped(cls):
+    def call(**keywords):
+        return minimize(step=cls(**keywords), learning_rate=0.1, radius=0.1)
+
+    return call
+
+
+def recipe(**keywords):
+    made = scgd.Recipe(**{"name": "mine", **keywords})
+    return scgd.minimize(bowl, np.ones(P), method=made, scale=1.0, max_evals=6)
+
+
+# door: (what is called, whose signature, {argument: what it takes})
+DOORS = {
+    "minimize": (minimize, scgd.minimize, {
+        **RUN, "fun": "callable", "args": "anything", "jac": "callable+none", "max_time": "limit+none",
+        "target": "target+none", "workers": "workers+callable", "timeout": "none", "asynchronous": "count+none",
+        "vectorized": "flag", "callback": "callable+none", "progress": "flag",
+        "checkpoint": "none+path",
+    }),
+    "Optimizer": (optimizer, scgd.Optimizer, {**RUN, "first_order": "flag"}),
+    "Recipe": (recipe, scgd.Recipe, {
+        "name": "name", **PARTS, "policy": "choice", "estimator": "choice", "step": "choice",
+        "learning_rate": "positive+callable", "radius": "positive+callable", "block_size": "count",
+        "relative_rate": "flag", "relative_radius": "flag", "replace": "flag", "average": "flag",
+    }),
+    "Checkpoint": (lambda path="x", **k: scgd.Checkpoint(path, **k), scgd.Checkpoint, {
+        "path": "path", "every": "limit+nonnegative",
+    }),
+    "Musketeer": (drawn(scgd.Musketeer), scgd.Musketeer, {
+        **LAW, "gain": "choice", "normalization": "choice", "sharpness": "positive",
+        "length": "count+none", "memory": "choice", "rescale": "flag",
+    }),
+    "RecentGains": (drawn(scgd.RecentGains), scgd.RecentGains, {**LAW, "beta": "fraction"}),
+    "Adaptive": (drawn(scgd.Adaptive), scgd.Adaptive, {
+        "least": "fraction", "most": "positive", "forget": "fraction",
+    }),
+    "FixedWeights": (drawn(scgd.FixedWeights), scgd.FixedWeights, {"values": "vector"}),
+    "GradientWeights": (drawn(scgd.GradientWeights), scgd.GradientWeights, {"power": "positive"}),
+    "Momentum": (stepped(scgd.Momentum), scgd.Momentum, {"beta": "fraction", "nesterov": "flag"}),
+    "RMS": (stepped(scgd.RMS), scgd.RMS, {"beta": "fraction", "epsilon": "nonnegative"}),
+    "Adam": (stepped(scgd.Adam), scgd.Adam, {
+        "beta1": "fraction", "beta2": "fraction", "epsilon": "nonnegative",
+    }),
+    "Learned": (stepped(scgd.Learned), scgd.Learned, {
+        "beta": "fraction", "gain": "nonnegative", "shared_gain": "nonnegative",
+        "shortest": "number", "longest": "number",
+    }),
+    "Wiener": (stepped(scgd.Wiener), scgd.Wiener, {
+        "beta": "fraction", "beta2": "fraction", "shrinkage": "nonnegative",
+        "shared_gain": "nonnegative", "longest": "nonnegative",
+    }),
+    "Constant": (schedule(scgd.Constant), scgd.Constant, {"value": "nonnegative"}),
+    "InverseTime": (schedule(scgd.InverseTime), scgd.InverseTime, {
+        "scale": "nonnegative", "offset": "nonnegative", "power": "number", "per": "choice",
+    }),
+    "InverseLog": (schedule(scgd.InverseLog), scgd.InverseLog, {"offset": "nonnegative"}),
+    "Linear": (schedule(scgd.Linear), scgd.Linear, {
+        "scale": "nonnegative", "end": "fraction", "power": "nonnegative", "start": "natural",
+        "total": "natural+none",
+    }),
+    "SqrtOf": (schedule(scgd.SqrtOf), scgd.SqrtOf, {"schedule": "callable+nonnegative"}),
+    "SphereSmoothing": (
+        lambda **k: minimize(method="sphere", estimator=scgd.SphereSmoothing(**k)),
+        scgd.SphereSmoothing, {"unbiased": "flag"},
+    ),
+    "SCGDRegressor": (fitted(linear.SCGDRegressor), linear.SCGDRegressor, MODEL),
+    "SCGDClassifier": (fitted(linear.SCGDClassifier), linear.SCGDClassifier, MODEL),
+    "solve": (solved, linear.solve, {
+        "X": "matrix", "y": "choice", "loss": "choice", "l2": "nonnegative", "l1": "nonnegative",
+        "sample_weight": "none", "fit_intercept": "flag", "epsilon": "nonnegative+none", **PARTS,
+        "importance": "none+vector", "learning_rate": "positive+callable", "batch_size": "count+none",
+        "path": "choice", "shared_sample": "flag", "n_passes": "positive",
+        "record_every": "positive+none", "record_loss": "none", "start": "none+vector",
+        "seed": "seeds", "n_jobs": "count+none+whole",
+    }),
+    "Constants": (
+        lambda **k: theory.Constants(**{**vars(CONSTANTS), **k}), theory.Constants,
+        {"smoothness": "nonnegative", "convexity": "nonnegative", "growth": "nonnegative",
+         "noise": "nonnegative", "bias": "nonnegative"},
+    ),
+    "bias_constant": (
+        lambda **k: theory.bias_constant(**{"smoothness": 1.0, "n_coords": 3, **k}),
+        theory.bias_constant,
+        {"smoothness": "nonnegative", "n_coords": "count", "estimator": "choice", "norm": "choice",
+         "sharp": "flag"},
+    ),
+    "gap_order": (
+        lambda **k: theory.gap_order(**{"constants": CONSTANTS, "gamma": 1.0, "beta": 0.5, **k}),
+        theory.gap_order,
+        {"constants": "choice", "gamma": "positive", "beta": "fraction", "alpha": "fraction"},
+    ),
+    "gap_rate": (
+        lambda **k: theory.gap_rate(**{"alpha": 1.0, "speed": 3.0, **k}), theory.gap_rate,
+        {"alpha": "fraction", "speed": "positive"},
+    ),
+}  # fmt: skip
+HUGE = {"1e300", "10**30"}
+PROCESSES = {("workers", "-1"), ("n_jobs", "10**30")}
+"""Calls that would start what the machine has."""
+FREE = {"verbose", "random_state", "class_weight", "args"}
+"""What others check (scikit-learn), or nobody need."""
+
+
+def calls(door):
+    _, owner, kinds = DOORS[door]
+    for name in inspect.signature(owner).parameters:
+        if name in FREE:
+            continue
+        for label in VALUES:
+            its_own = label == "class" and "callable" in kinds[name]  # whatever that raises
+            if not its_own and (name, label) not in PROCESSES:
+                yield name, kinds[name], label
+
+
+def complaint(door, name, kind, label):
+    """What is wrong with how a call fails, or passes; None where all is well."""
+    try:
+        value = VALUES[label]()
+    except ImportError:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            DOORS[door][0](**{name: value})
+    except (TypeError, ValueError) as error:
+        if re.search(rf"(?<![\w]){name}(?![\w])", str(error)):
+            return None
+        return f"{door}({name}={label}) does not name it: {type(error).__name__}: {error}"
+    except FloatingPointError:  # a run that left the numbers says so itself
+        return None if label in HUGE else f"{door}({name}={label}) diverges"
+    except Exception as error:
+        return f"{door}({name}={label}) fails inside: {type(error).__name__}: {error}"
+    if label not in allowed(kind):
+        return f"{door}({name}={label}) is accepted, though it takes {kind}"
+    return None
+
+
+def check(door, chosen):
+    found = [text for call in chosen if (text := complaint(door, *call))]
+    assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_argument_has_a_row(door):
+    _, owner, kinds = DOORS[door]
+    for name in inspect.signature(owner).parameters:
+        assert name in kinds, f"say in tests/test_bad_calls.py what {door}({name}=) may take"
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_odd_values_work_or_are_named(door, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    every = list(calls(door))
+    check(door, random.Random(0).sample(every, min(SAMPLED, len(every))))
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("door", DOORS)
+def test_every_odd_value_works_or_is_named(door, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check(door, calls(door))
