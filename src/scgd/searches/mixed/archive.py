@@ -98,10 +98,10 @@ class Archive:
 
     def _rank(self, row: int) -> None:
         """Have ``best`` follow the mean of a point."""
-        if self.best < 0 or self.means[row] <= self.means[self.best]:
-            self.best = row
-        elif row == self.best:  # it has risen
+        if row == self.best:  # it may have risen
             self.best = int(np.argmin(self.means))
+        elif self.best < 0 or self.means[row] <= self.means[self.best]:
+            self.best = row
 
     @property
     def told(self) -> Ints:
