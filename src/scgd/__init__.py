@@ -28,6 +28,7 @@ from scgd.policies import (
 from scgd.recipes import RECIPES, Recipe
 from scgd.schedules import SCHEDULES, Constant, InverseLog, InverseTime, Linear, SqrtOf
 from scgd.scipy import scipy_method
+from scgd.spaces import Choice, Float, Int, Space
 from scgd.steps import RMS, SGD, STEPS, Adam, Learned, Momentum, Wiener
 
 __all__ = [
@@ -45,14 +46,17 @@ __all__ = [
     "CentralDifference",
     "Checkpoint",
     "CheckpointError",
+    "Choice",
     "Constant",
     "FirstOrder",
     "FixedWeights",
+    "Float",
     "ForwardDifference",
     "Full",
     "GaussSouthwell",
     "GaussianSmoothing",
     "GradientWeights",
+    "Int",
     "InverseLog",
     "InverseTime",
     "Learned",
@@ -62,6 +66,7 @@ __all__ = [
     "Optimizer",
     "RecentGains",
     "Recipe",
+    "Space",
     "SphereSmoothing",
     "SqrtOf",
     "Trial",

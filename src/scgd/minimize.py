@@ -23,6 +23,7 @@ from scgd.run.recording import recorded
 from scgd.run.saving import Saved
 from scgd.samples import Sample
 from scgd.schedules import Schedule
+from scgd.spaces import InSpace, Space
 from scgd.steps import StepRule
 from scgd.workers import evaluator
 from scgd.workers.tasks import Job
@@ -80,7 +81,8 @@ def minimize(
         with ``sample=callable``. ``x`` is a read-only view of a buffer that changes: copy it to
         keep it. A function compiled by ``numba.njit`` runs in one compiled loop.
     x0
-        Where to start; never changed.
+        Where to start; never changed. Or a :class:`~scgd.Space` of named parameters: ``fun`` is
+        then called with a dict of values, ``fun(params)``, and starts at the defaults.
     args
         Further arguments of ``fun`` and ``jac``.
     method
@@ -104,7 +106,7 @@ def minimize(
         ``scipy.optimize.Bounds`` or pairs (low, high); kept at all times.
     max_evals
         Hard budget of evaluations (default: 200 per coordinate, at least 1,000, if neither
-        ``max_time`` nor ``target`` is given).
+        ``max_time`` nor ``target`` is given; for a Space 15 per coordinate, at least 150).
     max_time
         Seconds after which no new evaluation is started.
     target
@@ -168,7 +170,8 @@ def minimize(
         that had no finite value; ``nfev_repeated``: values that came a second time because of a
         fault, and were dropped. ``nit``, ``success``, ``status``, ``message``; ``weights``: the
         sampling law learned, which tells what coordinates matter; ``history``; ``scale``;
-        ``recipe``: what ran; ``evaluations``: a table of number, member, value and seconds (the
+        ``recipe``: what ran; ``params``: the parameters at ``x``, where ``x0`` is a Space;
+        ``evaluations``: a table of number, member, value and seconds (the
         first 100,000, loops compiled by numba left out; with ``record`` or ``log`` all of them,
         with points). ``result.plot()`` draws it all: see :class:`~scgd.results.Result`.
 
@@ -199,11 +202,16 @@ def minimize(
         "policy": policy, "estimator": estimator, "step": step, "learning_rate": learning_rate,
         "radius": radius, "block_size": block_size, "importance": importance,
     }  # fmt: skip
+    if isinstance(x0, Space):
+        x0.problem(bounds=bounds, scale=scale, jac=jac, vectorized=vectorized)
+        fun = InSpace(x0, fun)
     chosen = choose_method(method, jac, parts)
     caught = check_catch(catch)
     limits = Limits(max_time, target, maximize=maximize is True)
     if max_evals is None and max_time is None and target is None:
         max_evals = max(1000, DEFAULT_BUDGET * np.size(x0))
+        if isinstance(x0, Space):
+            max_evals = max(150, 15 * x0.n_coords)
     built = build(
         x0, chosen, sample=sample, batch_size=batch_size, bounds=bounds, scale=scale,
         max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite, maximize=maximize,
@@ -212,7 +220,7 @@ def minimize(
     flights = Events.check(asynchronous, built.run, vectorized=vectorized)
     identity = partial(built.identity, args, 0 if flights is None else flights.limit)
     saved = Saved(checkpoint, built.run, built.seed, identity)
-    built.run.record = recorded(built.run, built.problem.x0, record, log, saved.resume())
+    built.run.record = recorded(built.run, built.problem, record, log, saved.resume())
     words = {"maximize": maximize, "catch": caught}
     shape = "values" if vectorized else "value"
     if jac is not None:

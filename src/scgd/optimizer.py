@@ -19,6 +19,7 @@ from scgd.run.recording import recorded
 from scgd.run.saving import Saved, restore
 from scgd.samples import Sample
 from scgd.schedules import Schedule
+from scgd.spaces import Space
 from scgd.steps import StepRule
 from scgd.typing import Floats, Ints
 
@@ -42,12 +43,15 @@ class Trial:
         What the function is given beside x: the sample, where there is one.
     coords
         Where the partial derivatives at these coordinates are wanted instead of a value; else None.
+    params
+        The parameters at x, where the run is over a :class:`~scgd.Space`; else None.
     """
 
     id: int
     x: Floats
     arguments: tuple[Any, ...] = ()
     coords: Ints | None = None
+    params: dict[str, Any] | None = None
 
 
 class Optimizer:
@@ -99,13 +103,15 @@ block_size, importance, bounds, max_evals, maximize, on_nonfinite, seed, record
             "policy": policy, "estimator": estimator, "step": step, "learning_rate": learning_rate,
             "radius": radius, "block_size": block_size, "importance": importance,
         }  # fmt: skip
+        if isinstance(x0, Space):
+            x0.problem(first_order=first_order)
         self.built = build(
             x0, choose_method(method, True if first_order else None, parts), sample=sample,
             batch_size=batch_size, bounds=bounds, scale=scale, max_evals=max_evals, seed=seed,
             on_nonfinite=on_nonfinite, maximize=maximize,
         )  # fmt: skip
         self.run = self.built.run
-        self.run.record = recorded(self.run, self.built.problem.x0, record)
+        self.run.record = recorded(self.run, self.built.problem, record)
         self.queue: deque[int] = deque()  # numbers issued and not yet handed out
 
     @property
@@ -148,7 +154,9 @@ block_size, importance, bounds, max_evals, maximize, on_nonfinite, seed, record
         assert question.sample is not None
         arguments = self.built.samples.arguments(*question.sample)
         coords = question.support if question.kind == "partials" else None
-        return Trial(number, question.at(number - opened.first), arguments, coords)
+        x, space = question.at(number - opened.first), self.built.problem.space
+        params = None if space is None else space.decode(x)
+        return Trial(number, x, arguments, coords, params)
 
     def tell(self, ids: Any, values: Any) -> None:
         """Hand in the value of an evaluation, or many of each, in any order.

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scgd.typing import Floats
+
+if TYPE_CHECKING:
+    from scgd.spaces import Space
 
 __all__ = ["Problem", "as_scalar", "check_start", "count"]
 
@@ -111,7 +114,7 @@ class Problem:
 
     ``scale`` is ``None`` when nothing tells the typical size of a coordinate and a short search has
     to find it: it comes from the argument, else from the bounds, else from x0; ``told`` says that
-    it was not guessed from x0.
+    it was not guessed from x0. Where there is a ``space``, points are those of its unit cube.
     """
 
     x0: Floats
@@ -119,6 +122,7 @@ class Problem:
     upper: Floats
     scale: Floats | None
     told: bool = False
+    space: Space | None = None
 
     @property
     def n_coords(self) -> int:

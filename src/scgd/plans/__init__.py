@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from scgd.plans.auto import auto
 from scgd.plans.base import Ground, Plan, Story
 from scgd.plans.descent import descent, race, random_search
+from scgd.plans.mixed import mutate, niches
 from scgd.plans.steps import steps
 from scgd.recipes import RECIPES, Recipe
 
@@ -28,10 +29,13 @@ class Planned:
         What it is called.
     story
         What follows what.
+    knows_steps
+        Whether it can search a space that has whole numbers, choices or conditions.
     """
 
     name: str
     story: Story
+    knows_steps: bool = False
 
 
 Method = Recipe | Planned
@@ -41,12 +45,14 @@ METHODS: dict[str, Method] = {
     **{
         method.name: method
         for method in (
-            Planned("auto", auto),
+            Planned("auto", auto, knows_steps=True),
             Planned("descent", descent()),
             Planned("parabola", descent("parabolas")),
             Planned("bfgs", descent("bfgs")),
             Planned("race", race),
-            Planned("random", random_search),
+            Planned("random", random_search, knows_steps=True),
+            Planned("gp", niches, knows_steps=True),
+            Planned("dds", mutate, knows_steps=True),
         )
     },
 }

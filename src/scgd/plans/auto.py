@@ -13,6 +13,7 @@ from scgd.plans.descent import TINY, descend, measure, race, scale_rounds
 from scgd.plans.guard import kept, settle_with_start
 from scgd.plans.joint import joint_directions
 from scgd.plans.members import block_member, short_member
+from scgd.plans.mixed import over_space
 from scgd.recipes import Recipe
 from scgd.searches import Classify, Judge, Length, ScaleSearch
 
@@ -30,6 +31,9 @@ SCARCE = 2.0
 def auto(ground: Ground) -> Telling:
     """Tell noise apart, measure lengths, and let the member that fits run."""
     problem, sampled = ground.problem, ground.samples.controlled
+    if problem.space is not None and (telling := over_space(ground)) is not None:
+        yield from telling
+        return
     n_reaches = 1 if ground.budget < TINY else 3
     noise = yield Classify(problem, ground.point, ground.rng(), n_reaches, sampled=sampled)
     if noise.kind == "uncontrollable":

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scgd.estimators import FirstOrder
-from scgd.plans import Ground, Method, Plan, Planned, as_method, story_of
+from scgd.plans import METHODS, Ground, Method, Plan, Planned, as_method, story_of
 from scgd.policies import Musketeer
 from scgd.problem import Problem, count
 from scgd.recipes import RECIPES, Recipe
@@ -15,6 +15,7 @@ from scgd.run.ledger import Ledger
 from scgd.run.run import Run
 from scgd.run.seeds import Seed
 from scgd.samples import Samples
+from scgd.spaces import Space
 from scgd.steps import SGD
 from scgd.theory import known, warn_if_violated
 
@@ -53,7 +54,11 @@ def build(
     maximize: bool = False,
 ) -> Built:
     """Check the arguments and make a run of them."""
-    problem = Problem.check(x0, bounds, scale)
+    if isinstance(x0, Space):
+        problem = x0.problem(bounds=bounds, scale=scale)
+        check_steps(x0, method)
+    else:
+        problem = Problem.check(x0, bounds, scale)
     root = Seed(seed)
     samples = Samples.check(sample, batch_size, root.sample_key)
     budget = None if max_evals is None else count(max_evals, "max_evals")
@@ -69,6 +74,16 @@ def check_flag(value: Any, name: str) -> None:
     """Refuse what is neither True nor False."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r}")
+
+
+def check_steps(space: Space, method: Method) -> None:
+    """Refuse a method that would round where a space has steps."""
+    if not space.continuous and not (isinstance(method, Planned) and method.knows_steps):
+        able = [name for name, row in METHODS.items() if getattr(row, "knows_steps", False)]
+        raise ValueError(
+            f"method {getattr(method, 'name', 'given')!r} knows no whole numbers, choices or "
+            f"conditions; with this Space use one of {able} and replace none of its parts"
+        )
 
 
 def choose_method(method: Any, jac: Any, parts: dict[str, Any]) -> Method:

@@ -54,6 +54,7 @@ def identity(
         "x0": digest(problem.x0),
         "bounds": bounds,
         "scale": "found" if problem.scale is None else digest(problem.scale),
+        "space": plain(problem.space),
         "args": [shape_of(value) for value in args],
         "sample": samples.kind,
         "method": plain(method),

@@ -256,9 +256,10 @@ class Run:
         with np.errstate(all="ignore"):
             standing = self.plan.reached if status is Status.TARGET else self.plan.standing
         fun, error = mean_and_error(standing.values)
-        history = self.history.arrays()
+        history, space = self.history.arrays(), self.plan.ground.problem.space
         return Result(
             x=standing.x.copy(),
+            **({} if space is None else {"params": space.decode(standing.x), "names": space.names}),
             fun=self.ledger.sign * fun,
             fun_error=0.0 if standing.exact else error,
             nfev=self.nfev,

@@ -8,6 +8,7 @@ from scgd.searches.bfgs import ActiveBFGS
 from scgd.searches.classify import Classify, Noise
 from scgd.searches.descent import Descent
 from scgd.searches.judge import Judge, Verdict
+from scgd.searches.mixed import Mutations, Niches
 from scgd.searches.parabolas import Parabolas
 from scgd.searches.race import Race
 from scgd.searches.radii import OwnRadii, Radii
@@ -30,6 +31,8 @@ __all__ = [
     "Judge",
     "Leg",
     "Length",
+    "Mutations",
+    "Niches",
     "Noise",
     "OwnRadii",
     "Parabolas",
@@ -54,8 +57,7 @@ __all__ = [
 SEARCHES: dict[str, type[Search]] = {
     search.name: search
     for search in (
-        ActiveBFGS, Classify, Descent, Judge, Parabolas, Race, Radii, RandomSearch, Reach, Rest,
-        Rounding,
-ScaleSearch, Stepping, Watch,
+        ActiveBFGS, Classify, Descent, Judge, Mutations, Niches, Parabolas, Race, Radii,
+        RandomSearch, Reach, Rest, Rounding, ScaleSearch, Stepping, Watch,
     )
 }  # fmt: skip

@@ -188,7 +188,7 @@ class RemoteEvaluator(Evaluator):
         if n_workers > n_tasks:
             warnings.warn(
                 f"{n_workers} workers for the {n_tasks} evaluations of a step: some stay idle; "
-                "raise block_size or use fewer workers",
+                "raise block_size, keep several under way (asynchronous=) or use fewer workers",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -1,0 +1,63 @@
+"""A space from a TOML file, for the command line."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from scgd.spaces.parameters import Choice, Float, Int, Parameter
+from scgd.spaces.space import Space
+
+__all__ = ["read_space"]
+
+KINDS: dict[str, tuple[Callable[..., Parameter], tuple[str, ...], tuple[str, ...]]] = {
+    "float": (Float, ("low", "high"), ("log", "step", "size", "default", "when")),
+    "int": (Int, ("low", "high"), ("log", "step", "size", "default", "when")),
+    "choice": (Choice, ("values",), ("default", "when")),
+}
+
+
+def read_space(path: Any) -> Space:
+    """Return the space that a TOML file describes.
+
+    One table per parameter: ``type`` (``"float"``, ``"int"`` or ``"choice"``) and the arguments
+    of that kind by their names; a choice has ``values``.
+    """
+    try:
+        tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"cannot read the space in {path}: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML file: {error}") from None
+    try:
+        return Space({name: parameter_of(name, table) for name, table in tables.items()})
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def parameter_of(name: str, table: Any) -> Parameter:
+    """Return the parameter of a table."""
+    if not isinstance(table, dict) or table.get("type") not in KINDS:
+        raise ValueError(
+            f"{name} must be a table with type = {', '.join(map(repr, KINDS))}; "
+            f"write {name} = {{type = 'float', low = 0, high = 1}}"
+        )
+    kind, needed, optional = KINDS[table["type"]]
+    rest = {key: value for key, value in table.items() if key != "type"}
+    for key in needed:
+        if key not in rest:
+            raise ValueError(f"{name} lacks {key}")
+    for key in rest:
+        if key not in (*needed, *optional):
+            raise ValueError(f"{name} has {key!r}, which is none of {[*needed, *optional]}")
+    try:
+        if kind is Choice:
+            values = rest.pop("values")
+            if not isinstance(values, list):
+                raise ValueError(f"values must be a list, got {values!r}")
+            return Choice(*values, **rest)
+        return kind(rest.pop("low"), rest.pop("high"), **rest)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
