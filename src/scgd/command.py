@@ -25,6 +25,7 @@ def add_parser(subparsers: Any) -> None:
     start = parser.add_mutually_exclusive_group(required=True)
     start.add_argument("--dim", type=int, metavar="P", help="start at P zeros")
     start.add_argument("--x0", metavar="FILE", help="start at the numbers in a .npy or text file")
+    start.add_argument("--space", metavar="FILE", help="search the parameters in a .toml file")
     parser.add_argument("--max-evals", type=int, metavar="N", help="hard budget of evaluations")
     parser.add_argument("--max-time", type=float, metavar="S", help="seconds")
     parser.add_argument("--target", type=float, metavar="F", help="stop at this mean value")
@@ -124,6 +125,13 @@ def start(args: argparse.Namespace) -> Any:
     """Return where to start."""
     import numpy as np
 
+    if args.space is not None:
+        from scgd.spaces import read_space
+
+        try:
+            return read_space(args.space)
+        except ValueError as error:
+            raise UsageError(f"--space: {error}") from error
     if args.dim is not None:
         if args.dim < 1:
             raise UsageError(f"--dim must be a whole number above zero, got {args.dim}")
@@ -182,12 +190,16 @@ def report(result: Any, args: argparse.Namespace) -> None:
         f"f = {result.fun:.8g} +- {result.fun_error:.2g} after {result.nfev} evaluations "
         f"({result.nfev_repeated} repeated, {result.n_failed} failed). {result.message}"
     )
+    for name, value in result.get("params", {}).items():
+        print(f"{name} = {value!r}")
     if args.out is None:
         return
     names = ("fun", "fun_error", "nfev", "nfev_repeated", "nit", "n_failed", "status", "message")
     contents = {name: result[name] for name in names} | {"x": result.x.tolist()}
+    if "params" in result:
+        contents["params"] = result.params
     try:
         with open(args.out, "w", encoding="utf-8") as file:
-            json.dump(contents, file)
+            json.dump(contents, file, default=lambda array: array.tolist())
     except OSError as error:
         raise CommandError(f"cannot write {args.out}: {error}") from error

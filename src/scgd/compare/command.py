@@ -76,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
 
 def show() -> int:
     """List what there is."""
+    from scgd.compare.mixed import TUNING
     from scgd.compare.outside import OUTSIDE
     from scgd.compare.peers import METHODS
     from scgd.compare.practice import PRACTICE
@@ -84,9 +85,11 @@ def show() -> int:
     from scgd.compare.suites import SUITES
 
     print("suites:", ", ".join(f"{name} ({len(cells())} cells)" for name, cells in SUITES.items()))
-    print("problems:", ", ".join([*PROBLEMS, *OUTSIDE, *PRACTICE, *ROLLOUTS]))
-    print("also: bbob-f8-d20, bbob-largescale-f8-d80, bbob-noisy-f9-d20, ioh-f8-d30-s0.01,")
-    print("      ng-cigar-10+90-s0.1 with other functions, dimensions and noise")
+    print("problems:", ", ".join([*PROBLEMS, *OUTSIDE, *PRACTICE, *ROLLOUTS, *TUNING]))
+    print(
+        "also: bbob-f8-d20, bbob-largescale-f8-d80, bbob-noisy-f9-d20, bbob-mixint-f8-d10, ioh-f8-d30-s0.01,"
+    )
+    print("      ioh-f8-d30-s0.01, ng-cigar-10+90-s0.1 with other functions, dimensions and noise")
     print("methods:", ", ".join(METHODS))
     return 0
 

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.optimize import minimize as scipy_minimize
 
 from scgd.compiling import njit
+from scgd.spaces import Space
 from scgd.typing import Floats
 
 __all__ = ["PROBLEMS", "Task", "build", "scaled"]
@@ -48,6 +49,8 @@ class Task:
         The value of f at its minimum, where f repeats.
     looks
         Whether the judge is cheap enough to follow a run.
+    space
+        The search space whose unit cube x lies in, for methods that know steps.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Task:
     repeats: bool = False
     lowest: float = 0.0
     looks: bool = True
+    space: Space | None = None
 
     @property
     def box(self) -> tuple[Floats, Floats]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from scgd.compare.bbob import coco, ioh
+from scgd.compare.mixed import TUNING, mixint
 from scgd.compare.outside import OUTSIDE, artificial
 from scgd.compare.practice import PRACTICE
 from scgd.compare.problems import PROBLEMS, Task
@@ -21,7 +22,7 @@ from scgd.errors import UsageError, nearest
 __all__ = ["CONFIRM", "DESIGN", "SUITES", "Cell", "build", "named", "suite"]
 
 DESIGN, CONFIRM = range(1, 6), range(71, 76)
-BBOB = re.compile(r"(bbob|bbob-largescale|bbob-noisy|ioh)-f(\d+)-d(\d+)(?:-s(.+))?")
+BBOB = re.compile(r"(bbob|bbob-mixint|bbob-largescale|bbob-noisy|ioh)-f(\d+)-d(\d+)(?:-s(.+))?")
 NEVERGRAD = re.compile(r"ng-(\w+)-(\d+)\+(\d+)(-turned)?(?:-s(.+))?")
 
 
@@ -98,6 +99,8 @@ def build(name: str, instance: int = 1) -> Task:
         kind, function, dimension, noise = found.groups()
         if kind == "ioh":
             return ioh(int(function), int(dimension), instance, float(noise or 0))
+        if kind == "bbob-mixint":
+            return mixint(int(function), int(dimension), instance)
         return coco(kind, int(function), int(dimension), instance)
     if found := NEVERGRAD.fullmatch(name):
         kind, active, useless, turned, noise = found.groups()
@@ -105,6 +108,8 @@ def build(name: str, instance: int = 1) -> Task:
             kind, int(active), int(useless), float(noise or 0), bool(turned), instance
         )  # fmt: skip
         return replace(task, name=name, domain=(-2.5, 2.5))
+    if name in TUNING:
+        return TUNING[name]()
     if name in PRACTICE or name in ROLLOUTS:
         return {**PRACTICE, **ROLLOUTS}[name](instance)
     known = {**PROBLEMS, **OUTSIDE}
@@ -229,6 +234,20 @@ def practice() -> list[Cell]:
     return [Cell("practice", name, name, budget) for name, budget in cells]
 
 
+def mixed_integers() -> list[Cell]:
+    """Return COCO's mixed-integer functions at D = 10 and 20, 100 D."""
+    return [
+        Cell("spaces", f"mixint D={d}, 100 D", f"bbob-mixint-f{f}-d{d}", 100 * d)
+        for d in (10, 20)
+        for f in range(1, 25)
+    ]
+
+
+def tuning() -> list[Cell]:
+    """Return learners to be tuned in 150 evaluations."""
+    return [Cell("spaces", name, name, 150) for name in TUNING]
+
+
 HOME = (
     "ridge10", "ridge5", "ridge2", "ridge1", "logistic10", "logistic5", "logistic2", "logistic1",
     "hp", "quadnoisy", "rosennoisy", "quad", "rosen", "quad10000", "rosen10000", "ng-sphere",
@@ -248,10 +267,12 @@ SHAPES: dict[str, tuple[int, bool]] = {
     "densenoisy": (200, False), "rastrigin": (100, True), "far-sphere": (20, False),
     "laboratory": (6, False), "epidemic": (30, True), "portfolio": (60, True),
     "inputs5000": (5000, True), "inputs5000noisy": (5000, False), "pendulum": (7, False),
-    "swimmer": (18, False), "lunarlander": (36, False),
+    "swimmer": (18, False), "lunarlander": (36, False), "boosting-diabetes": (10, True),
+    "boosting-cancer": (10, True), "pipeline": (8, True),
 }  # fmt: skip
 """Coordinates of problems that take long to build, and whether they repeat (see Cell.shape)."""
-SLOW = {"pendulum": 9e3, "swimmer": 5e4, "lunarlander": 1e4, "epidemic": 8e3, "portfolio": 150}
+SLOW = {"pendulum": 9e3, "swimmer": 5e4, "lunarlander": 1e4, "epidemic": 8e3, "portfolio": 150,
+        "boosting-diabetes": 1e5, "boosting-cancer": 2e5, "pipeline": 5e4}  # fmt: skip
 """Microseconds per evaluation of functions that are slow themselves."""
 
 
@@ -311,6 +332,8 @@ SUITES: dict[str, Callable[[], list[Cell]]] = {
     "rollouts": rollouts,
     "practice": practice,
     "home": home,
+    "mixint": mixed_integers,
+    "tuning": tuning,
     "all": everything,
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from scgd.compare.oracle import Method, Oracle, Spent
+from scgd.spaces import Choice, Int, Space
 from scgd.typing import Floats, Ints
 
 __all__ = ["nevergrad", "optuna", "torchzero"]
@@ -44,6 +45,9 @@ def optuna(sampler: str) -> Method:
         x0, (low, high) = oracle.task.x0, oracle.task.box
         names = [str(k) for k in range(x0.size)]
 
+        if (space := oracle.task.space) is not None:
+            return in_space(oracle, space, package, sampler, seed)
+
         def objective(trial: Any) -> float:
             suggested = zip(names, low, high, strict=True)
             return oracle(np.array([trial.suggest_float(*each) for each in suggested]))
@@ -57,6 +61,35 @@ def optuna(sampler: str) -> Method:
         return np.array([study.best_params[name] for name in names])
 
     return run
+
+
+def in_space(oracle: Oracle, space: Space, package: Any, sampler: str, seed: int) -> Floats:
+    """Run a study over a space; conditions are told by asking only for what has an effect."""
+    seen: list[tuple[float, Floats]] = []
+
+    def suggest(trial: Any, name: str, parameter: Any) -> Any:
+        if isinstance(parameter, Choice):
+            return trial.suggest_categorical(name, list(parameter.options))
+        kind = trial.suggest_int if isinstance(parameter, Int) else trial.suggest_float
+        return kind(name, parameter.low, parameter.high, log=parameter.log)
+
+    def objective(trial: Any) -> float:
+        params: dict[str, Any] = {}
+        for name, parameter in space.parameters.items():
+            asked = (parameter.when or {}).items()
+            if all(params.get(n) in (v if isinstance(v, tuple) else (v,)) for n, v in asked):
+                params[name] = suggest(trial, name, parameter)
+        x = space.encode(params)
+        seen.append((oracle.at(x, None), x))
+        return seen[-1][0]
+
+    with warnings.catch_warnings(), contextlib.suppress(Spent):
+        warnings.simplefilter("ignore")
+        kinds = {"tpe": package.samplers.TPESampler, "cmaes": package.samplers.CmaEsSampler}
+        study = package.create_study(sampler=kinds[sampler](seed=seed))
+        study.enqueue_trial(space.start)
+        study.optimize(objective, n_trials=oracle.budget)
+    return min(seen, key=lambda pair: pair[0])[1]
 
 
 def torchzero(oracle: Oracle, seed: int, rate: float = 0.01) -> Floats:

@@ -19,6 +19,12 @@ def scgd_method(method: str) -> Method:
     def run(oracle: Oracle, seed: int) -> Floats:
         task = oracle.task
         sampled = task.sample is not None
+        if (space := task.space) is not None:
+            found = minimize(
+                lambda params: oracle.at(space.encode(params), None), space, method=method,
+                max_evals=oracle.budget, seed=seed,
+            )  # fmt: skip
+            return np.asarray(found.x)
 
         def fun(x: Floats, *rows: Ints) -> float:
             return oracle.at(x, rows[0] if sampled else None)

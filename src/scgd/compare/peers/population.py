@@ -52,6 +52,8 @@ def strategy(
     options |= {} if oracle.task.repeats else NEVER
     if popsize is not None:
         options["popsize"] = popsize
+    if oracle.task.space is not None:
+        options["bounds"] = [0.0, 1.0]
     if variant == "sep":
         options["CMA_diagonal"] = True
     if variant == "vkd":
