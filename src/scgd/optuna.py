@@ -95,7 +95,8 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
     def reseed_rng(self) -> None:
         """Draw another seed: Optuna asks for it where workers must differ."""
         self._random.reseed_rng()
-        self.seed = None if self.seed is None else int(np.random.SeedSequence().entropy % 2**32)
+        if self.seed is not None:
+            self.seed = int(np.random.SeedSequence().generate_state(1)[0])
 
     # ---- what Optuna asks ------------------------------------------------------------------------
 

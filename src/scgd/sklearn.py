@@ -17,7 +17,7 @@ from scgd.spaces import Space
 __all__ = ["SCGDSearchCV"]
 
 
-class SCGDSearchCV(BaseSearchCV):  # type: ignore[misc]
+class SCGDSearchCV(BaseSearchCV):
     """Search the parameters of an estimator by cross-validation.
 
     Parameters
