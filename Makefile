@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
-.PHONY: run arena docs dist test test-docs test-lowest test-slow test-faults test-benchopt test-trainers mutants bench lint clean
+.PHONY: run arena docs dist test test-docs test-lowest test-slow test-faults test-benchopt test-trainers test-doors mutants bench lint clean
 
 run: $(VENV)/.core
 	@$(VENV)/bin/scgd run zo-linear
@@ -27,6 +27,10 @@ test-trainers: $(VENV)/.dev
 	@$(PIP) install -c constraints.txt transformers accelerate lightning
 	@$(PY) -m pytest -q tests/torch/test_torch_recipes.py tests/torch/test_block_recipes.py \
 		tests/torch/test_block_trainers.py
+
+test-doors: $(VENV)/.dev
+	@$(PIP) install -c constraints.txt -e ".[optuna]" tensorboard
+	@$(PY) -m pytest -q tests/doors src/scgd/scipy.py src/scgd/optuna.py src/scgd/sklearn.py src/scgd/desk.py
 
 bench: $(VENV)/.dev
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done

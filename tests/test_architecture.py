@@ -12,7 +12,7 @@ import scgd
 SOURCE = Path(scgd.__file__).parent
 # Each row may import from the rows above it (and rows of one line from each other).
 ORDER = [
-    {"typing", "compiling", "errors", "calling", "files", "checks"},
+    {"typing", "compiling", "errors", "calling", "files", "checks", "places"},
     {"random", "schedules", "normal"},
     {"policies"},
     {"problem", "outcomes", "questions", "samples"},
@@ -29,6 +29,7 @@ ORDER = [
     {"explore", "workers", "progress"},
     {"driving", "optimizer"},
     {"minimize"},
+    {"desk"},
     {"scipy", "optuna", "sklearn"},
     {"status", "command"},
     {"linear", "torch"},

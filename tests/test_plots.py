@@ -177,3 +177,25 @@ def test_long_lines_are_cut():
     found = minimize(valley, np.full(60, 0.1), max_evals=80, seed=0)
     found.message = "word " * 200
     assert len(repr(found).splitlines()) <= 10 and "..." in repr(found)
+
+
+def test_slices_of_a_space_show_parameters():
+    from scgd import Choice, Float, Space
+
+    space = Space(lr=Float(1e-4, 1, log=True), kind=Choice("<b>", "b"))
+
+    def loss(params):
+        return float(np.log10(params["lr"] / 0.03) ** 2 + (params["kind"] == "b"))
+
+    found = minimize(loss, space, max_evals=30, seed=0)
+    parts = {part.coord: part for part in data.slices(found, [0, 1], None)}
+    params = found.evaluations.params
+    assert parts[0].at.tolist() == [one["lr"] for one in params]
+    assert parts[1].at.tolist() == [one["kind"] for one in params]
+    assert parts[0].here == found.params["lr"] and parts[1].here == "<b>"
+    lines = {part.coord: part for part in data.slices(found, [0, 1], loss)}
+    assert lines[1].at.tolist() == ["<b>", "b"] and np.ptp(lines[1].value) == 1.0
+    best = lines[0].at[np.argmin(lines[0].value)]
+    assert 0.01 < best < 0.1 and len(lines[0].at) == 21
+    text = found.plot(n_inputs=2).to_json()
+    assert "<b>" not in text and "&lt;b&gt;" in text

@@ -359,3 +359,43 @@ def test_a_full_disk_does_not_end_the_run():
     with pytest.warns(RuntimeWarning, match="cannot be written"):
         log.write(0, "steps", 1.0, 0.0, np.array([0]), np.zeros(2))
     assert log.file is None
+
+
+# ---- search spaces -------------------------------------------------------------------------------
+
+
+def test_a_space_keeps_parameters(tmp_path):
+    from scgd import Choice, Float, Int, Space
+
+    space = Space(
+        lr=Float(1e-4, 1, log=True), depth=Int(2, 12), kind=Choice("a,b", 'c"'),
+        drop=Float(0, 0.5, when={"kind": 'c"'}), w=Float(-1, 1, size=2),
+    )  # fmt: skip
+    asked = []
+
+    def loss(params):
+        asked.append(params)
+        base = np.log10(params["lr"] / 0.03) ** 2 + (params["depth"] - 8) ** 2 / 20
+        return float(base + np.sum(params["w"] ** 2) + params.get("drop", 0.3))
+
+    words = {"seed": 1, "log": tmp_path / "run.csv", "checkpoint": tmp_path / "run.npz"}
+    minimize(loss, space, max_evals=25, **words)
+    result = minimize(loss, space, max_evals=40, **words)
+    table = result.evaluations
+    assert len(asked) == len(table) == 40
+    for params, found in zip(asked, table.params, strict=True):
+        assert params.keys() == found.keys() and all(
+            np.array_equal(params[name], found[name]) for name in params
+        )
+    head, *body = rows(tmp_path / "run.csv")
+    assert head[4:] == ["lr", "depth", "kind", "drop", "w[0]", "w[1]", "point"]
+    for row, params in zip(body, asked, strict=True):
+        assert (float(row[4]), int(row[5]), row[6]) == (
+            params["lr"],
+            params["depth"],
+            params["kind"],
+        )
+        assert row[7] == str(params.get("drop", "")) and float(row[9]) == params["w"][1]
+    plain = minimize(loss, space, max_evals=20, seed=1)
+    assert len(plain.evaluations.params) == 20
+    assert "kind=" in repr(result) and "lr=" in repr(result)

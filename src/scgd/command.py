@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import importlib.util
 import json
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from scgd.calling import from_user
 from scgd.errors import CommandError, UsageError
+from scgd.files import replacing
+from scgd.places import check_place
 
 __all__ = ["add_parser", "run"]
 
@@ -24,7 +29,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("function", metavar="MODULE:FUNCTION", help="fun(x), importable from here")
     start = parser.add_mutually_exclusive_group(required=True)
     start.add_argument("--dim", type=int, metavar="P", help="start at P zeros")
-    start.add_argument("--x0", metavar="FILE", help="start at the numbers in a .npy or text file")
+    start.add_argument(
+        "--x0", metavar="X", help="start at 1,2,3, or the numbers of a .npy or text file"
+    )
     start.add_argument("--space", metavar="FILE", help="search the parameters in a .toml file")
     parser.add_argument("--max-evals", type=int, metavar="N", help="hard budget of evaluations")
     parser.add_argument("--max-time", type=float, metavar="S", help="seconds")
@@ -52,6 +59,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--checkpoint", metavar="FILE", help="resume from and save to this file")
     parser.add_argument("--status", metavar="FILE", help="a .html page or .json file to look at")
     parser.add_argument("--out", metavar="FILE", help="write the result as JSON")
+    parser.add_argument("--plot", metavar="FILE", help="draw the run on a .html page")
+    parser.add_argument("--log", metavar="FILE", help="a CSV file with a row per evaluation")
     parser.add_argument("--no-progress", action="store_true", help="no bar")
 
 
@@ -60,23 +69,26 @@ def run(args: argparse.Namespace) -> int:
     from scgd import minimize
     from scgd.status import StatusFile
 
+    check_places(args)
     module, fun = find(args.function)
+    begin = start(args)
     status = StatusFile(args.status, args.function, args.max_evals) if args.status else None
     names = ["max_evals", "max_time", "target", "method", "block_size", "scale", "noise", "sample"]
     names += ["batch_size", "seed", "timeout", "asynchronous", "checkpoint"]
-    names += ["maximize", "on_nonfinite"]
+    names += ["maximize", "on_nonfinite", "log"]
     keywords = {name: getattr(args, name) for name in names}
     with workers(args, module) as those, terminable():
         try:
             result = minimize(
                 fun,
-                start(args),
+                begin,
                 **keywords,
                 bounds=None if args.bounds is None else [tuple(args.bounds)],
                 catch=tuple(find_exception(name) for name in args.catch),
                 workers=those,
                 callback=status,
                 progress=not args.no_progress,
+                record=args.plot is not None and recordable(begin),
             )
         except (ValueError, TypeError) as error:
             if from_user(error):  # with its traceback: it is the user's to mend
@@ -88,6 +100,27 @@ def run(args: argparse.Namespace) -> int:
         status.write(result, result.message)
     report(result, args)
     return 0 if result.success else 1
+
+
+PLACES = {"checkpoint": (), "status": (), "out": (), "plot": (".html",), "log": (".csv",)}
+"""Options that name a file to write, and how its name must end."""
+WIDEST = 10_000
+"""Coordinates up to which a picture has slices through recorded points."""
+
+
+def check_places(args: argparse.Namespace) -> None:
+    """Refuse files that cannot be written, and a picture without plotly, before the run."""
+    paths = {name: Path(given) for name in PLACES if (given := getattr(args, name)) is not None}
+    for name, path in paths.items():
+        others = [other for key, other in paths.items() if key != name]
+        check_place(path, f"--{name}", PLACES[name], *others)
+    if args.plot is not None and importlib.util.find_spec("plotly") is None:
+        raise CommandError("--plot needs plotly; pip install 'scgd[plot]'")
+
+
+def recordable(begin: Any) -> bool:
+    """Tell whether points are few numbers, so that all of them can be kept for a picture."""
+    return bool(getattr(begin, "size", 0) <= WIDEST)
 
 
 def goes_on(args: argparse.Namespace) -> str:
@@ -105,10 +138,27 @@ def find(name: str) -> tuple[Any, Callable[..., Any]]:
         module = importlib.import_module(module_name)
     except ImportError as error:
         raise UsageError(f"cannot import {module_name!r}: {error}") from error
+    except SyntaxError as error:
+        place = f"{error.filename}, line {error.lineno}"
+        raise UsageError(f"cannot import {module_name!r}: {error.msg} ({place})") from error
+    except (Exception, SystemExit) as error:  # whatever stands at the top of a user's file
+        what = f"{type(error).__name__}: {error}{place_of(error)}"
+        raise UsageError(f"{module_name!r} fails when it is imported: {one_line(what)}") from error
     fun = getattr(module, attribute, None)
     if not callable(fun):
         raise UsageError(f"{module_name!r} has no function {attribute!r}")
     return module, fun
+
+
+def place_of(error: BaseException) -> str:
+    """Return the innermost place that an error came from, for people."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+
+
+def one_line(text: str) -> str:
+    """Return words without line breaks."""
+    return " ".join(text.split())
 
 
 def find_exception(name: str) -> Any:
@@ -126,7 +176,7 @@ def start(args: argparse.Namespace) -> Any:
     """Return where to start."""
     import numpy as np
 
-    if args.space is not None:
+    if getattr(args, "space", None) is not None:
         from scgd.spaces import read_space
 
         try:
@@ -140,9 +190,13 @@ def start(args: argparse.Namespace) -> Any:
     try:
         if args.x0.endswith(".npy"):
             return np.load(args.x0, allow_pickle=False)
-        return np.loadtxt(args.x0, ndmin=1)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read --x0 {args.x0}: {error}") from error
+        if not os.path.exists(args.x0) and "," in args.x0:
+            return np.array([float(part) for part in args.x0.split(",")])
+        with open(args.x0, encoding="utf-8") as file:
+            return np.array([float(part) for part in file.read().replace(",", " ").split()])
+    except (OSError, ValueError, EOFError) as error:
+        wanted = "give numbers such as 1,2,3 or a file of them"
+        raise UsageError(f"cannot read --x0 {args.x0}: {one_line(str(error))}; {wanted}") from error
 
 
 @contextlib.contextmanager
@@ -191,8 +245,9 @@ def report(result: Any, args: argparse.Namespace) -> None:
         f"f = {result.fun:.8g} +- {result.fun_error:.2g} after {result.nfev} evaluations "
         f"({result.nfev_repeated} repeated, {result.n_failed} failed). {result.message}"
     )
-    for name, value in result.get("params", {}).items():
-        print(f"{name} = {value!r}")
+    describe(result)
+    if args.plot is not None:
+        draw(result, args)
     if args.out is None:
         return
     names = ("fun", "fun_error", "nfev", "nfev_repeated", "nit", "n_failed", "status", "message")
@@ -204,3 +259,37 @@ def report(result: Any, args: argparse.Namespace) -> None:
             json.dump(contents, file, default=lambda array: array.tolist())
     except OSError as error:
         raise CommandError(f"cannot write {args.out}: {error}") from error
+
+
+def describe(result: Any) -> None:
+    """Print the answer and the inputs that matter most."""
+    import numpy as np
+
+    from scgd.plots.data import named, relevant
+
+    for name, value in result.get("params", {}).items():
+        print(f"{name} = {value!r}")
+    if "params" not in result:
+        words = np.array2string(
+            result.x, threshold=SHOWN, edgeitems=5, precision=8, separator=", ", max_line_width=96
+        )
+        print(f"x = {words}")
+    found = relevant(result, 5)
+    words = ", ".join(f"{named(result, k)} {size:.3g}" for k, size, _ in found)
+    print(f"most relevant: {words or 'nothing is known'}")
+
+
+SHOWN = 50
+"""Numbers of x that are printed one by one."""
+
+
+def draw(result: Any, args: argparse.Namespace) -> None:
+    """Write the page with the pictures."""
+    from scgd.plots.page import page
+
+    try:
+        with replacing(args.plot) as file:
+            file.write(page(result, args.function).encode())
+    except OSError as error:
+        raise CommandError(f"cannot write {args.plot}: {error}") from error
+    print(f"plot: {args.plot}")

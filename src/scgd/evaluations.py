@@ -7,12 +7,13 @@ that moves a few of a million coordinates pays for those alone.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
 
+from scgd.spaces import Space
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["Evaluations", "Points"]
@@ -143,10 +144,10 @@ class Evaluations:
         value: Floats,
         seconds: Floats,
         points: Points | None = None,
-        decode: Callable[[Floats], dict[str, Any]] | None = None,
+        space: Space | None = None,
     ) -> None:
         self.number, self.member, self.value, self.seconds = number, member, value, seconds
-        self.points, self.decode = points, decode
+        self.points, self.space = points, space
 
     @classmethod
     def none(cls) -> Evaluations:
@@ -160,9 +161,9 @@ class Evaluations:
     @property
     def params(self) -> list[dict[str, Any]] | None:
         """The parameters of each one."""
-        if self.decode is None or self.points is None:
+        if self.space is None or self.points is None:
             return None
-        return [self.decode(x) for x in self.points]
+        return [self.space.decode(x) for x in self.points]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table as columns, ready for ``pandas.DataFrame`` or ``polars.DataFrame``."""

@@ -262,7 +262,7 @@ def minimize(
     flights = Events.check(asynchronous, built.run, vectorized=vectorized)
     identity = partial(built.identity, args, 0 if flights is None else flights.limit)
     saved = Saved(checkpoint, built.run, built.seed, identity)
-    built.run.record = recorded(built.run, built.problem.x0, record, log, saved.resume())
+    built.run.record = recorded(built.run, built.problem, record, log, saved.resume())
     inward = partial(called, maximize=maximize, catch=caught)
     jac = None if jac is None else inward(jac, shape="partials")
     fun = inward(fun, shape="values" if vectorized else "value")

@@ -147,7 +147,7 @@ earlier, seed, record
         """Make the run of the arguments."""
         self.built = build(**self.arguments)
         self.run = self.built.run
-        self.run.record = recorded(self.run, self.built.problem.x0, self.record)
+        self.run.record = recorded(self.run, self.built.problem, self.record)
         self.queue: deque[int] = deque()  # numbers issued and not yet handed out
         self.table = Trials(self.built.problem.n_coords)
         for x, value in zip(*self.built.earlier, strict=True):

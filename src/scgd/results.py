@@ -117,7 +117,8 @@ class Result(OptimizeResult):  # type: ignore[misc]
 
     def _point(self) -> list[str]:
         if self.get("params") is not None:
-            return [cut(f"  params   {self.params}", " " * 11, 1)]
+            words = ", ".join(f"{name}={brief(value)}" for name, value in self.params.items())
+            return [cut(f"  params   {words}", " " * 11, 1)]
         x = np.asarray(self.x)
         words = np.array2string(x, threshold=8, edgeitems=3, precision=6, max_line_width=10_000)
         of = f", {x.size:,} numbers" if x.size > 8 else ""
@@ -138,6 +139,15 @@ class Result(OptimizeResult):  # type: ignore[misc]
 def name_of(recipe: Any) -> str:
     """Return what a method is called."""
     return str(getattr(recipe, "name", "") or "scgd")
+
+
+def brief(value: Any) -> str:
+    """Return a parameter in few letters."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, threshold=6, edgeitems=2, precision=4)
+    return str(value)
 
 
 def cut(text: str, indent: str, n_lines: int) -> str:

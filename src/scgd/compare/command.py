@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scgd.errors import UsageError
+from scgd.places import check_folder
 
 __all__ = ["add_parser", "run"]
 
@@ -31,7 +32,7 @@ def add_parser(subparsers: Any) -> None:
     )
     own = parser.add_argument_group("your own function")
     own.add_argument("--dim", type=int, metavar="P", help="start at P zeros")
-    own.add_argument("--x0", metavar="FILE", help="start at the numbers in a .npy or text file")
+    own.add_argument("--x0", metavar="X", help="start at 1,2,3, or the numbers of a .npy or text file")
     own.add_argument("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"))
     own.add_argument("--max-evals", type=int, metavar="N", help="evaluations of every run")
     arena = parser.add_argument_group("problems and suites")
@@ -63,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"choose one of MODULE:FUNCTION, --suite and --problems, got {chosen}")
     if args.jobs < 1:
         raise UsageError(f"--jobs must be a whole number above zero, got {args.jobs}")
+    check_folder(args.out, "--out")
     if args.function:
         from scgd.compare.own import compare_function
 

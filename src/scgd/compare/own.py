@@ -67,7 +67,7 @@ def compare_function(args: argparse.Namespace) -> int:
     if args.methods:
         check_methods(methods)
     if (args.dim is None) == (args.x0 is None):
-        raise UsageError("give the start: --dim P for P zeros, or --x0 FILE")
+        raise UsageError("give the start: --dim P for P zeros, or --x0 X")
     if args.max_evals is None or args.max_evals < 2:
         raise UsageError(f"--max-evals must be 2 or more, got {args.max_evals}")
     seeds = span(args.instances or "1-3")

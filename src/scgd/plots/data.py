@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from scgd.evaluations import Evaluations
+from scgd.spaces import Space
 from scgd.typing import Array, Floats, Ints
 
 __all__ = [
@@ -45,14 +46,17 @@ class Dots:
 
 @dataclass(frozen=True)
 class Slice:
-    """Values along one input: where, what, and how far along the run (0 to 1); a line if exact."""
+    """Values along one input: where, what, and how far along the run (0 to 1); a line if exact.
+
+    Where the input is a choice, ``at`` holds its values as words.
+    """
 
     coord: int
-    at: Floats
+    at: Array
     value: Floats
     age: Floats
     line: bool
-    here: float
+    here: Any
 
 
 def named(result: Any, k: int) -> str:
@@ -108,6 +112,8 @@ def slices(result: Any, coords: list[int], fun: Callable[..., Any] | None) -> li
     seen = result.evaluations
     if seen.points is None or not len(seen) or not coords:
         return []
+    if seen.space is not None:
+        return [seen_over(seen, result, k) for k in coords]
     columns = seen.points.columns(coords)
     kept = np.flatnonzero(np.isfinite(seen.value))[-MOST_ROWS:]
     places = kept[np.unique(np.linspace(0, len(kept) - 1, MOST_DOTS).astype(np.int64))]
@@ -125,8 +131,31 @@ def seen_along(k: int, here: float, at: Floats, value: Floats, places: Ints) -> 
     return Slice(k, at[near], value[near], age, False, here)
 
 
+def seen_over(seen: Evaluations, result: Any, k: int) -> Slice:
+    """Return the evaluations along one parameter of a space, where it exists."""
+    assert seen.space is not None and seen.points is not None
+    found = [parameter(seen.space, x, k) for x in seen.points]
+    known = [i for i, value in enumerate(found) if value is not None and np.isfinite(seen.value[i])]
+    at = np.array([found[i] for i in known])
+    age = np.array(known) / max(1, len(seen) - 1)
+    return Slice(k, at, seen.value[known], age, False, parameter(seen.space, result.x, k))
+
+
+def parameter(space: Space, x: Floats, k: int) -> Any:
+    """Return the parameter of a coordinate: a number, a word for a choice, None if it is absent."""
+    name = next(n for n, place in space.places.items() if place.start <= k < place.stop)
+    value = space.decode(x).get(name)
+    if value is None:
+        return None
+    if space.parameters[name].size is not None:
+        value = value[k - space.places[name].start]
+    return str(value) if space.parameters[name].categorical else float(value)
+
+
 def along(result: Any, k: int, fun: Callable[..., Any]) -> Slice:
     """Evaluate along one coordinate, a unit of scale to both sides of the point."""
+    if (space := result.evaluations.space) is not None:
+        return along_parameter(result, k, fun, space)
     x: Floats = np.array(result.x, np.float64)
     here, reach = float(x[k]), float(np.asarray(result.scale)[k])
     at = here + reach * np.linspace(-1, 1, N_PLACES)
@@ -135,6 +164,20 @@ def along(result: Any, k: int, fun: Callable[..., Any]) -> Slice:
         x[k] = entry
         value[i] = float(fun(x.copy()))
     return Slice(k, at, value, np.ones(N_PLACES), True, here)
+
+
+def along_parameter(result: Any, k: int, fun: Callable[..., Any], space: Space) -> Slice:
+    """Evaluate over the range of one parameter of a space."""
+    x: Floats = np.array(result.x, np.float64)
+    found: dict[Any, float] = {}
+    for unit in np.linspace(0, 1, N_PLACES):
+        x[k] = unit
+        at = parameter(space, x, k)
+        if at is not None and at not in found:
+            found[at] = float(fun(space.decode(x)))
+    values = np.array(list(found.values()))
+    here = parameter(space, result.x, k)
+    return Slice(k, np.array(list(found)), values, np.ones(len(values)), True, here)
 
 
 def is_log(values: Floats) -> bool:

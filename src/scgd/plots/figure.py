@@ -176,13 +176,20 @@ def add_slice(figure: Any, row: int, column: int, result: Any, part: Slice) -> N
     place = {"row": row, "col": column}
     marker = {"color": part.age, "size": 4, "cmin": -0.3, "cmax": 1, "opacity": 0.8,
               "colorscale": [[0, faded(OURS, 0.15)], [1, OURS]]}  # fmt: skip
-    kind = figure.add_scatter if part.line else figure.add_scattergl
+    numbers = part.at.dtype.kind == "f"
+    lines = part.line and numbers
+    kind = figure.add_scatter if lines or not numbers else figure.add_scattergl
     kind(
-        x=part.at, y=part.value, mode="lines" if part.line else "markers", showlegend=False,
-        line={"color": OURS, "width": 2.2} if part.line else None,
-        marker=None if part.line else marker, name="slice",
+        x=part.at if numbers else [escape(word) for word in part.at], y=part.value,
+        mode="lines" if lines else "markers", showlegend=False,
+        line={"color": OURS, "width": 2.2} if lines else None,
+        marker=None if lines else marker, name="slice",
         hovertemplate="%{x:.6g}: %{y:.6g}<extra></extra>", **place,
     )  # fmt: skip
-    figure.add_vline(x=part.here, line={"color": "#e0701a", "width": 1.3, "dash": "dot"}, **place)
+    if isinstance(part.here, float):
+        mark = {"color": "#e0701a", "width": 1.3, "dash": "dot"}
+        figure.add_vline(x=part.here, line=mark, **place)
+    if numbers and is_log(part.at):
+        figure.update_xaxes(type="log", exponentformat="power", **place)
     figure.update_yaxes(**value_axis(part.value), **place)
     figure.update_xaxes(title=escape(short(named(result, part.coord), 40)), **place)

@@ -19,6 +19,7 @@ import numpy as np
 
 from scgd.evaluations import Points
 from scgd.files import regular, replacing
+from scgd.spaces import Space
 from scgd.typing import Array, Floats
 
 __all__ = ["WIDEST", "Log"]
@@ -38,15 +39,16 @@ class Log:
         Where it is.
     start
         Where the run starts: what the first row is compared with.
-    decode
-        With a search space, the parameters of a point, which then are the columns.
+    space
+        The space that points belong to: parameters are then the columns, and the last one is the
+        point as the search sees it.
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         start: Floats,
-        decode: Callable[[Floats], dict[str, Any]] | None = None,
+        space: Space | None = None,
     ) -> None:
         try:
             self.path = Path(path)
@@ -56,14 +58,14 @@ class Log:
             raise FileNotFoundError(f"log: there is no folder {self.path.parent}")
         if self.path.exists() and not regular(self.path):
             raise ValueError(f"log: {self.path} is not a file; choose another name")
-        self.start, self.decode = start.copy(), decode
+        self.start, self.space = start.copy(), space
         self.file: io.FileIO | None = None
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        if self.decode is not None:
-            names = list(self.decode(self.start))
+        if self.space is not None:
+            names = [*self.space.names, "point"]
         elif self.start.size <= WIDEST:
             names = [f"x{k}" for k in range(self.start.size)]
         else:
@@ -108,8 +110,10 @@ class Log:
         """Return the points of rows."""
         points, last = Points(self.start), self.start.copy()
         for row in rows:
-            if self.decode is not None or self.start.size <= WIDEST:
-                now = self._at(row)
+            if self.space is not None or self.start.size <= WIDEST:
+                now = np.array([float(entry) for entry in self._entries(row)])
+                if now.shape != last.shape:
+                    raise ValueError(f"a point has {now.size} numbers")
                 coords: Array = np.flatnonzero(now != last)
                 last = now
                 points.add(coords, now[coords])
@@ -121,8 +125,8 @@ class Log:
                 )
         return points
 
-    def _at(self, row: Sequence[str]) -> Floats:
-        return np.array([float(entry) for entry in row[4:]])
+    def _entries(self, row: Sequence[str]) -> Sequence[str]:
+        return row[4:] if self.space is None else row[-1].split()
 
     # ---- writing ---------------------------------------------------------------------------------
 
@@ -135,14 +139,23 @@ class Log:
     ) -> None:
         """Add a row."""
         row = [str(number), member, repr(value), f"{seconds:.6f}"]
-        if self.decode is not None:
-            row += [str(value) for value in self.decode(x).values()]
+        if self.space is not None:
+            row += [*self._params(x, self.space), " ".join(map(repr, x.tolist()))]
         elif x.size <= WIDEST:
             row += map(repr, x.tolist())
         else:
             pairs = zip(changed.tolist(), x[changed].tolist(), strict=True)
             row.append(" ".join(f"{k}={entry!r}" for k, entry in pairs))
         self._append(row)
+
+    def _params(self, x: Floats, space: Space) -> list[str]:
+        """Return the parameters of a point; nothing for one that does not exist there."""
+        found = space.decode(x)
+        return [
+            str(value)
+            for name, place in space.places.items()
+            for value in several(found.get(name), place.stop - place.start)
+        ]
 
     def _append(self, row: Sequence[str]) -> None:
         if self.file is None:
@@ -161,6 +174,13 @@ class Log:
         if self.file is not None:
             self.file.close()
             self.file = None
+
+
+def several(value: Any, n: int) -> list[Any]:
+    """Return a parameter as so many values; blanks where it does not exist."""
+    if value is None:
+        return [""] * n
+    return list(value) if isinstance(value, np.ndarray) else [value]
 
 
 def line(row: Sequence[str]) -> str:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scgd.evaluations import Evaluations, Points
+from scgd.problem import Problem
 from scgd.questions import Point, Question, Trail
 from scgd.run.log import Log
+from scgd.spaces import Space
 from scgd.typing import Floats, Ints
 
 if TYPE_CHECKING:
@@ -70,8 +72,8 @@ class Record:
         A file that gets a row for each, with points.
     sign
         -1 where values are the negatives of the user's.
-    decode
-        Returns the parameters of a point, with a search space.
+    space
+        The space that points belong to; they are then kept in any case.
 
     Attributes
     ----------
@@ -86,13 +88,13 @@ class Record:
         wanted: bool = False,
         log: Log | None = None,
         sign: float = 1.0,
-        decode: Callable[[Floats], dict[str, Any]] | None = None,
+        space: Space | None = None,
     ) -> None:
         self.number, self.member = array("q"), array("H")
         self.value, self.seconds = array("d"), array("d")
         self.names: dict[str, int] = {}
-        self.log, self.decode, self.sign = log, decode, sign
-        self.whole = wanted or log is not None or decode is not None
+        self.log, self.space, self.sign = log, space, sign
+        self.whole = wanted or log is not None or space is not None
         self.limit = float("inf") if self.whole else LIMIT
         self.points = Points(start) if self.whole else None
         self.began = time.monotonic()
@@ -188,7 +190,7 @@ class Record:
         points = None if self.points is None else self.points.head(n)
         return Evaluations(
             np.array(self.number[:n], np.int64), names[np.array(self.member[:n], np.int64)],
-            np.array(self.value[:n]), np.array(self.seconds[:n]), points, self.decode,
+            np.array(self.value[:n]), np.array(self.seconds[:n]), points, self.space,
         )  # fmt: skip
 
     def close(self) -> None:
@@ -198,7 +200,7 @@ class Record:
 
 
 def recorded(
-    run: Run, start: Floats, wanted: Any = False, log: Any = None, resumed: bool = False
+    run: Run, problem: Problem, wanted: Any = False, log: Any = None, resumed: bool = False
 ) -> Record:
     """Check the arguments ``record`` and ``log``; return where a run notes its evaluations.
 
@@ -207,10 +209,11 @@ def recorded(
     """
     if not isinstance(wanted, bool | np.bool_):
         raise TypeError(f"record must be True or False, got {wanted!r}")
+    start, space, sign = problem.x0, problem.space, run.ledger.sign
     if log is None:
-        return Record(start, wanted=bool(wanted), sign=run.ledger.sign)
-    file = Log(log, start)
-    record = Record(start, log=file, sign=run.ledger.sign)
+        return Record(start, wanted=bool(wanted), sign=sign, space=space)
+    file = Log(log, start, space)
+    record = Record(start, log=file, sign=sign, space=space)
     if resumed:
         n, place = run.n_issued, run.place
         record.take_up(*file.go_on(lambda number: number < n and number not in place))

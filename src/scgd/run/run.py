@@ -319,13 +319,12 @@ class Run:
         if self.merit is not None:
             x, fun, error, violation = self.merit.best
             standing = Standing(x, np.array([fun]), exact=error == 0.0)
-        history = self.history.arrays()
-        space = self.plan.ground.problem.space
+        history, space = self.history.arrays(), self.plan.ground.problem.space
         shares, errors = self.plan.relevance or (None, None)
         stuck = self.nfev > 0 and status in ENDS and np.array_equal(standing.x, self.plan.start)
         result = Result(
             x=standing.x.copy(),
-            **({} if space is None else {"params": space.decode(standing.x)}),
+            **({} if space is None else {"params": space.decode(standing.x), "names": space.names}),
             fun=self.ledger.sign * fun,
             fun_error=0.0 if standing.exact else error,
             nfev=self.nfev,

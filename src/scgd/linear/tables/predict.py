@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from scgd.errors import CommandError
-from scgd.linear.tables.places import check_place
 from scgd.linear.tables.reading import one_line, read, separator
+from scgd.places import check_place
 
 __all__ = ["add_parser", "run"]
 

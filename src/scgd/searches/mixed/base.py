@@ -177,6 +177,14 @@ class Seeker(Search):
             self.kind = "deterministic" if value == before else "noisy"
         self.note(row, value)
 
+    def know(self, x: Floats, value: float) -> None:
+        """Take a measurement that this search did not ask for."""
+        self.archive.add(self.grid.start)  # which is the first point
+        units = (x - self.lower) / np.where(self.width > 0, self.width, 1.0)
+        row = self.archive.add(np.asarray(self.grid.canonical(units[None])[0], np.float64))
+        self.archive.waiting[row] += 1
+        self._take(row, value)
+
     def note(self, row: int, value: float) -> None:
         """Take note of a value at a point; it is in the archive."""
 

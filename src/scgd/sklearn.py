@@ -1,0 +1,132 @@
+"""The door for those who tune scikit-learn's estimators: a search like ``RandomizedSearchCV``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from scgd.desk import Desk, as_space
+from scgd.spaces import Space
+
+__all__ = ["SCGDSearchCV"]
+
+
+class SCGDSearchCV(BaseSearchCV):
+    """Search the parameters of an estimator by cross-validation.
+
+    Parameters
+    ----------
+    estimator
+        What to tune; a pipeline's parameters are named ``step__parameter``.
+    space
+        A :class:`scgd.Space`, or a dict of :class:`scgd.Float`, :class:`scgd.Int` and
+        :class:`scgd.Choice`.
+    n_iter
+        How many candidates to evaluate.
+    batch_size
+        Candidates evaluated together, each chosen without the scores of the others; the folds of
+        one candidate already run in parallel.
+    method
+        ``"gp"``, ``"dds"`` or None, as for :class:`scgd.optuna.SCGDSampler`.
+    random_state
+        One seed, one search.
+    scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score
+        As for ``sklearn.model_selection.RandomizedSearchCV``. With several scores ``refit`` names
+        the one to search by.
+
+    Attributes
+    ----------
+    cv_results_, best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_
+        As there.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from scgd import Float
+    >>> search = SCGDSearchCV(
+    ...     LogisticRegression(), {"C": Float(1e-4, 1e4, log=True)}, n_iter=12, random_state=0
+    ... )
+    >>> bool(search.fit(*load_iris(return_X_y=True)).best_score_ > 0.97)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseSearchCV._parameter_constraints,
+        "space": [Space, Mapping],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "method": [StrOptions({"gp", "dds"}), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        space: Any,
+        *,
+        n_iter: int = 50,
+        batch_size: int = 1,
+        method: str | None = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: Any = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        super().__init__(
+            estimator=estimator, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv,
+            verbose=verbose, pre_dispatch=pre_dispatch, error_score=error_score,
+            return_train_score=return_train_score,
+        )  # fmt: skip
+        self.space = space
+        self.n_iter = n_iter
+        self.batch_size = batch_size
+        self.method = method
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Take several targets where the estimator does."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = get_tags(self.estimator).target_tags.multi_output
+        return tags
+
+    def _run_search(self, evaluate_candidates: Callable[[list[dict[str, Any]]], Any]) -> None:
+        """Fetch candidates, have them scored, bring the scores back."""
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        desk = Desk(as_space(self.space), self.n_iter, method=self.method, maximize=True, seed=seed)
+        left = self.n_iter
+        while left > 0:
+            batch = []
+            try:
+                for _ in range(min(left, self.batch_size)):
+                    batch.append(desk.fetch())
+            except LookupError:  # a small space has been tried all over
+                left = 0
+            if batch:
+                results = evaluate_candidates([dict(trial.params or {}) for trial in batch])
+                scores = self._scores(results)[-len(batch) :]
+                for trial, score in zip(batch, scores, strict=True):
+                    desk.bring(trial, float(score))
+            left -= len(batch)
+
+    def _scores(self, results: Mapping[str, Any]) -> Any:
+        """Return the score to search by, of every candidate so far."""
+        if "mean_test_score" in results:
+            return results["mean_test_score"]
+        if not isinstance(self.refit, str):
+            raise ValueError(
+                "with several scores refit must name the one to search by, got "
+                f"refit={self.refit!r}"
+            )
+        return results[f"mean_test_{self.refit}"]

@@ -1,0 +1,187 @@
+"""``SCGDSampler`` in real studies: storage, pruning, processes, sessions, threads."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+optuna = pytest.importorskip("optuna")
+
+from scgd.optuna import SCGDSampler  # noqa: E402
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+def objective(trial):
+    x = trial.suggest_float("x", -5, 5)
+    n = trial.suggest_int("n", 1, 20)
+    rate = trial.suggest_float("rate", 1e-5, 1, log=True)
+    kind = trial.suggest_categorical("kind", ["a", "b"])
+    more = trial.suggest_float("more", 0, 1) if kind == "b" else 0.0
+    return x**2 + (n - 7) ** 2 / 10 + np.log10(rate / 1e-2) ** 2 + (kind == "a") + more
+
+
+def best_of(sampler, n_trials=50, direction="minimize", fun=objective):
+    study = optuna.create_study(sampler=sampler, direction=direction)
+    study.optimize(fun, n_trials=n_trials)
+    return study
+
+
+def test_it_finds_more_than_chance_and_repeats_itself():
+    ours = [best_of(SCGDSampler(50, seed=s)) for s in range(3)]
+    chance = [best_of(optuna.samplers.RandomSampler(seed=s)).best_value for s in range(3)]
+    values = [study.best_value for study in ours]
+    assert max(values) < min(chance)
+    again = best_of(SCGDSampler(50, seed=0))
+    assert [t.params for t in again.trials] == [t.params for t in ours[0].trials]
+
+
+def test_maximizing_is_minimizing_the_negative():
+    down = best_of(SCGDSampler(30, seed=1), 30)
+    up = best_of(SCGDSampler(30, seed=1), 30, "maximize", lambda trial: -objective(trial))
+    assert [t.params for t in down.trials] == [t.params for t in up.trials]
+
+
+def test_steps_and_single_values():
+    def fun(trial):
+        x = trial.suggest_float("x", 0, 1, step=0.1)
+        n = trial.suggest_int("n", 4, 256, log=True)
+        m = trial.suggest_int("m", 0, 30, step=10)
+        one = trial.suggest_categorical("one", [3])
+        return abs(x - 0.7) + abs(np.log2(n / 32)) + abs(m - 20) / 10 + one
+
+    study = best_of(SCGDSampler(60, seed=0), 60, fun=fun)
+    assert study.best_params == {"x": pytest.approx(0.7), "n": 32, "m": 20, "one": 3}
+
+
+def test_a_small_space_is_tried_all_over_and_then_at_random():
+    study = best_of(SCGDSampler(10, seed=0), 12, fun=lambda t: t.suggest_int("n", 1, 4))
+    assert study.best_value == 1 and len(study.trials) == 12
+
+
+def test_known_distributions_are_used_from_the_first_trial():
+    space = {"x": optuna.distributions.FloatDistribution(-1, 3)}
+    study = best_of(
+        SCGDSampler(20, seed=0, search_space=space),
+        2,
+        fun=lambda t: t.suggest_float("x", -1, 3) ** 2,
+    )
+    assert study.trials[0].params == {"x": 1.0}  # the middle, where a space starts
+
+
+def test_trials_of_an_earlier_session_are_learnt_from(tmp_path):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    first = optuna.create_study(storage=url, study_name="s", sampler=SCGDSampler(40, seed=0))
+    first.optimize(objective, n_trials=40)
+    reached = first.best_value
+    again = optuna.load_study(storage=url, study_name="s", sampler=SCGDSampler(40, seed=1))
+    again.optimize(objective, n_trials=8)
+    fresh = best_of(SCGDSampler(40, seed=1), 8)
+    later = sorted(t.value for t in again.trials[40:])
+    assert again.best_value <= reached
+    assert np.median(later) < np.median([t.value for t in fresh.trials])
+
+
+def test_pruned_and_failed_trials():
+    def fun(trial):
+        x = trial.suggest_float("x", -5, 5)
+        for step in range(5):
+            trial.report(x**2 + 5 - step, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        if x > 4:
+            raise RuntimeError("too far")
+        return x**2
+
+    pruner = optuna.pruners.MedianPruner(n_startup_trials=3, n_warmup_steps=1)
+    study = optuna.create_study(sampler=SCGDSampler(40, seed=0), pruner=pruner)
+    study.optimize(fun, n_trials=40, catch=(RuntimeError,))
+    states = {trial.state.name for trial in study.trials}
+    assert {"COMPLETE", "PRUNED"} <= states and abs(study.best_params["x"]) < 0.2
+
+
+def test_what_a_user_enqueues_is_kept_and_known():
+    study = optuna.create_study(sampler=SCGDSampler(30, seed=0))
+    study.enqueue_trial({"x": 0.01, "n": 7, "rate": 1e-2, "kind": "b", "more": 0.0})
+    study.optimize(objective, n_trials=20)
+    assert study.trials[0].params["x"] == 0.01 and study.best_value <= 1e-4
+
+
+def test_threads_share_a_sampler():
+    study = optuna.create_study(sampler=SCGDSampler(40, seed=0))
+    study.optimize(objective, n_trials=30, n_jobs=3)
+    assert len(study.trials) == 30 and len({str(t.params) for t in study.trials}) == 30
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+def test_a_sampler_travels(again):
+    sampler = SCGDSampler(20, seed=0)
+    study = best_of(sampler, 12)
+    study.sampler = again(sampler)
+    study.optimize(objective, n_trials=5)
+    assert len(study.trials) == 17
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ({"n_trials": 0}, "n_trials must be a whole number >= 1, got 0"),
+        ({"n_trials": 2.5}, "n_trials must be"),
+        ({"method": "tpe"}, "method must be 'gp', 'dds' or None"),
+    ],
+)
+def test_wrong_arguments_are_named(words, message):
+    with pytest.raises(ValueError, match=message):
+        SCGDSampler(**words)
+
+
+def test_several_directions_are_refused():
+    study = optuna.create_study(directions=["minimize", "minimize"], sampler=SCGDSampler(10))
+    with pytest.raises(ValueError, match="SCGDSampler minimises one value"):
+        study.optimize(lambda t: (t.suggest_float("x", 0, 1), 0.0), n_trials=1)
+
+
+WORKER = """
+import sys, time
+import optuna
+from scgd.optuna import SCGDSampler
+sys.path.insert(0, sys.argv[3])
+from test_optuna import objective
+
+def slowly(trial):
+    time.sleep(0.02)
+    value = objective(trial)
+    trial.report(value, 0)
+    if trial.should_prune():
+        raise optuna.TrialPruned
+    return value
+
+study = optuna.load_study(storage=sys.argv[1], study_name="s",
+                          sampler=SCGDSampler(60, seed=int(sys.argv[2])),
+                          pruner=optuna.pruners.PercentilePruner(75.0, n_startup_trials=5))
+study.optimize(slowly, n_trials=30)
+print(sorted(study.sampler._told))
+"""
+
+
+def test_two_processes_on_one_storage(tmp_path):
+    import os
+
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    optuna.create_study(storage=url, study_name="s")
+    command = [sys.executable, "-W", "ignore", "-c", WORKER, url]
+    here = os.path.dirname(__file__)
+    both = [
+        subprocess.Popen([*command, "0", here], stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    learnt = [eval(process.communicate(timeout=300)[0]) for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    study = optuna.load_study(storage=url, study_name="s")
+    assert sorted(trial.number for trial in study.trials) == list(range(60))
+    assert {trial.state.name for trial in study.trials} == {"COMPLETE", "PRUNED"}
+    assert min(map(len, learnt)) > 30  # more than each made itself
+    assert len({str(trial.params) for trial in study.trials}) >= 59  # one seed, two ways
+    assert study.best_value < 1.0

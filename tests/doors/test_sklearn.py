@@ -1,0 +1,133 @@
+"""``SCGDSearchCV``: scikit-learn's own search API, and its checks."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import RandomizedSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from scgd import Choice, Float, Int, Space
+from scgd.sklearn import SCGDSearchCV
+
+C = {"C": Float(0.1, 10, log=True)}
+
+
+def skipped_here(name):
+    return name.startswith("check_array_api")
+
+
+@parametrize_with_checks([
+    SCGDSearchCV(Ridge(), {"alpha": Float(0.1, 10, log=True)}, n_iter=2, cv=2, random_state=0),
+    SCGDSearchCV(LogisticRegression(), C, n_iter=2, cv=2, random_state=0),
+    SCGDSearchCV(make_pipeline(StandardScaler(), LogisticRegression()),
+                 Space({"logisticregression__C": Float(0.1, 10, log=True)}), n_iter=2, cv=2,
+                 error_score="raise", random_state=0),
+])  # fmt: skip
+def test_scikit_learns_checks(estimator, check):
+    name = getattr(check, "func", check).__name__
+    if skipped_here(name):
+        pytest.skip("needs array-api-strict")
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    return X + rng.normal(scale=0.5, size=X.shape), y
+
+
+SPACE = Space(
+    C=Float(1e-3, 1e3, log=True), kernel=Choice("rbf", "poly"), gamma=Float(1e-4, 10, log=True),
+    degree=Int(2, 5, when={"kernel": "poly"}),
+)  # fmt: skip
+
+
+def search(**words):
+    return SCGDSearchCV(SVC(), SPACE, **{"n_iter": 20, "random_state": 0, "cv": 3, **words})
+
+
+def test_results_look_as_everybodys(data):
+    found = search().fit(*data)
+    other = RandomizedSearchCV(SVC(), {"C": [0.1, 1]}, n_iter=2, cv=3).fit(*data)
+    mine = {name for name in found.cv_results_ if not name.startswith("param_")}
+    assert mine == {name for name in other.cv_results_ if not name.startswith("param_")}
+    assert len(found.cv_results_["params"]) == 20
+    assert found.best_params_ == found.cv_results_["params"][found.best_index_]
+    best = max(found.cv_results_["mean_test_score"])
+    assert found.best_score_ == best
+    alone = cross_val_score(SVC(**found.best_params_), *data, cv=3).mean()
+    assert alone == pytest.approx(found.best_score_)
+    assert found.predict(data[0][:3]).shape == (3,)
+    assert all("degree" not in p for p in found.cv_results_["params"] if p["kernel"] == "rbf")
+
+
+def test_later_candidates_are_better_than_the_first(data):
+    scores = search(n_iter=30).fit(*data).cv_results_["mean_test_score"]
+    assert np.median(scores[-10:]) > np.median(scores[:8])
+
+
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_jobs_change_nothing(data, batch_size):
+    one = search(n_iter=9, batch_size=batch_size).fit(*data)
+    two = search(n_iter=9, batch_size=batch_size, n_jobs=2).fit(*data)
+    assert one.cv_results_["params"] == two.cv_results_["params"]
+    assert len(one.cv_results_["params"]) == 9
+
+
+def test_several_scores(data):
+    both = {"acc": "accuracy", "bal": "balanced_accuracy"}
+    found = search(n_iter=4, scoring=both, refit="bal").fit(*data)
+    assert found.best_score_ == max(found.cv_results_["mean_test_bal"])
+    with pytest.raises(ValueError, match="refit must name the one to search by"):
+        search(n_iter=2, scoring=both, refit=False).fit(*data)
+
+
+def test_candidates_that_fail_are_lost_and_no_more(data):
+    class Fussy(SVC):
+        def fit(self, X, y):
+            if self.C > 10:
+                raise ValueError("too large")
+            return super().fit(X, y)
+
+    space = {"C": Float(1e-3, 1e3, log=True)}
+    with pytest.warns(Warning, match="(?i)fits failed|non-finite"):
+        found = SCGDSearchCV(Fussy(), space, n_iter=15, cv=2, random_state=1).fit(*data)
+    assert found.best_params_["C"] <= 10 and np.isnan(found.cv_results_["mean_test_score"]).any()
+
+
+def test_a_small_space_ends_early(data):
+    found = SCGDSearchCV(SVC(), {"kernel": Choice("rbf", "linear")}, n_iter=20, cv=2).fit(*data)
+    assert 2 <= len(found.cv_results_["params"]) <= 4
+
+
+def test_it_clones(data):
+    again = clone(search(n_iter=3))
+    assert again.fit(*data).best_score_ == search(n_iter=3).fit(*data).best_score_
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ({"n_iter": 0}, "The 'n_iter' parameter of SCGDSearchCV must be an int"),
+        ({"batch_size": 0.5}, "'batch_size' parameter"),
+        ({"method": "tpe"}, "'method' parameter"),
+    ],
+)
+def test_wrong_arguments_are_named(data, words, message):
+    with pytest.raises(ValueError, match=message):
+        search(**words).fit(*data)
+
+
+def test_wrong_spaces_are_named(data):
+    with pytest.raises(ValueError, match="'space' parameter"):
+        SCGDSearchCV(SVC(), [1, 2]).fit(*data)
+    with pytest.raises(TypeError, match="'C' must be a Float, an Int, a Choice"):
+        SCGDSearchCV(SVC(), {"C": [1, 2]}).fit(*data)
+    with pytest.raises(ValueError, match="Invalid parameter 'D'"):
+        SCGDSearchCV(SVC(), {"D": Float(0, 1)}, error_score="raise").fit(*data)
