@@ -23,6 +23,13 @@ def told(opt, fun, args=(), until=None):
     return opt.result()
 
 
+def accepted(opt, fun, args=()):
+    """Run an optimizer with values that nobody looks at first: NaN is refused, not lost."""
+    while not opt.done:
+        for trial in opt.ask():
+            opt.run.accept(trial.id, fun(trial.x, *trial.arguments, *args))
+
+
 def body_of(opt, fun, args=()):
     """Return the body that runs the search in turn, or None."""
     return choose(opt.run.plan.active, fun, args, opt.run.ledger)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import scgd
-from asking import body_of, in_pieces, run_body, same_run, same_state, steps_of, told
+from asking import (
+    accepted, body_of, in_pieces, run_body, same_run, same_state, steps_of, told,
+)  # fmt: skip
 from reference import musketeer
 from registry import CURVATURES, MINIMUM, POLICIES, STEPS, P, quadratic
 from scgd.explore import BODIES, BlockBody, CompiledBody, JointBody, SingleBody
@@ -148,7 +150,7 @@ def test_three_loops_are_one(step, variant):
 @pytest.mark.parametrize("fun", [python_quadratic, compiled_quadratic])
 def test_minimize_is_ask_and_tell(fun):
     recipe, _ = split({"estimator": "forward"})
-    options = {"max_evals": 901, "seed": 3, "scale": np.linspace(0.5, 2, P)}
+    options = {"max_evals": 901, "seed": 3}
     opt = scgd.Optimizer(np.full(P, 0.25), recipe, **options)
     ours = scgd.minimize(fun, np.full(P, 0.25), method=recipe, **options)
     same_run(ours, told(opt, python_quadratic))
@@ -214,7 +216,7 @@ def test_block_and_joint_loops_meet_values_that_are_not_finite(parts, on_nonfini
         assert by_asking.n_failed > 20
         return
     with pytest.raises(FloatingPointError) as theirs:
-        told(opt, python_pitted)
+        accepted(opt, python_pitted)
     with pytest.raises(FloatingPointError) as ours:
         run_body(other, python_pitted)
     assert str(ours.value) == str(theirs.value)
@@ -225,7 +227,7 @@ def test_block_and_joint_loops_meet_values_that_are_not_finite(parts, on_nonfini
 @pytest.mark.parametrize("estimator", ["forward", "central"])
 def test_single_loops_refuse_values_in_the_same_words(estimator):
     keywords, said = {"estimator": estimator, "scale": 1.0}, []
-    for fun, go in ((python_pitted, told), (python_pitted, run_body), (compiled_pitted, run_body)):
+    for fun, go in ((python_pitted, accepted), (python_pitted, run_body), (compiled_pitted, run_body)):
         opt = optimizer(keywords)
         with pytest.raises(FloatingPointError) as caught:
             go(opt, fun)
@@ -361,11 +363,9 @@ def test_local_processes():
 def test_this_process_evaluates_the_points_that_are_asked(estimator, block_size):
     """A support of all coordinates is not all coordinates in order."""
     keywords = {"policy": "uniform", "estimator": estimator, "block_size": block_size}
-    opt = optimizer(keywords, scale=1.0, max_evals=400)
+    opt = optimizer(keywords, max_evals=400)
     recipe, _ = split(keywords)
-    ours = scgd.minimize(
-        quadratic, np.full(P, 0.25), method=recipe, scale=1.0, max_evals=400, seed=3
-    )
+    ours = scgd.minimize(quadratic, np.full(P, 0.25), method=recipe, max_evals=400, seed=3)
     same_run(ours, told(opt, quadratic))
 
 

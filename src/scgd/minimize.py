@@ -256,7 +256,7 @@ def minimize(
     built = build(
         x0, chosen, sample=sample, batch_size=batch_size, bounds=bounds, scale=scale, noise=noise,
         max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite, tol=tol, patience=patience,
-        maximize=maximize, earlier=earlier, constraints=constraints,
+        maximize=maximize, earlier=earlier, constraints=constraints, asks=True,
     )  # fmt: skip
     args = args if isinstance(args, tuple) else (args,)
     flights = Events.check(asynchronous, built.run, vectorized=vectorized)

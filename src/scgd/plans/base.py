@@ -49,6 +49,8 @@ class Ground:
         Without noise: the share of the gain so far that counts as nothing; 0 never ends a run.
     patience
         Under noise: evaluations without a significant gain that end a run; None for none.
+    asks
+        Whether a recipe may ask first if f repeats itself.
 
     Attributes
     ----------
@@ -80,9 +82,10 @@ class Ground:
         *,
         tol: float = TOL,
         patience: int | None = None,
+        asks: bool = False,
     ) -> None:
         self.problem, self.samples, self.seed, self.total = problem, samples, seed, total
-        self.tol, self.patience = tol, patience
+        self.tol, self.patience, self.asks = tol, patience, asks
         self.point = Point(problem.x0)
         self.earlier: tuple[Floats, Floats] = (np.empty((0, problem.n_coords)), np.empty(0))
         self.begin()

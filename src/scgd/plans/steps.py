@@ -46,7 +46,7 @@ def steps(recipe: Recipe) -> Story:
 def repeatable(ground: Ground) -> bool:
     """Tell whether it is worth asking if f repeats itself; then the best point seen is returned."""
     affordable = ground.total is None or ground.total >= AFFORDABLE * 4
-    return affordable and not ground.samples.controlled
+    return ground.asks and affordable and not ground.samples.controlled
 
 
 def watched(ground: Ground, walk: Stepping) -> Telling:

@@ -67,6 +67,7 @@ def build(
     on_nonfinite: str = "raise",
     tol: Any = TOL,
     patience: Any = None,
+    asks: bool = False,
     maximize: bool = False,
     earlier: Any = (),
     constraints: Any = (),
@@ -98,7 +99,7 @@ def build(
     ledger = Ledger(problem.n_coords, on_nonfinite, repeats=repeats, maximize=maximize)
     ground = Ground(
         problem, samples, root.searches, budget, tol=check_tol(tol),
-        patience=None if patience is None else count(patience, "patience"),
+        patience=None if patience is None else count(patience, "patience"), asks=asks,
     )  # fmt: skip
     ground.earlier = known
     story = story_of(method) if merit is None else constrained(story_of(method), merit)
