@@ -244,7 +244,7 @@ class Ladder(Search):
     def finding(self) -> Footing:
         """Return the radius and the noise."""
         blind = BLIND_BOUNDED if self.problem.lower.size else BLIND
+        radius = self.radius if self.seen else blind
         return Footing(
-            self.radius if self.seen else blind, self.deviation, self.base, self.signal, self.seen, self.rough,
-            self.farthest,
-        )  # fmt: skip
+            radius, self.deviation, self.base, self.signal, self.seen, self.rough, self.farthest
+        )
