@@ -67,7 +67,7 @@ def test_the_ladder_finds_where_slope_and_bend_weigh_alike(length):
 def test_the_ladder_goes_far_only_down_a_slope_that_pays():
     flat, points = ladder(Numbered(lambda x: 0.0, 1.0), np.zeros(P))
     assert np.linalg.norm(points, axis=1).max() <= 10 * np.sqrt(P) + 1e-9
-    assert not flat.finding().seen
+    assert not flat.finding().seen and flat.finding().radius == 2.0
     steep, points = ladder(Numbered(lambda x: float(1e4 * x[0]), 1.0), np.zeros(P))
     assert steep.finding().radius > 10
     assert steep.finding().farthest == pytest.approx(np.abs(points).max())

@@ -1,4 +1,4 @@
-"""Who controls the noise? Nine evaluations tell."""
+"""Who controls the noise? Nine evaluations tell, two where a repeat differs at once."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Classify(Search):
         reference = self.first if again else float(values[1])
         comparable = not (again and self.sampled) and reference == reference
         if comparable and values[0] != reference:
-            self.kind = "uncontrollable"
+            self.kind, self.finished = "uncontrollable", True
 
     def finding(self) -> Noise:
         """Return whose the noise is."""

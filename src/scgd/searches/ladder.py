@@ -22,6 +22,8 @@ NEAREST = 1e-4
 DOUBLINGS = 20
 """How often the farthest radius may be doubled down a slope that shows and pays."""
 MOST_LEVELS = 12
+BLIND, BLIND_BOUNDED = 2.0, 1.0
+"""The radius where nothing showed at any level: the guess of the unit is all there is."""
 ROUGH = 0.5
 """The radius where f does not get smoother nearer by."""
 
@@ -241,7 +243,8 @@ class Ladder(Search):
 
     def finding(self) -> Footing:
         """Return the radius and the noise."""
+        blind = BLIND_BOUNDED if self.problem.lower.size else BLIND
+        radius = self.radius if self.seen else blind
         return Footing(
-            self.radius, self.deviation, self.base, self.signal, self.seen, self.rough,
-            self.far,
-        )  # fmt: skip
+            radius, self.deviation, self.base, self.signal, self.seen, self.rough, self.far
+        )
