@@ -100,7 +100,7 @@ block_size, importance, bounds, max_evals, tol, patience, on_nonfinite, seed
         self.built = build(
             x0, choose_method(method, True if first_order else None, parts), sample=sample,
             batch_size=batch_size, bounds=bounds, scale=scale, max_evals=max_evals, seed=seed,
-            on_nonfinite=on_nonfinite, tol=tol, patience=patience,
+            on_nonfinite=on_nonfinite, tol=tol, patience=patience, first_order=first_order,
         )  # fmt: skip
         self.run = self.built.run
         self.queue: deque[int] = deque()  # numbers issued and not yet handed out

@@ -13,7 +13,8 @@ from scgd.plans.descent import TINY, descend, measure, race, scale_rounds
 from scgd.plans.guard import kept, settle_with_start
 from scgd.plans.joint import joint_directions
 from scgd.plans.members import block_member, short_member
-from scgd.recipes import Recipe
+from scgd.plans.steps import steps
+from scgd.recipes import RECIPES, Recipe
 from scgd.searches import Classify, Judge, Length, ScaleSearch
 
 __all__ = ["auto"]
@@ -23,6 +24,8 @@ RACE, LARGEST_RACE = 6, 2000
 """Evaluations per coordinate from which searches race, and coordinates up to which they do."""
 SPARSE = 400
 """Evaluations from which it is worth asking, beyond those, whether few coordinates matter."""
+FIRST_ORDER = 100
+"""Evaluations from which partial derivatives of the user's are tried in quasi-Newton steps."""
 SHORT = 6
 """Evaluations per coordinate below which a sweep over coordinates costs too much."""
 SCARCE = 2.0
@@ -33,14 +36,21 @@ def auto(ground: Ground) -> Telling:
     """Tell noise apart, measure lengths, and let the member that fits run."""
     problem, sampled = ground.problem, ground.samples.controlled
     n_reaches = 1 if ground.budget < TINY else 3
+    many = problem.n_coords > LARGEST_RACE
+    if ground.first_order and (sampled or many or ground.budget < FIRST_ORDER):
+        yield from steps(RECIPES["musketeer"].first_order())(ground)
+        return
     noise = yield Classify(problem, ground.point, ground.rng(), n_reaches, sampled=sampled)
+    if ground.first_order and noise.kind != "deterministic":
+        yield from steps(RECIPES["musketeer"].first_order())(ground)
+        return
     if noise.kind == "uncontrollable":
         yield from joint_directions(ground)
         return
     exact = ground.repeats = noise.kind == "deterministic"
     few = problem.n_coords <= LARGEST_RACE and ground.room >= RACE * problem.n_coords
     many = problem.n_coords >= SPARSE // 4 and ground.room >= SPARSE
-    if exact and (few or many):
+    if exact and (few or many or ground.first_order):
         yield from race(ground)
         return
     rounds = scale_rounds(ground.budget, few=exact)

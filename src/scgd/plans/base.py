@@ -51,6 +51,8 @@ class Ground:
         Under noise: evaluations without a significant gain that end a run; None for none.
     asks
         Whether a recipe may ask first if f repeats itself.
+    first_order
+        Whether the user has given partial derivatives.
 
     Attributes
     ----------
@@ -81,9 +83,11 @@ class Ground:
         tol: float = TOL,
         patience: int | None = None,
         asks: bool = False,
+        first_order: bool = False,
     ) -> None:
         self.problem, self.samples, self.seed, self.total = problem, samples, seed, total
         self.tol, self.patience, self.asks = tol, patience, asks
+        self.first_order = first_order
         self.point = Point(problem.x0)
         self.begin()
 

@@ -56,7 +56,10 @@ def race(ground: Ground) -> Telling:
     """Race BFGS, a population and line searches."""
     ground.sentence = "Deterministic: a race of BFGS, a population and line searches."
     ground.repeats = True
-    raced = yield Race(ground.problem, ground.point, ground.stream(), ground.room, ground.tol)
+    raced = yield Race(
+        ground.problem, ground.point, ground.stream(), ground.room, ground.tol,
+        partials=ground.first_order,
+    )  # fmt: skip
     if raced.held:
         ground.converged = True
         return

@@ -55,6 +55,7 @@ def build(
     tol: Any = TOL,
     patience: Any = None,
     asks: bool = False,
+    first_order: bool = False,
 ) -> Built:
     """Check the arguments and make a run of them."""
     problem = Problem.check(x0, bounds, scale)
@@ -65,6 +66,7 @@ def build(
     ground = Ground(
         problem, samples, root.searches, budget, tol=check_tol(tol),
         patience=None if patience is None else count(patience, "patience"), asks=asks,
+        first_order=first_order,
     )  # fmt: skip
     run = Run(Plan(story_of(method), ground), ledger, budget)
     return Built(run, root, method, problem, samples)
@@ -87,7 +89,7 @@ def choose_method(method: Any, jac: Any, parts: dict[str, Any]) -> Method:
     given = {name: value for name, value in parts.items() if value is not None}
     if isinstance(chosen, Planned) and jac is not None and chosen.name != "auto":
         raise ValueError(f"method {chosen.name!r} does not use jac; drop it, or choose another")
-    if isinstance(chosen, Planned) and (given or jac is not None):
+    if isinstance(chosen, Planned) and given:
         chosen = RECIPES["musketeer"]
     if isinstance(chosen, Planned):
         return chosen
