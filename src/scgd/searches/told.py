@@ -73,7 +73,8 @@ class Told(Search):
             self.problem.lower / unit[: self.problem.lower.size],
             self.problem.upper / unit[: self.problem.upper.size],
         )
-        self.doing, self.ran, self.far, self.lowest = "measuring", {}, 0.0, float("inf")
+        self.doing, self.far, self.lowest = "measuring", 0.0, float("inf")
+        self.ran: dict[str, int] = {}
         self.telling = self.tell_story(self.start / unit)
         self._take_batch(next(self.telling))
 
