@@ -71,6 +71,8 @@ class Ground:
         Whether the story ends because nothing was left to gain.
     repeats
         Whether f repeats itself, by test or by choice: then its lowest value means something.
+    first
+        F at x0, where a recipe asked for it.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class Ground:
         self.guarded = False
         self.sentence = ""
         self.silent = self.converged = self.repeats = False
+        self.first = float("nan")
 
     @property
     def budget(self) -> int:
