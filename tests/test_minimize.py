@@ -80,7 +80,7 @@ def test_policies_that_look_at_all_coordinates(policy):
         seed=0,
     )
     assert quadratic(result.x) < 1e-3 * quadratic(np.zeros(P))
-    np.testing.assert_allclose(result.weights, 1 / P)
+    assert result.weights is None  # no law is learned
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -427,7 +427,7 @@ def test_minus_infinity_is_refused_by_every_method(method, first):
 
     fun.n = 0
     with pytest.raises(FloatingPointError, match=f"fun returned -inf at evaluation {first - 1}, x"):
-        scgd.minimize(fun, np.zeros(P), method=method, max_evals=500, seed=0)
+        scgd.minimize(fun, np.zeros(P), method=method, tol=0, max_evals=500, seed=0)
 
 
 @pytest.mark.parametrize("method", scgd.METHODS)

@@ -96,7 +96,8 @@ def minimize(
         The name of a row of ``scgd.METHODS``, or a :class:`~scgd.recipes.Recipe`.
     jac
         ``jac(x, coords, ...)`` returns the partial derivatives at ``coords``; differences are then
-        not needed and each call counts as one evaluation.
+        not needed and each call counts as one evaluation. ``auto`` uses it in quasi-Newton steps
+        where f repeats itself, and in the steps of ``"musketeer"`` under noise.
     sample, batch_size
         ``n``: every step draws ``batch_size`` row numbers below n, the same for all its
         evaluations, and hands them to ``fun`` as an integer array. A callable: every step makes
@@ -257,6 +258,7 @@ def minimize(
         x0, chosen, sample=sample, batch_size=batch_size, bounds=bounds, scale=scale, noise=noise,
         max_evals=max_evals, seed=seed, on_nonfinite=on_nonfinite, tol=tol, patience=patience,
         maximize=maximize, earlier=earlier, constraints=constraints, asks=True,
+        first_order=jac is not None,
     )  # fmt: skip
     args = args if isinstance(args, tuple) else (args,)
     flights = Events.check(asynchronous, built.run, vectorized=vectorized)

@@ -137,7 +137,7 @@ earlier, seed, record
             "bounds": bounds, "scale": scale, "noise": noise, "max_evals": max_evals,
             "tol": tol, "patience": patience, "maximize": maximize,
             "on_nonfinite": on_nonfinite, "earlier": earlier, "seed": seed,
-            "constraints": constraints,
+            "constraints": constraints, "first_order": first_order,
         }  # fmt: skip
         self.record = record
         if self._build().constraints is not None and first_order:

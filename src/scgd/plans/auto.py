@@ -14,7 +14,8 @@ from scgd.plans.guard import kept, settle_with_start
 from scgd.plans.members import block_member, short_member
 from scgd.plans.mixed import over_space
 from scgd.plans.noisy import noisy
-from scgd.recipes import Recipe
+from scgd.plans.steps import steps
+from scgd.recipes import RECIPES, Recipe
 from scgd.searches import Classify, Judge, Length, ScaleSearch
 
 __all__ = ["auto"]
@@ -24,6 +25,8 @@ RACE, LARGEST_RACE = 6, 2000
 """Evaluations per coordinate from which searches race, and coordinates up to which they do."""
 SPARSE = 400
 """Evaluations from which it is worth asking, beyond those, whether few coordinates matter."""
+FIRST_ORDER = 100
+"""Evaluations from which partial derivatives of the user's are tried in quasi-Newton steps."""
 SHORT = 6
 """Evaluations per coordinate below which a sweep over coordinates costs too much."""
 SCARCE = 2.0
@@ -36,19 +39,26 @@ def auto(ground: Ground) -> Telling:
     if problem.space is not None and (telling := over_space(ground)) is not None:
         yield from telling
         return
+    wide = problem.n_coords > LARGEST_RACE
+    if ground.first_order and (sampled or wide or ground.budget < FIRST_ORDER):
+        yield from steps(RECIPES["musketeer"].first_order())(ground)
+        return
     if problem.noise is None:
         n_reaches = 1 if ground.budget < TINY else 3
         noise = yield Classify(problem, ground.point, ground.rng(), n_reaches, sampled=sampled)
         kind = noise.kind
     else:
         kind = "uncontrollable" if problem.noise > 0 else "deterministic"
+    if ground.first_order and kind != "deterministic":
+        yield from steps(RECIPES["musketeer"].first_order())(ground)
+        return
     if kind == "uncontrollable":
         yield from noisy(ground)
         return
     exact = ground.repeats = kind == "deterministic"
     few = problem.n_coords <= LARGEST_RACE and ground.room >= RACE * problem.n_coords
     many = problem.n_coords >= SPARSE // 4 and ground.room >= SPARSE
-    if exact and (few or many):
+    if exact and (few or many or ground.first_order):
         yield from race(ground)
         return
     rounds = scale_rounds(ground.budget, few=exact)

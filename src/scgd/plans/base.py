@@ -51,6 +51,8 @@ class Ground:
         Under noise: evaluations without a significant gain that end a run; None for none.
     asks
         Whether a recipe may ask first if f repeats itself.
+    first_order
+        Whether the user has given partial derivatives.
 
     Attributes
     ----------
@@ -71,6 +73,8 @@ class Ground:
         Whether the story ends because nothing was left to gain.
     repeats
         Whether f repeats itself, by test or by choice: then its lowest value means something.
+    first
+        F at x0, where a recipe asked for it.
     """
 
     def __init__(
@@ -83,9 +87,11 @@ class Ground:
         tol: float = TOL,
         patience: int | None = None,
         asks: bool = False,
+        first_order: bool = False,
     ) -> None:
         self.problem, self.samples, self.seed, self.total = problem, samples, seed, total
         self.tol, self.patience, self.asks = tol, patience, asks
+        self.first_order = first_order
         self.point = Point(problem.x0)
         self.earlier: tuple[Floats, Floats] = (np.empty((0, problem.n_coords)), np.empty(0))
         self.begin()
@@ -101,6 +107,7 @@ class Ground:
         self.guarded = False
         self.sentence = ""
         self.silent = self.converged = self.repeats = False
+        self.first = float("nan")
 
     @property
     def budget(self) -> int:

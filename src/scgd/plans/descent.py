@@ -57,7 +57,10 @@ def race(ground: Ground) -> Telling:
     """Race BFGS, a population and line searches."""
     ground.sentence = "Deterministic: a race of BFGS, a population and line searches."
     ground.repeats = True
-    search = Race(ground.problem, ground.point, ground.stream(), ground.room, ground.tol)
+    search = Race(
+        ground.problem, ground.point, ground.stream(), ground.room, ground.tol,
+        partials=ground.first_order,
+    )  # fmt: skip
     raced = yield from doubted(ground, search)
     if raced is None or raced.held:
         ground.converged = raced is not None

@@ -30,9 +30,10 @@ def steps(recipe: Recipe) -> Story:
             found = yield search
             scale = np.full(ground.problem.n_coords, found.length)
             ground.repeats = found.repeats and not ground.samples.controlled
+            ground.first = found.value
         elif relative and not exact and repeatable(ground):
             seen = yield Repeat(ground.problem, ground.point, ground.aside())
-            ground.repeats = seen.same
+            ground.repeats, ground.first = seen.same, seen.value
         budget = None if ground.total is None else ground.room
         walk = ground.steps(recipe, scale, budget)
         if exact:

@@ -68,6 +68,7 @@ def build(
     tol: Any = TOL,
     patience: Any = None,
     asks: bool = False,
+    first_order: bool = False,
     maximize: bool = False,
     earlier: Any = (),
     constraints: Any = (),
@@ -100,6 +101,7 @@ def build(
     ground = Ground(
         problem, samples, root.searches, budget, tol=check_tol(tol),
         patience=None if patience is None else count(patience, "patience"), asks=asks,
+        first_order=first_order,
     )  # fmt: skip
     ground.earlier = known
     story = story_of(method) if merit is None else constrained(story_of(method), merit)
@@ -151,7 +153,7 @@ def choose_method(method: Any, jac: Any, parts: dict[str, Any]) -> Method:
     given = {name: value for name, value in parts.items() if value is not None}
     if isinstance(chosen, Planned) and jac is not None and chosen.name != "auto":
         raise ValueError(f"method {chosen.name!r} does not use jac; drop it, or choose another")
-    if isinstance(chosen, Planned) and (given or jac is not None):
+    if isinstance(chosen, Planned) and given:
         chosen = RECIPES["musketeer"]
     if isinstance(chosen, Planned):
         return chosen

@@ -363,7 +363,8 @@ class Run:
         if repeats and best is not None and np.isfinite(best.value):
             if standing.exact and best.value >= seen:
                 return standing
-            return Standing(best.x, np.array([best.value]), exact=True)
+            if standing.exact or plausible(best.value, standing.values, self.plan.ground.first):
+                return Standing(best.x, np.array([best.value]), exact=True)
         if self.filling is None or standing.exact:
             return standing
         return self._filled(standing, seen, error)
@@ -461,6 +462,19 @@ STUCK = (
     "Nothing improved on x0; give scale= (the typical size of a coordinate) or bounds=, more "
     "evaluations, or another x0."
 )
+
+
+def plausible(value: float, last: Floats, first: float) -> bool:
+    """Tell whether the lowest value fits what was seen at x0 and last.
+
+    A function that repeats itself most of the time and lies now and then has a lowest value that
+    means nothing: one far below all that was gained.
+    """
+    seen = last[np.isfinite(last)]
+    if not seen.size or not np.isfinite(first):
+        return True
+    middle = float(np.median(seen))
+    return bool(value >= min(middle, first) - 2 * abs(middle - first))
 
 
 def open_state(opened: Open) -> dict[str, Any]:

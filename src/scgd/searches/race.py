@@ -16,7 +16,7 @@ import numpy as np
 from scgd.searches.arms.contest import Contest
 from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.falling import falling_length
-from scgd.searches.arms.spread import Spread, point_of
+from scgd.searches.arms.spread import Partials, Spread, point_of
 from scgd.searches.arms.structure import EPS, active_coordinates
 from scgd.searches.base import Finding, Relevance
 from scgd.searches.told import Told
@@ -64,7 +64,7 @@ class Race(Told):
         most = min(2 * x.size, self.left // ASKED)
         active = yield from active_coordinates(x, f, s, self.rng, self.box, most)
         n = int(active.sum())
-        self.held = n <= MOST and self.left >= LEAST * n
+        self.held = n <= MOST and (self.partials or self.left >= LEAST * n)
         if not self.held:
             return
         if active.all():
@@ -89,16 +89,19 @@ class Race(Told):
     def _embedded(self, x: Floats, f: float, s: float, active: Array, inner: Telling) -> Telling:
         """Run a search of the active coordinates; return the best point if others wake up."""
         best, value, places = x, f, np.flatnonzero(active)
-        due = len(self.told) + LOOK_AGAIN * self.budget
+        due = self.n_told + LOOK_AGAIN * self.budget
         try:
             points = next(inner)
             while True:
                 whole = embedded(points, x, places)
                 values = yield whole
+                if isinstance(points, Partials):
+                    points = inner.send(values)
+                    continue
                 k = int(np.argmin(values))
                 if (lowest := np.min(values)) < value:
                     best, value = point_of(whole, k), float(lowest)
-                if len(self.told) >= due:  # do the others really not matter, here too?
+                if self.n_told >= due:  # do the others really not matter, here too?
                     due += LOOK_AGAIN * self.budget
                     self.doing, y = "measuring", self._elsewhere(best, s, active)
                     if abs((yield y) - value) > 4 * EPS * abs(value):
@@ -142,9 +145,11 @@ class Race(Told):
 
 def embedded(points: Any, x: Floats, places: Ints) -> Any:
     """Return points of some coordinates as points of all, the others being as in x."""
-    if isinstance(points, Spread):
+    if isinstance(points, Partials | Spread):
         base = x.copy()
         base[places] = points.x
+        if isinstance(points, Partials):
+            return Partials(base, places[points.coords])
         return Spread(base, places[points.coords], points.entries, single=points.single)
     whole = x.copy() if points.ndim == 1 else np.repeat(x[None], len(points), axis=0)
     whole[..., places] = points

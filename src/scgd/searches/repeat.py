@@ -21,9 +21,10 @@ REACH = 0.1
 
 @dataclass(frozen=True)
 class Repeats(Finding):
-    """Whether f gave the same value twice, at x0 and beside it."""
+    """Whether f gave the same value twice, at x0 and beside it; and its value at x0."""
 
     same: bool
+    value: float
 
 
 class Repeat(Search):
@@ -39,11 +40,11 @@ class Repeat(Search):
 
     name: ClassVar[str] = "repeat"
     found: ClassVar[type[Finding]] = Repeats
-    memory: ClassVar[tuple[str, ...]] = ("same", "rng")
+    memory: ClassVar[tuple[str, ...]] = ("same", "value", "rng")
 
     def __init__(self, problem: Problem, point: Point, rng: np.random.Generator) -> None:
         super().__init__(point)
-        self.problem, self.rng, self.same = problem, rng, False
+        self.problem, self.rng, self.same, self.value = problem, rng, False, float("nan")
 
     @property
     def cost(self) -> int:
@@ -60,8 +61,8 @@ class Repeat(Search):
     def tell(self, question: Question, values: Floats) -> None:
         """Compare; values that were lost are equal to none."""
         self.same = bool(values[0] == values[1] and values[2] == values[3])
-        self.finished = True
+        self.value, self.finished = float(values[0]), True
 
     def finding(self) -> Repeats:
         """Return whether f repeats itself."""
-        return Repeats(self.same)
+        return Repeats(self.same, self.value)

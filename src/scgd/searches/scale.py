@@ -33,12 +33,15 @@ class Length(Finding):
         The radius below which f is rough; 0 where it is smooth.
     repeats
         Whether f was asked twice at the same points and gave the same values.
+    value
+        F at the point.
     """
 
     length: float
     bend: float
     rough: float
     repeats: bool = False
+    value: float = float("nan")
 
 
 class ScaleSearch(Search):
@@ -68,7 +71,7 @@ class ScaleSearch(Search):
     found: ClassVar[type[Finding]] = Length
     memory: ClassVar[tuple[str, ...]] = (
         "h", "scale", "bend", "n_asked", "n_round", "slopes", "bends", "floor", "widest",
-        "repeats", "far", "rng",
+        "repeats", "far", "value", "rng",
     )  # fmt: skip
 
     def __init__(
@@ -90,7 +93,7 @@ class ScaleSearch(Search):
         self.widest = 0.0
         self.n_asked = 0
         self.n_round = 0
-        self.repeats, self.far = False, 0.0
+        self.repeats, self.far, self.value = False, 0.0, float("nan")
         self.slopes: list[float] = []
         self.bends: list[float] = []
 
@@ -123,7 +126,7 @@ class ScaleSearch(Search):
             self.h *= 1e-2
             self.slopes, self.bends = [], []
         else:
-            self.repeats = self.n_points == 4
+            self.repeats, self.value = self.n_points == 4, float(values[0])
             if values[0] != values[-3]:
                 self.finished, self.repeats = True, False
                 self.scale = 1.0
@@ -166,4 +169,6 @@ class ScaleSearch(Search):
 
     def finding(self) -> Length:
         """Return the length found."""
-        return Length(self.scale, self.bend, self.h if self.floor > 0 else 0.0, self.repeats)
+        return Length(
+            self.scale, self.bend, self.h if self.floor > 0 else 0.0, self.repeats, self.value
+        )

@@ -411,8 +411,9 @@ class Stepping(Search):
 
     @property
     def weights(self) -> Floats | None:
-        """The sampling law learned; None where all coordinates are taken and nothing is learned."""
-        return None if self.policy.dense else self.sampler.weights()
+        """The sampling law learned; None where all coordinates are looked at and none is."""
+        every = self.policy.dense or self.policy.needs_gradient
+        return None if every else self.sampler.weights()
 
     def finding(self) -> Leg:
         """Compare the last phases with the first: a fifth of the leg each, at most 50."""

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scgd.problem import Problem
-from scgd.questions import EVERYWHERE, NOWHERE, Point, Question, joint
+from scgd.questions import BASE, EVERYWHERE, NOWHERE, Point, Question, joint
 from scgd.searches.arms.box import Box
-from scgd.searches.arms.spread import Spread, point_of
+from scgd.searches.arms.spread import Partials, Spread, point_of
 from scgd.searches.base import Search, Standing
 from scgd.typing import Floats
 
@@ -39,6 +39,8 @@ class Told(Search):
         Evaluations to plan for.
     tol
         The share of the gain since the start that counts as nothing; 0: never end for want of gain.
+    partials
+        Whether partial derivatives may be asked.
     """
 
     sequential: ClassVar[bool] = False
@@ -50,14 +52,18 @@ class Told(Search):
         seed: np.random.SeedSequence,
         budget: int,
         tol: float = 0.0,
+        *,
+        partials: bool = False,
     ) -> None:
         super().__init__(point)
+        self.partials = partials
         self.problem, self.seed, self.start, self.tol = problem, seed, point.x.copy(), tol
         self.budgets = [(0, budget)]  # and after how many values each was given
         self._begin()
 
     def _begin(self) -> None:
         self.told: list[float] = []
+        self.n_told = 0  # evaluations; one of jac tells many numbers
         self.best = float("inf")
         self.finished = False
         self.rng = np.random.Generator(np.random.PCG64(self.seed))
@@ -75,17 +81,17 @@ class Told(Search):
     @property
     def budget(self) -> int:
         """Evaluations to plan for."""
-        return [budget for after, budget in self.budgets if after <= len(self.told)][-1]
+        return [budget for after, budget in self.budgets if after <= self.n_told][-1]
 
     @property
     def left(self) -> int:
         """Evaluations of them that are left."""
-        return self.budget - len(self.told)
+        return self.budget - self.n_told
 
     def extend(self, budget: int | None) -> None:
         """Plan for more; the story finds it when it looks next."""
         if budget is not None:
-            self.budgets.append((len(self.told) + 1, budget))
+            self.budgets.append((self.n_told + 1, budget))
 
     def tell_story(self, x: Floats) -> Generator[Any, Any, None]:
         """Yield points (or matrices of them) and be sent their values."""
@@ -94,7 +100,12 @@ class Told(Search):
     def _take_batch(self, points: Any) -> None:
         """Take what the story asks next, inside the box and the bounds, in units of x."""
         self.single, unit, problem = points.ndim == 1, self.problem.unit, self.problem
-        if isinstance(points, Spread) and self.single:
+        distance: Any = 0.0
+        if isinstance(points, Partials):
+            self.batch: Any = Partials(
+                problem.clipped(self.box.clip(points.x) * unit), points.coords
+            )
+        elif isinstance(points, Spread) and self.single:
             i, box = int(points.coords[0]), self.box
             entry = min(max(float(points.entries[0]), float(box.lower[i])), float(box.upper[i]))
             distance = abs(entry - float(box.start[i]))
@@ -115,7 +126,8 @@ class Told(Search):
             batch = problem.clipped(inside * unit)
             self.batch = batch[None] if self.single else batch
         self.distance = float(distance)
-        self.values = np.full(len(self.batch), np.nan)
+        wide = isinstance(points, Partials)
+        self.values = np.full(len(points.coords) if wide else len(self.batch), np.nan)
         self.n_asked = self.n_answered = 0
 
     @property
@@ -132,6 +144,11 @@ class Told(Search):
         self.n_asked += n
         far = bool(self.told)  # f(x0) must be sound
         some, batch = slice(first, first + n), self.batch
+        if isinstance(batch, Partials):
+            one, none = np.array([BASE]), np.array([np.nan])
+            return Question(
+                self.point, batch.coords, one, none, base=batch.x, far=far, kind="partials"
+            )
         if isinstance(batch, Spread):
             coords, entries = batch.coords[some], batch.entries[some]
             return Question(self.point, NOWHERE, coords, entries, base=batch.x, far=far, role=first)
@@ -139,6 +156,11 @@ class Told(Search):
 
     def tell(self, question: Question, values: Floats) -> None:
         """Keep the values; when the batch is complete, tell them."""
+        if isinstance(self.batch, Partials):
+            self.values[:] = np.nan_to_num(values[0], nan=0.0, posinf=0.0, neginf=0.0)
+            self.n_answered = 1
+            self._tell_batch()
+            return
         if np.isnan(values).any():
             values = np.where(np.isnan(values), np.inf, values)
         self.values[question.role : question.role + len(values)] = values
@@ -150,6 +172,8 @@ class Told(Search):
 
     def _keep_best(self) -> None:
         """Go to the best point that has arrived."""
+        if isinstance(self.batch, Partials):
+            return
         lowest = float(self.values[0] if self.single else np.fmin.reduce(self.values))
         if lowest < self.best:
             self.best, values = lowest, np.where(np.isnan(self.values), np.inf, self.values)
@@ -157,11 +181,15 @@ class Told(Search):
 
     def _tell_batch(self) -> None:
         self.told.extend(self.values.tolist())
-        self.ran[self.doing] = self.ran.get(self.doing, 0) + len(self.values)
+        self.n_told += len(self.batch)
+        self.ran[self.doing] = self.ran.get(self.doing, 0) + len(self.batch)
         self.doing = "measuring"
-        self._note_distance()
+        values: Any = float(self.values[0]) if self.single else self.values
+        if isinstance(self.batch, Partials):
+            values = self.values * self.problem.unit[self.batch.coords]
+        else:
+            self._note_distance()
         try:
-            values: Any = float(self.values[0]) if self.single else self.values
             self._take_batch(self.telling.send(values))
         except StopIteration:
             self.finished = True
@@ -212,7 +240,7 @@ class Told(Search):
         self._begin()
         told = state["told"]
         while len(self.told) < len(told) and not self.finished:
-            n = len(self.batch)
+            n = len(self.values)
             self.values[:] = told[len(self.told) : len(self.told) + n]
             self._keep_best()
             self._tell_batch()

@@ -12,7 +12,7 @@ from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.lines import POOR, sweep_lines
 from scgd.searches.arms.population import default_size, population
 from scgd.searches.arms.quasinewton import QuasiNewton
-from scgd.searches.arms.spread import point_of
+from scgd.searches.arms.spread import Partials, point_of
 from scgd.searches.arms.structure import EPS, is_additive
 from scgd.typing import Floats
 
@@ -63,6 +63,9 @@ class Arm:
                 self.over = True
 
     def _note(self, points: Any, values: Any) -> None:
+        if isinstance(points, Partials):
+            self.n += 1
+            return
         alone = isinstance(values, float)
         self.n += 1 if alone else len(values)
         k = 0 if alone else int(values.argmin())
@@ -123,7 +126,7 @@ class Contest:
             if still:
                 return
             x, f = best, value  # a sum near the start, but not here
-        newton = self.newton = QuasiNewton(x, f, s, box=self.box)
+        newton = self.newton = QuasiNewton(x, f, s, box=self.box, partials=self.owner.partials)
         descent = Arm(self.owner, "bfgs", newton.run())
         crowd = Arm(self.owner, "population", self._populations(x, best, s))
         yield from self._choose(x, value, s, newton, descent, crowd)
@@ -283,7 +286,8 @@ class Contest:
                 start = best + near * self.rng.standard_normal(x.size)
             start = self.box.reflect(start)
             before, value = self.owner.best, (yield start)
-            newton = QuasiNewton(start, value, s, SMALL * self.ending.worth(before), self.box)
+            small = SMALL * self.ending.worth(before)
+            newton = QuasiNewton(start, value, s, small, self.box, self.owner.partials)
             yield from newton.run()
             if n % 3:  # an independent one
                 self.ending.note("descent", before, newton.f)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scgd.searches.arms.box import Box
-from scgd.searches.arms.spread import Spread
+from scgd.searches.arms.spread import Partials, Spread
 from scgd.typing import Array, Floats
 
 __all__ = ["QuasiNewton"]
@@ -49,6 +49,8 @@ class QuasiNewton:
     box
         Where it may look. Coordinates at a wall whose slope points out of it are held there
         (two-metric projection, Bertsekas 1982); lines bend along the walls.
+    partials
+        Whether slopes are the user's own instead of differences.
 
     Attributes
     ----------
@@ -65,8 +67,15 @@ class QuasiNewton:
     """
 
     def __init__(
-        self, x: Floats, f: float, s: float, small: float = 0.0, box: Box | None = None
+        self,
+        x: Floats,
+        f: float,
+        s: float,
+        small: float = 0.0,
+        box: Box | None = None,
+        partials: bool = False,
     ) -> None:
+        self.partials = partials
         self.x, self.f, self.s, self.p, self.small = x.copy(), f, s, x.size, small
         self.box = box or Box.around(x)
         self.steps: list[Floats] = []
@@ -117,7 +126,11 @@ class QuasiNewton:
     # ---- gradients -------------------------------------------------------------------------------
 
     def _differentiate(self) -> Generator[Any, Any, Floats]:
-        """Return differences at the active coordinates and at some others."""
+        """Return differences at the active coordinates and at some others, or the user's slopes."""
+        if self.partials:
+            exact: Floats = yield Partials(self.x, np.arange(self.p))
+            self._note_shares(exact, np.arange(self.p))
+            return exact
         relative, floor = (CENTRAL, 9e-11) if self.central else (FORWARD, 3e-12)
         h = relative * self.s + floor * np.abs(self.x)
         gradient, extra = np.zeros(self.p), np.empty(0, np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 
 from scgd.typing import Floats, Ints
 
-__all__ = ["Spread", "point_of"]
+__all__ = ["Partials", "Spread", "point_of"]
 
 
 class Spread:
@@ -54,6 +54,20 @@ class Spread:
         """Return the points as rows, or the one point."""
         points = np.array([self.at(j) for j in range(len(self))])
         return points[0] if self.single else points
+
+
+class Partials:
+    """The partial derivatives at x along some coordinates are wanted: one evaluation of jac."""
+
+    __slots__ = ("coords", "x")
+    ndim = 2
+
+    def __init__(self, x: Floats, coords: Ints) -> None:
+        self.x, self.coords = x, coords
+
+    def __len__(self) -> int:
+        """Return the number of evaluations."""
+        return 1
 
 
 def point_of(points: Any, j: int) -> Floats:
