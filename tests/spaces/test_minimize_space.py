@@ -128,8 +128,8 @@ class Stop(Exception):
     """Raised instead of an evaluation."""
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("cut", [1, 5, 30, 61])
+@pytest.mark.parametrize("method", ["gp", "dds"])
+@pytest.mark.parametrize("cut", [1, 5, 61])
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_a_run_that_is_cut_goes_on_bit_for_bit(method, cut, noise, tmp_path):
     def made(n, limit=10**9):

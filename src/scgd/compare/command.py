@@ -88,9 +88,7 @@ def show() -> int:
 
     print("suites:", ", ".join(f"{name} ({len(cells())} cells)" for name, cells in SUITES.items()))
     print("problems:", ", ".join([*PROBLEMS, *OUTSIDE, *PRACTICE, *ROLLOUTS, *TUNING]))
-    print(
-        "also: bbob-f8-d20, bbob-largescale-f8-d80, bbob-noisy-f9-d20, bbob-mixint-f8-d10, ioh-f8-d30-s0.01,"
-    )
+    print("also: bbob-f8-d20, bbob-largescale-f8-d80, bbob-noisy-f9-d20, bbob-mixint-f8-d10,")
     print("      ioh-f8-d30-s0.01, ng-cigar-10+90-s0.1 with other functions, dimensions and noise")
     print("methods:", ", ".join(METHODS))
     return 0
