@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scgd.history import History, Status, mean_and_error
 from scgd.constraints.merit import Merit
+from scgd.history import History, Status, mean_and_error
 from scgd.plans import Plan
 from scgd.problem import as_scalar, count
 from scgd.questions import Question
