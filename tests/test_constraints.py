@@ -110,7 +110,7 @@ def test_multipliers_follow_the_residuals():
     merit.vectors = np.array([[1.0, 0.3, 0.01, -0.5, 0.0]])
     merit.learn(np.zeros(2))
     np.testing.assert_allclose(
-        merit.weights[1:], [8.0, 16.0, 4.0]
+        merit.weights[1:], [20.0, 40.0, 4.0]
     )  # what did not fall gets heavier
 
 
