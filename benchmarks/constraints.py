@@ -1,7 +1,7 @@
 """Constrained problems: COCO's bbob-constrained against SciPy's COBYQA, and a portfolio against SLSQP.
 
 ``python benchmarks/constraints.py [FUNCTION ...]`` runs bbob-constrained functions in 10 dimensions with
-10,000 evaluations, instance 3; a point counts as feasible where no constraint is above 1e-8. COBYQA stops
+10,000 evaluations, instance 4; a point counts as feasible where no constraint is above 1e-8. COBYQA stops
 by itself when its trust region is 1e-8 wide, or after 2,000 evaluations (it takes 5 to 10 ms for each).
 """
 
@@ -26,13 +26,14 @@ class Best:
         self.problem, self.value = problem, np.inf
 
     def __call__(self, x):
+        """Evaluate, and remember."""
         value = float(self.problem(x))
         if self.problem.constraint(x).max() <= 1e-8:
             self.value = min(self.value, value)
         return value
 
 
-def cells(functions, instance=3):
+def cells(functions, instance=4):
     suite = cocoex.Suite(
         "bbob-constrained", "",
         f"dimensions: 10 instance_indices: {instance} function_indices: {','.join(map(str, functions))}",

@@ -87,7 +87,7 @@ class Constraints:
         return np.concatenate([np.empty(0), *(row.residuals(x) for row in self.rows)])
 
     def free(self, problem: Problem) -> Problem:
-        """Return the problem as a search sees it: bounds beside linear constraints are projected."""
+        """Return the problem as a search sees it: linear constraints take its bounds over."""
         if self.polyhedron is None:
             return problem
         return replace(

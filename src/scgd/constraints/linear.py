@@ -1,8 +1,8 @@
-"""Linear constraints and bounds by projection: whatever a search asks for is evaluated inside.
+r"""Linear constraints and bounds by projection: whatever a search asks for is evaluated inside.
 
 The search moves freely in R^p and f is evaluated at the nearest point of the polyhedron
 
-.. math:: P(z) = \\arg\\min_x \\{ |x - z| : A_= x = b,\\ l \\le A x \\le u,\\ lower \\le x \\le upper \\},
+.. math:: P(z) = \arg\min_x \{ |x - z| : A_{=} x = b,\ l \le A x \le u,\ \ell \le x \le \upsilon \},
 
 so every evaluation is feasible to rounding, and f(P(z)) has the same minima.
 """

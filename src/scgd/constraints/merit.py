@@ -11,15 +11,15 @@ __all__ = ["Merit"]
 
 TOLERANCE = 1e-8
 """A violation that counts as none."""
-ENOUGH, FIRMER = 0.3, 4.0
-"""A round should leave that much of a violation; where it does not, its weight grows so."""
+ENOUGH, FIRMER = 0.1, 10.0
+"""What a round may leave of a violation, and how a weight grows where it leaves more."""
 HEAVIEST = 1e12
 """How much heavier than at first a weight may become."""
 NO_VALUE = np.inf
 
 
 class Merit:
-    r"""The augmented Lagrangian of residuals h = 0 and g <= 0 after Hestenes, Powell and Rockafellar.
+    r"""The augmented Lagrangian (Hestenes, Powell, Rockafellar) of residuals h = 0 and g <= 0.
 
     .. math::
         L = f + \sum_i \lambda_i h_i + \frac{\mu_i}{2} h_i^2
@@ -28,9 +28,9 @@ class Merit:
 
     After every round (a run of the method on L) the residuals at its answer give
     :math:`\lambda_i \leftarrow \lambda_i + \mu_i h_i`, or
-    :math:`\max(0, \lambda_i + \mu_i (g_i + s_i))`; a weight :math:`\mu_i` grows where the round left
-    too much of a violation, and the margin :math:`s_i` is what was violated last, so that answers
-    come to lie inside.
+    :math:`\max(0, \lambda_i + \mu_i (g_i + s_i))`; a weight :math:`\mu_i` grows where the round
+    left too much of a violation, and the margin :math:`s_i` is what was violated last, so that
+    answers come to lie inside.
 
     Parameters
     ----------
@@ -109,13 +109,15 @@ class Merit:
         self.first[:] = self.weights
 
     def learn(self, z: Floats) -> None:
-        """Take the measurements of a round's answer: keep it, and change multipliers and weights."""
+        """Take the measurements of a round's answer: keep it, change multipliers and weights."""
         vectors = self.vectors[np.isfinite(self.vectors).all(axis=1)]
         if not len(vectors):
             return
-        mean, n = vectors.mean(axis=0), len(vectors)
-        spread = vectors.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(self.size)
-        self.noisy[0] = max(float(self.noisy[0]), float(spread.max() > 0))
+        mean, spread = vectors[0], np.zeros(self.size)
+        if np.any(vectors != mean):
+            mean = vectors.mean(axis=0)
+            spread = vectors.std(axis=0, ddof=1) / np.sqrt(len(vectors))
+            self.noisy[0] = 1.0
         residuals, errors = mean[1:-1], spread[1:-1]
         doubt = np.where(
             self.equal, np.maximum(0.0, np.abs(residuals) - errors), residuals - errors

@@ -52,7 +52,7 @@ def n_repeats(budget: int) -> int:
 
 
 class Probe(Search):
-    """Look at the start and around it: how large are changes of f and of the constraints?"""
+    """Look at the start and around it: how much do f and the constraints change."""
 
     name: ClassVar[str] = "constraints"
     memory: ClassVar[tuple[str, ...]] = ("rng",)
