@@ -183,8 +183,8 @@ def minimize(
         the run is saved; a second signal ends without saving.
     record
         Keep all evaluations with their points in ``result.evaluations``, as coordinates changed.
-        Every step is then taken by itself: the trajectory is the same, some 20 us per evaluation
-        are added to those of plain recipes.
+        Every step is then taken by itself: the trajectory is the same, but some 50 to 100 us per
+        evaluation are added to those of plain recipes.
     log
         A CSV file that gets a row per evaluation while the run goes on, with the point: a column
         per coordinate, beyond 100 one column ``changes`` with what differs from the row before.

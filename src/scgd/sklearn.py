@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from scgd.desk import Desk, as_space
+from scgd.optimizer import Trial
 from scgd.spaces import Space
 
 __all__ = ["SCGDSearchCV"]
+
+HOPELESS = 5
+"""Candidates of which every fit fails, from the first on, after which a search gives up."""
 
 
 class SCGDSearchCV(BaseSearchCV):
@@ -38,7 +44,8 @@ class SCGDSearchCV(BaseSearchCV):
         One seed, one search.
     scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score
         As for ``sklearn.model_selection.RandomizedSearchCV``. With several scores ``refit`` names
-        the one to search by.
+        the one to search by. A candidate of which every fit fails is lost with a warning and is
+        not among the results; five of them at the start end the search.
 
     Attributes
     ----------
@@ -51,7 +58,8 @@ class SCGDSearchCV(BaseSearchCV):
     >>> from sklearn.linear_model import LogisticRegression
     >>> from scgd import Float
     >>> search = SCGDSearchCV(
-    ...     LogisticRegression(), {"C": Float(1e-4, 1e4, log=True)}, n_iter=12, random_state=0
+    ...     LogisticRegression(max_iter=5000), {"C": Float(1e-4, 1e4, log=True)}, n_iter=12,
+    ...     random_state=0,
     ... )
     >>> bool(search.fit(*load_iris(return_X_y=True)).best_score_ > 0.97)
     True
@@ -105,20 +113,32 @@ class SCGDSearchCV(BaseSearchCV):
         """Fetch candidates, have them scored, bring the scores back."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         desk = Desk(as_space(self.space), self.n_iter, method=self.method, maximize=True, seed=seed)
-        left = self.n_iter
+        left, n_lost = self.n_iter, 0
         while left > 0:
-            batch = []
-            try:
-                for _ in range(min(left, self.batch_size)):
-                    batch.append(desk.fetch())
-            except LookupError:  # a small space has been tried all over
-                left = 0
-            if batch:
-                results = evaluate_candidates([dict(trial.params or {}) for trial in batch])
-                scores = self._scores(results)[-len(batch) :]
-                for trial, score in zip(batch, scores, strict=True):
-                    desk.bring(trial, float(score))
+            batch = fetched(desk, min(left, self.batch_size))
+            if not batch:
+                return
             left -= len(batch)
+            try:
+                results = evaluate_candidates([dict(trial.params or {}) for trial in batch])
+            except ValueError as error:
+                # Where every fit of a call fails scikit-learn gives up; another candidate may do.
+                n_lost += len(batch)
+                if not self._may_go_on(error, n_lost, left):
+                    raise
+                for trial in batch:
+                    desk.bring(trial, None)
+                continue
+            for trial, score in zip(batch, self._scores(results)[-len(batch) :], strict=True):
+                desk.bring(trial, float(score))
+            n_lost = -self.n_iter  # something works: what fails from here on is only lost
+
+    def _may_go_on(self, error: ValueError, n_lost: int, left: int) -> bool:
+        """Tell whether a candidate whose fits all failed is only lost; warn if so."""
+        if "fits failed" not in str(error) or n_lost >= HOPELESS or (left <= 0 < n_lost):
+            return False
+        warnings.warn(f"a candidate is lost: {error}", FitFailedWarning, stacklevel=2)
+        return True
 
     def _scores(self, results: Mapping[str, Any]) -> Any:
         """Return the score to search by, of every candidate so far."""
@@ -130,3 +150,14 @@ class SCGDSearchCV(BaseSearchCV):
                 f"refit={self.refit!r}"
             )
         return results[f"mean_test_{self.refit}"]
+
+
+def fetched(desk: Desk, n: int) -> list[Trial]:
+    """Return candidates to try; fewer where a small space has been tried all over."""
+    batch: list[Trial] = []
+    try:
+        while len(batch) < n:
+            batch.append(desk.fetch())
+    except LookupError:
+        pass
+    return batch

@@ -32,7 +32,7 @@ def add_parser(subparsers: Any) -> None:
     )
     own = parser.add_argument_group("your own function")
     own.add_argument("--dim", type=int, metavar="P", help="start at P zeros")
-    own.add_argument("--x0", metavar="X", help="start at 1,2,3, or the numbers of a .npy or text file")
+    own.add_argument("--x0", metavar="X", help="start at 1,2,3 or at the numbers in a file")
     own.add_argument("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"))
     own.add_argument("--max-evals", type=int, metavar="N", help="evaluations of every run")
     arena = parser.add_argument_group("problems and suites")

@@ -96,8 +96,8 @@ def dressed(figure: Any, theme: Theme) -> None:
         margin={"l": 62, "r": 16, "t": 40, "b": 44},
         hoverlabel={"bgcolor": theme.ground, "bordercolor": theme.line,
                     "font": {"color": theme.ink}},
-        legend={"itemsizing": "constant", "orientation": "h", "y": -0.02, "yref": "container",
-                "yanchor": "bottom", "x": 0},
+        legend={"itemsizing": "constant", "traceorder": "normal", "orientation": "h", "x": 0,
+                "y": -0.02, "yref": "container", "yanchor": "bottom"},
     )  # fmt: skip
 
 
@@ -127,7 +127,8 @@ def add_curve(figure: Any, row: int, column: int, result: Any) -> None:
             hovertemplate="the answer: %{y:.8g}<extra></extra>", **place,
         )  # fmt: skip
     figure.update_xaxes(title="evaluations", rangemode="tozero", **place)
-    figure.update_yaxes(**value_axis(np.append(part.middle, result.fun)), **place)
+    ends = [result.fun, result.fun - 2 * np.nan_to_num(error)]  # no logarithm of what may be zero
+    figure.update_yaxes(**value_axis(np.append(part.middle, ends)), **place)
 
 
 def value_axis(values: Any) -> dict[str, Any]:

@@ -1,0 +1,31 @@
+"""Which inputs of a noisy simulator matter: ten lines, a table, a page of pictures.
+
+Run it: python examples/see_what_happened.py   (writes simulator.html and simulator.csv here)
+"""
+
+import numpy as np
+
+import scgd
+
+MATTER = {3: 5.0, 7: 3.0, 11: 2.0, 20: 1.0}
+
+
+def main(max_evals=3000):
+    rng = np.random.default_rng(0)
+    weights = np.zeros(40)
+    weights[list(MATTER)] = list(MATTER.values())
+
+    def simulator(x):
+        return float(np.sum(weights * (x - 1) ** 2) + 0.1 * rng.standard_normal())
+
+    result = scgd.minimize(simulator, np.zeros(40), max_evals=max_evals, seed=1,
+                           log="simulator.csv")  # fmt: skip
+    print(result)
+    print(result.evaluations)
+    result.plot().write_html("simulator.html")
+    print("wrote simulator.html and simulator.csv")
+    return result
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The pages and examples of this room are executed; recipes of trackers where they are installed."""
+
+import os
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(page, kind="python"):
+    text = (ROOT / "docs" / page).read_text()
+    return re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["plots.md", "doors.md"])
+def test_pages_run(page, tmp_path, monkeypatch):
+    if page == "doors.md":
+        pytest.importorskip("optuna")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in blocks(page):
+        exec(block, names)
+    if page == "plots.md":
+        assert names["last"] < names["first"] and names["columns"].shape[1] == 2
+
+
+@pytest.mark.parametrize("package", ["mlflow", "wandb", "torch.utils.tensorboard"])
+def test_recipes_of_trackers(package, tmp_path, monkeypatch):
+    if package == "torch.utils.tensorboard":
+        pytest.importorskip("tensorboard")
+    pytest.importorskip(package)
+    import scgd
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    block = next(b for b in blocks("doors.md", "python notest") if package in b)
+    exec(block, {"scgd": scgd, "f": lambda x: float(x @ x), "x0": np.ones(3)})
+    assert os.listdir(tmp_path)
+
+
+def test_see_what_happened(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    result = runpy.run_path(str(ROOT / "examples/see_what_happened.py"))["main"](max_evals=1500)
+    assert (tmp_path / "simulator.html").exists() and len(result.evaluations) == result.nfev
+    assert "inputs" in capsys.readouterr().out
+
+
+def test_optuna_study(tmp_path, monkeypatch):
+    pytest.importorskip("optuna")
+    sys.modules["optuna"].logging.set_verbosity(sys.modules["optuna"].logging.WARNING)
+    main = runpy.run_path(str(ROOT / "examples/optuna_study.py"))["main"]
+    study = main(n_trials=6, storage=f"sqlite:///{tmp_path / 'study.db'}")
+    assert len(study.trials) == 6 and study.best_value > 0.5
