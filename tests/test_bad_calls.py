@@ -190,6 +190,8 @@ DOORS = {
 HUGE = {"1e300", "10**30"}
 PROCESSES = {("workers", "-1"), ("n_jobs", "10**30")}
 """Calls that would start what the machine has."""
+ALSO = {"X": "y"}
+"""What else an error may name: two arguments that do not fit each other."""
 FREE = {"verbose", "random_state", "class_weight", "args"}
 """What others check (scikit-learn), or nobody need."""
 
@@ -216,7 +218,8 @@ def complaint(door, name, kind, label):
             warnings.simplefilter("ignore")
             DOORS[door][0](**{name: value})
     except (TypeError, ValueError) as error:
-        if re.search(rf"(?<![\w]){name}(?![\w])", str(error)):
+        names = f"{name}|{ALSO[name]}" if name in ALSO else name
+        if re.search(rf"(?<![\w])({names})(?![\w])", str(error)):
             return None
         return f"{door}({name}={label}) does not name it: {type(error).__name__}: {error}"
     except FloatingPointError:  # a run that left the numbers says so itself

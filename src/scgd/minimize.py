@@ -188,6 +188,7 @@ def minimize(
     flights = Events.check(asynchronous, built.run, vectorized=vectorized)
     identity = partial(built.identity, args, 0 if flights is None else flights.limit)
     saved = Saved(checkpoint, built.run, built.seed, identity)
+    saved.hold()
     saved.resume()
     job = Job(fun, jac, args, built.samples)
     evaluate = evaluator(
@@ -197,6 +198,7 @@ def minimize(
         drive(built.run, evaluate, limits, saved, callback, flights, progress=progress)
     finally:
         evaluate.close()
+        saved.release()
     result = built.run.result()
     result.recipe = chosen
     result.nfev_repeated = evaluate.n_repeated
