@@ -238,6 +238,8 @@ class Run:
         with np.errstate(all="ignore"):
             standing = self.plan.reached if status is Status.TARGET else self.plan.standing
         fun, error = mean_and_error(standing.values)
+        if status is Status.BUDGET and np.isnan(fun):  # spent before anything was seen at x
+            status = Status.TOO_SMALL
         return OptimizeResult(
             x=standing.x.copy(),
             fun=fun,
