@@ -152,7 +152,7 @@ def solve(
     scale, scaled = np.empty(0), False
     if rate is None:
         scale, scaled, recipe = automatic(problem, recipe, learning_rate, batch_size, len(theta))
-    if np.size(seed) == 0 or not (natural(seed) or isinstance(seed, np.random.SeedSequence)):
+    if not (natural(seed) or isinstance(seed, np.random.SeedSequence)) or np.size(seed) == 0:
         raise ValueError(f"seed must be a whole number >= 0 or a list of them, got {shown(seed)}")
     seeds: list[Any] = [seed] if np.ndim(seed) == 0 else list(cast(Any, seed))
     plan = Plan(
