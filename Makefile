@@ -13,9 +13,11 @@ test: $(VENV)/.dev
 	@$(PY) -m pytest -q -m "not slow and not faults" -n 2 --dist worksteal
 
 test-faults: $(VENV)/.dev
+	@$(PIP) install -c constraints.txt -e ".[engines]"
 	@$(PY) -m pytest -q tests/test_faults.py tests/test_kills.py tests/test_workers.py tests/test_scheduler.py \
 		tests/test_asynchronous.py tests/test_command.py tests/test_checkpoint.py \
-		tests/test_signals.py tests/test_resuming.py tests/test_limits.py tests/test_files.py tests/test_identity.py
+		tests/test_signals.py tests/test_resuming.py tests/test_limits.py tests/test_files.py tests/test_identity.py \
+		tests/test_bad_calls.py tests/test_lock.py tests/test_engines.py tests/test_extremes.py
 
 test-slow: $(VENV)/.dev
 	@$(PY) -m pytest -q -m slow

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -22,6 +23,11 @@ pytestmark = pytest.mark.faults
 def quadratic(x):
     time.sleep(0.01)
     return float(np.sum(np.arange(1, P + 1) * (x - 1) ** 2))
+
+
+def first_few(x):
+    time.sleep(0.01)
+    return quadratic(x[:P]) + float(np.sum(x[P:] ** 2))
 
 
 def free_port():
@@ -91,6 +97,32 @@ def test_scheduler_that_comes_back(processes):
     here = minimize(quadratic, **KEYWORDS)
     with Client(processes.address, timeout=20) as client:
         there = minimize(quadratic, **KEYWORDS, workers=client, callback=once(restart))
+    assert np.array_equal(there.x, here.x) and there.nfev == here.nfev
+
+
+def test_scheduler_that_comes_back_while_a_large_point_is_sent(processes):
+    """Above 65,536 bytes x is scattered to all workers, which must wait as well."""
+    from distributed import Client
+
+    def restart():
+        processes.kill()
+        threading.Timer(2.0, processes.start).start()
+
+    case = {**KEYWORDS, "x0": np.zeros(9000), "max_evals": 60}
+    here = minimize(first_few, **case)
+    with Client(processes.address, timeout=20) as client:
+        there = minimize(first_few, **case, workers=client, callback=once(restart, at=1))
+    assert np.array_equal(there.x, here.x) and there.nfev == here.nfev
+
+
+def test_scheduler_that_is_away_at_the_start(processes):
+    from distributed import Client
+
+    here = minimize(quadratic, **KEYWORDS)
+    with Client(processes.address, timeout=20) as client:
+        processes.kill()
+        threading.Timer(2.0, processes.start).start()
+        there = minimize(quadratic, **KEYWORDS, workers=client)
     assert np.array_equal(there.x, here.x) and there.nfev == here.nfev
 
 

@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import ClassVar
@@ -316,3 +318,77 @@ def test_a_tick_in_the_middle_of_a_question_loses_nothing(tmp_path):
     here = minimize(quadratic, **KEYWORDS)
     runs.check_same(there, here)
     assert len(made) == here.nfev and there.nfev_repeated == 0
+
+
+# ---- what cannot be unpickled, and who is left behind ---------------------------------------------
+
+
+class Stubborn(Exception):
+    """Can be pickled and not be unpickled."""
+
+    def __init__(self, code, text):
+        super().__init__(f"{text} ({code})")
+
+
+def stubborn(x):
+    raise Stubborn(7, "the pump is dry")
+
+
+@pytest.mark.parametrize("engine", ["processes", "executor"])
+def test_an_error_that_cannot_be_unpickled_arrives_as_its_text(engine):
+    began = time.monotonic()
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        workers = 2 if engine == "processes" else pool
+        with pytest.raises(RuntimeError, match=r"^Stubborn: the pump is dry \(7\)") as caught:
+            minimize(stubborn, **KEYWORDS, workers=workers)
+    assert any("in stubborn" in note for note in caught.value.__notes__)
+    assert any("cannot be sent" in note for note in caught.value.__notes__)
+    assert time.monotonic() - began < 60
+
+
+def plainly(x):
+    raise KeyError("pump")
+
+
+def test_an_error_that_can_be_sent_arrives_as_itself():
+    with pytest.raises(KeyError, match="pump"):
+        minimize(plainly, **KEYWORDS, workers=2)
+
+
+DRIVER = """
+import os, sys, time
+import numpy as np, scgd
+def fun(x):
+    open(os.path.join(sys.argv[1], str(os.getpid())), "w").close()
+    time.sleep(0.05)
+    return float(x @ x)
+if __name__ == "__main__":
+    scgd.minimize(fun, np.ones(8), block_size=4, method="uniform", workers=2, max_time=600)
+"""
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="looks at /proc")
+def test_a_killed_driver_leaves_no_worker_behind(tmp_path):
+    script, seen = tmp_path / "driver.py", tmp_path / "seen"
+    script.write_text(DRIVER)
+    seen.mkdir()
+    driver = subprocess.Popen([sys.executable, str(script), str(seen)], start_new_session=True)
+    deadline = time.monotonic() + 60
+    while len(workers := [int(path.name) for path in seen.iterdir()]) < 2:
+        assert time.monotonic() < deadline and driver.poll() is None
+        time.sleep(0.05)
+    assert all(alive(pid) for pid in workers)
+    driver.kill()
+    driver.wait()
+    deadline = time.monotonic() + 10
+    while any(alive(pid) for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not [pid for pid in workers if alive(pid)]

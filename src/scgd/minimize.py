@@ -264,7 +264,6 @@ def minimize(
     flights = Events.check(asynchronous, built.run, vectorized=vectorized)
     identity = partial(built.identity, args, 0 if flights is None else flights.limit)
     saved = Saved(checkpoint, built.run, built.seed, identity)
-    built.run.record = recorded(built.run, built.problem, record, log, saved.resume())
     inward = partial(called, maximize=maximize, catch=caught)
     jac = None if jac is None else inward(jac, shape="partials")
     fun = inward(fun, shape="values" if vectorized else "value")
@@ -274,12 +273,17 @@ def minimize(
         fun = Measured(fun, built.constraints, caught)
     job = Job(fun, jac, args, built.samples)
     skip = on_nonfinite != "raise" or issubclass(TimeoutError, caught)
-    evaluate = evaluator(workers, job, vectorized=vectorized, timeout=timeout, skip=skip)
+    saved.hold()
     try:
-        drive(built.run, evaluate, limits, saved, callback, flights, progress=progress)
+        built.run.record = recorded(built.run, built.problem, record, log, saved.resume())
+        evaluate = evaluator(workers, job, vectorized=vectorized, timeout=timeout, skip=skip)
+        try:
+            drive(built.run, evaluate, limits, saved, callback, flights, progress=progress)
+        finally:
+            evaluate.close()
+            built.run.record.close()
     finally:
-        evaluate.close()
-        built.run.record.close()
+        saved.release()
     result = built.run.result()
     result.recipe = chosen
     result.nfev_repeated = evaluate.n_repeated

@@ -135,7 +135,7 @@ def solve(
     recipe = RECIPE.override(
         policy=policy,
         estimator=estimator,
-        step=step or SGD(),
+        step=SGD() if step is None else step,
         learning_rate=rate,
         radius=radius,
         importance=importance,
@@ -152,7 +152,7 @@ def solve(
     scale, scaled = np.empty(0), False
     if rate is None:
         scale, scaled, recipe = automatic(problem, recipe, learning_rate, batch_size, len(theta))
-    if not (natural(seed) or isinstance(seed, np.random.SeedSequence)):
+    if not (natural(seed) or isinstance(seed, np.random.SeedSequence)) or np.size(seed) == 0:
         raise ValueError(f"seed must be a whole number >= 0 or a list of them, got {shown(seed)}")
     seeds: list[Any] = [seed] if np.ndim(seed) == 0 else list(cast(Any, seed))
     plan = Plan(
@@ -237,7 +237,7 @@ def check_method(problem: Problem, recipe: Recipe, batch_size: int | None, n_pas
         whole(batch_size, "batch_size", 1, "be None or a whole number >= 1")
     if batch_size is None and MODES[type(recipe.estimator)] in DIRECTIONS:
         raise ValueError("random directions need a batch_size; full batches run by columns")
-    number(n_passes, "n_passes", 0, ends="(]")
+    number(n_passes, "n_passes", 0, 1e12, ends="(]", wanted="be positive and finite")
 
 
 def check_sizes(

@@ -316,6 +316,8 @@ class Run:
         with np.errstate(all="ignore"):
             standing = self.recommended(status)
         fun, error = mean_and_error(standing.values)
+        if status is Status.BUDGET and np.isnan(fun):  # spent before anything was seen at x
+            status = Status.TOO_SMALL
         if self.merit is not None:
             x, fun, error, violation = self.merit.best
             standing = Standing(x, np.array([fun]), exact=error == 0.0)

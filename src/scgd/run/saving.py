@@ -9,6 +9,7 @@ import numpy as np
 
 from scgd.checkpoint import Checkpoint, CheckpointError
 from scgd.run.identity import check_identity
+from scgd.run.lock import Lock
 from scgd.run.run import Run
 from scgd.run.seeds import Seed
 
@@ -88,6 +89,16 @@ class Saved:
         if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
             checkpoint = Checkpoint(checkpoint)
         self.file: Checkpoint | None = checkpoint
+        self.lock: Lock | None = None
+
+    def hold(self) -> None:
+        """Refuse another run on the same file until :meth:`release`."""
+        self.lock = None if self.file is None else Lock(self.file.path)
+
+    def release(self) -> None:
+        """Let another run have the file."""
+        if self.lock is not None:
+            self.lock.release()
 
     def resume(self) -> bool:
         """Take up the saved run, if there is one; a larger budget goes on with it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
@@ -29,6 +30,8 @@ LONGEST = 64
 POLL, GATHER, RESTART, RECONNECT = 0.1, 10.0, 20.0, 300.0
 """Seconds between looks at silent tasks, and for a result, a worker, a scheduler to come back."""
 SENT = "sent"
+ALIVE = ("running", "connecting")
+"""What a client is while its scheduler may come back."""
 
 slots: set[int] = set()
 """Numbers of the topics in use; they are used again, because schedulers never forget a topic."""
@@ -88,22 +91,28 @@ class ClusterEngine(Engine):
         self._connect()
 
     def _connect(self) -> None:
-        self.client.subscribe_topic(self.topic, lambda event: self.heard.put(event[1]))
+        self._patiently(
+            lambda: self.client.subscribe_topic(self.topic, lambda event: self.heard.put(event[1]))
+        )
         self.job_future = self._share(self.job)
 
     def _share(self, data: Any) -> Any:
-        """Copy data to all workers, however long it takes for them to stand still."""
+        """Copy data to all workers."""
+        return self._patiently(lambda: self.client.scatter(data, broadcast=True, hash=False))
+
+    def _patiently(self, action: Callable[[], Any]) -> Any:
+        """Do something that needs the cluster, however long it takes for it to stand still."""
         deadline = time.monotonic() + RECONNECT
         while True:
             try:
-                return self.client.scatter(data, broadcast=True, hash=False)
+                return action()
             except Exception as error:  # a worker came or went, or there is none
                 if "ModuleNotFoundError" in str(error):  # Dask passes on its name only
                     raise ImportError(
                         f"the Dask workers cannot import what fun needs: {error}; send them the "
                         "file with client.upload_file(...), or start them where it can be imported"
                     ) from error
-                if time.monotonic() > deadline or self.client.status != "running":
+                if time.monotonic() > deadline or self.client.status not in ALIVE:
                     raise ConnectionError(
                         f"the Dask workers could not be reached: {error}"
                     ) from error
@@ -112,7 +121,7 @@ class ClusterEngine(Engine):
     @property
     def n_workers(self) -> int:
         """How many tasks run at a time."""
-        return sum(self.client.nthreads().values())
+        return sum(self._patiently(self.client.nthreads).values())
 
     def send(self, common: Common, tasks: list[Task]) -> None:
         """Submit the tasks; a large step is scattered once for all of them."""
@@ -120,16 +129,18 @@ class ClusterEngine(Engine):
         shared = self._share(common) if large else common
         first = self.n_sent
         self.n_sent += len(tasks)
-        futures = self.client.map(
-            perform_and_tell,
-            tasks,
-            key=[f"scgd-{self.run}-{number}" for number in range(first, self.n_sent)],
-            pure=False,
-            job=self.job_future,
-            common=shared,
-            topic=self.topic,
-            run=self.run,
-            announce=self.announces,
+        futures = self._patiently(
+            lambda: self.client.map(
+                perform_and_tell,
+                tasks,
+                key=[f"scgd-{self.run}-{number}" for number in range(first, self.n_sent)],
+                pure=False,
+                job=self.job_future,
+                common=shared,
+                topic=self.topic,
+                run=self.run,
+                announce=self.announces,
+            )
         )
         for task, future in zip(tasks, futures, strict=True):
             self.futures[task.id] = future
@@ -190,7 +201,7 @@ class ClusterEngine(Engine):
     def _reconnect(self) -> None:
         """Wait for the scheduler and for a worker, and share the job again."""
         deadline = time.monotonic() + RECONNECT
-        while self.client.status in ("running", "connecting") and time.monotonic() < deadline:
+        while self.client.status in ALIVE and time.monotonic() < deadline:
             if self.client.status == "running":
                 try:
                     if self.client.nthreads():

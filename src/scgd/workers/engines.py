@@ -220,7 +220,7 @@ class ProcessEngine(ExecutorEngine):
 
         if self.executor is None:
             self.executor = ProcessPoolExecutor(
-                self.size, initializer=install, initargs=(self.job,), env=one_thread()
+                self.size, initializer=install, initargs=(self.job, os.getpid()), env=one_thread()
             )
         return self.executor
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import threading
+import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,6 +20,8 @@ from scgd.typing import Floats, Ints
 __all__ = ["Call", "Common", "Job", "Task", "perform", "tasks_of"]
 
 Fun = Callable[..., Any]
+PAUSE = 1.0
+"""Seconds between two looks at the owner of a worker process."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +71,49 @@ def tasks_of(opened: Open) -> tuple[Common, list[Task]]:
     return common, [Task(opened.first + j, coords[j], entries[j]) for j in opened.missing]
 
 
-@calls_user
+def watch(owner: int) -> None:
+    """End this worker process when the one that started it is gone, even by SIGKILL."""
+    if os.name != "posix":
+        return
+
+    def look() -> None:
+        while os.getppid() == owner:
+            time.sleep(PAUSE)
+        os._exit(1)
+
+    threading.Thread(target=look, name="scgd-parent", daemon=True).start()
+
+
+def sendable(error: BaseException) -> BaseException:
+    """Return an error that arrives as it is, or one with its text where it would not.
+
+    Classes whose ``__init__`` does not take what they hand to their base can be pickled and not be
+    unpickled, which breaks a pool of processes.
+    """
+    from joblib.externals.loky.backend.reduction import dumps
+
+    try:
+        pickle.loads(dumps(error))
+    except Exception as reason:
+        told = RuntimeError(f"{type(error).__name__}: {error}")
+        told.add_note(f"{type(error).__name__} cannot be sent to another process ({reason})")
+        told.add_note("".join(traceback.format_exception(error)).rstrip())
+        return told
+    return error
+
+
 def perform(job: Job, common: Common, coord: int, entry: Any) -> Any:
+    """Make one evaluation; what it raises can be sent."""
+    try:
+        return evaluated(job, common, coord, entry)
+    except Exception as error:
+        if (told := sendable(error)) is error:
+            raise
+        raise told from None
+
+
+@calls_user
+def evaluated(job: Job, common: Common, coord: int, entry: Any) -> Any:
     """Make one evaluation."""
     extra = job.samples.arguments(*common.sample)
     x = common.base.copy()
@@ -102,9 +150,10 @@ installed: list[Job] = []
 """The job of this worker process, where the engine is able to install it once."""
 
 
-def install(job: Job) -> None:
-    """Keep the job in this worker process."""
+def install(job: Job, owner: int) -> None:
+    """Keep the job in this worker process, which ends with its owner."""
     installed[:] = [job]
+    watch(owner)
 
 
 def perform_installed(common: Common, task: Task) -> Any:

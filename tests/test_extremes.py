@@ -1,0 +1,66 @@
+"""The ends of the scale: very many coordinates, very large and very small values, tiny budgets."""
+
+import numpy as np
+import pytest
+
+import scgd
+
+MANY = 10_000_000
+LARGE = [
+    "musketeer", "uniform", "random", "spsa", "sphere", "gaussian", "full",
+]  # fmt: skip
+"""Methods whose memory and time per step allow ten million coordinates."""
+
+
+def corner(x):
+    """A bowl in ten of all coordinates: what is measured is the method, not the function."""
+    return float(np.sum((x[:10] - 1.0) ** 2))
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("method", LARGE)
+def test_ten_million_coordinates(method):
+    if method == "full":  # central differences of all coordinates: a direction instead
+        more = {"estimator": "spsa"}
+    else:
+        more = {}
+    result = scgd.minimize(
+        corner, np.zeros(MANY), method=method, scale=1.0, max_evals=40, seed=0, **more
+    )
+    assert result.x.shape == (MANY,) and 0 < result.nfev <= 40
+    assert np.isfinite(result.fun) and np.all(np.isfinite(result.x))
+
+
+STILL = ("musketeer", "uniform", "full", "sphere", "gaussian", "spsa")
+"""Methods whose step rules keep squares of gradients: those vanish or overflow, and x stands still."""
+
+
+@pytest.mark.parametrize("method", sorted(scgd.METHODS))
+@pytest.mark.parametrize("factor", [1e-300, 1e300], ids=["1e-300", "1e300"])
+def test_values_at_the_ends_of_the_numbers(method, factor):
+    """f times 1e-300 or 1e300 gets no method worse, and the others solve it as ever."""
+
+    def fun(x):
+        return factor * float(np.sum((x - 0.5) ** 2))
+
+    start = np.zeros(5)
+    result = scgd.minimize(fun, start, method=method, scale=1.0, max_evals=400, seed=0)
+    assert np.all(np.isfinite(result.x)) and result.nfev <= 400
+    assert fun(result.x) <= fun(start)
+    if method not in STILL:
+        assert fun(result.x) < 0.5 * fun(start)
+
+
+@pytest.mark.parametrize("method", sorted(scgd.METHODS))
+def test_every_small_budget_is_kept(method):
+    for budget in range(1, 51):
+        calls = []
+
+        def fun(x, calls=calls):
+            calls.append(1)
+            return float(np.sum((x - 0.5) ** 2))
+
+        result = scgd.minimize(fun, np.zeros(3), method=method, scale=1.0, max_evals=budget, seed=0)
+        assert len(calls) == result.nfev <= budget
+        assert np.all(np.isfinite(result.x))
+        assert np.isfinite(result.fun) or (result.status == 5 and not result.success)
