@@ -9,7 +9,14 @@ import pytest
 
 import scgd
 from asking import (
-    accepted, body_of, in_pieces, run_body, same_run, same_state, steps_of, told,
+    accepted,
+    body_of,
+    in_pieces,
+    run_body,
+    same_run,
+    same_state,
+    steps_of,
+    told,
 )  # fmt: skip
 from reference import musketeer
 from registry import CURVATURES, MINIMUM, POLICIES, STEPS, P, quadratic
@@ -227,7 +234,11 @@ def test_block_and_joint_loops_meet_values_that_are_not_finite(parts, on_nonfini
 @pytest.mark.parametrize("estimator", ["forward", "central"])
 def test_single_loops_refuse_values_in_the_same_words(estimator):
     keywords, said = {"estimator": estimator, "scale": 1.0}, []
-    for fun, go in ((python_pitted, accepted), (python_pitted, run_body), (compiled_pitted, run_body)):
+    for fun, go in (
+        (python_pitted, accepted),
+        (python_pitted, run_body),
+        (compiled_pitted, run_body),
+    ):
         opt = optimizer(keywords)
         with pytest.raises(FloatingPointError) as caught:
             go(opt, fun)

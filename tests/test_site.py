@@ -70,7 +70,9 @@ def look(page, width, folder):
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     said = re.findall(r"CONSOLE.*", done.stderr)
-    return done.stdout, [line for line in said if "[PST]: Changed to" not in line]  # the theme's log
+    return done.stdout, [
+        line for line in said if "[PST]: Changed to" not in line
+    ]  # the theme's log
 
 
 LOOKED_AT = ("index.html", "design.html", "paper.html", "gallery/index.html", "api/policies.html")

@@ -49,7 +49,9 @@ def attempt(python: str, archive: Path, constraints: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         call(python, "-m", "venv", f"{folder}/venv")
         own = Path(folder) / "venv" / "bin"
-        call(own / "python", "-m", "pip", "-qq", "--no-input", "install", "-c", constraints, archive)
+        call(
+            own / "python", "-m", "pip", "-qq", "--no-input", "install", "-c", constraints, archive
+        )
         call(own / "scgd", "--version", cwd=folder)
         call(own / "python", "-W", "error", "-c", TRIAL, cwd=folder)
 

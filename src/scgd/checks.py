@@ -33,7 +33,7 @@ def as_number(value: Any) -> float | None:
     try:
         return float(value)
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return math.inf if str(value)[0] != "-" else -math.inf
 
 
 def number(

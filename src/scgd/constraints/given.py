@@ -32,7 +32,8 @@ class Row:
     @property
     def equal(self) -> Array:
         """Which of its values have a goal."""
-        return self.low == self.high
+        same: Array = self.low == self.high
+        return same
 
     def residuals(self, x: Floats) -> Floats:
         """Return what must be zero (first) and what must not be positive."""

@@ -80,14 +80,17 @@ class Polyhedron:
         a @ x falls with t, linearly between the values of t at which a coordinate meets a bound.
         """
         a, b = self.equal[0], float(self.goal[0])
-        inside = z - a * ((a @ z - b) / (a @ a))
+        inside: Floats = z - a * ((a @ z - b) / (a @ a))
         if np.all((inside >= self.lower) & (inside <= self.upper)):
             return inside
         used = a != 0
         with np.errstate(invalid="ignore"):
             meets = np.concatenate([(z - w)[used] / a[used] for w in (self.lower, self.upper)])
         knots = np.sort(meets[np.isfinite(meets)])
-        at = lambda t: float(a @ np.clip(z - t * a, self.lower, self.upper)) - b  # noqa: E731
+
+        def at(t: float) -> float:
+            return float(a @ np.clip(z - t * a, self.lower, self.upper)) - b
+
         first, last = 0, len(knots)  # knots before first are too small, from last on too large
         while first < last:
             middle = (first + last) // 2
@@ -96,7 +99,8 @@ class Polyhedron:
         right = knots[first] if first < len(knots) else knots[-1] + 1.0
         high, low = at(left), at(right)
         t = left if high == low else left + (right - left) * high / (high - low)
-        return np.clip(z - t * a, self.lower, self.upper)
+        nearest: Floats = np.clip(z - t * a, self.lower, self.upper)
+        return nearest
 
     def _in_general(self, z: Floats) -> Floats:
         """Return the nearest point by Lawson and Hanson's least-distance programming."""
@@ -114,7 +118,8 @@ class Polyhedron:
         rest = system @ weights - goal
         if rest[-1] >= -1e-14:
             return self.origin + self.basis @ w  # nobody can do better: it is empty
-        return self.origin + self.basis @ (w - size * rest[:-1] / rest[-1])
+        nearest: Floats = self.origin + self.basis @ (w - size * rest[:-1] / rest[-1])
+        return nearest
 
     def check(self, x0: Floats) -> Floats:
         """Return the start, moved inside; refuse a polyhedron without a point."""

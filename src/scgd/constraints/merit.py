@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scgd.constraints.given import Constraints
-from scgd.typing import Array, Floats
+from scgd.typing import Floats
 
 __all__ = ["Merit"]
 
@@ -148,6 +148,6 @@ class Merit:
         return self.seen_x, float(self.seen[0]), 0.0, float(self.seen[1])
 
     @property
-    def feasible(self) -> Array:
+    def feasible(self) -> bool:
         """Whether the recommended point is feasible."""
-        return np.bool_(self.best[3] == 0.0)
+        return self.best[3] == 0.0
