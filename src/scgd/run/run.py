@@ -384,6 +384,7 @@ class Run:
         self.earlier = True
         if self.ledger.best is not None and value < self.ledger.best.value:
             self.ledger.best.put(value, x)
+        self.plan.active.know(x, value)
 
     def _final_status(self) -> Status:
         status = self.status

@@ -163,6 +163,9 @@ class Search:
         """Note what was seen."""
         self.journal.append((self.n_evals, value))
 
+    def know(self, x: Floats, value: float) -> None:
+        """Take a measurement that nobody asked for, where that helps."""
+
     @property
     def standing(self) -> Standing:
         """What it would answer now."""
