@@ -58,7 +58,7 @@ class Doubt(Search):
         """Whether the next question is our own."""
         standing = self.inner.standing
         known = standing.exact and np.isfinite(standing.values).all()
-        return self.n_evals >= self.due and known and standing.values.size == 1
+        return bool(self.n_evals >= self.due and known and standing.values.size == 1)
 
     @property
     def cost(self) -> int:
