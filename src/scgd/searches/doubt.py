@@ -17,7 +17,7 @@ PERIOD, FEWEST = 0.05, 50
 """The part of the budget after which the best point is evaluated again, evaluations at least."""
 ROUNDING = 1e-12
 """Relative differences that sums in another order may make."""
-AGAIN = -2
+AGAIN = -1
 """Role of the questions that look."""
 
 
@@ -139,8 +139,9 @@ class Doubt(Search):
 
     @property
     def members(self) -> dict[str, int]:
-        """Who asked how much."""
-        return self.inner.members
+        """Who asked how much, and what it took to look again."""
+        known, n_again = self.inner.members, self.n_evals - self.inner.n_evals
+        return {**known, "again": n_again} if known and n_again else known
 
     @property
     def farthest(self) -> float:
