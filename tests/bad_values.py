@@ -123,6 +123,7 @@ WORDS = {
     "choice": set(),
     "seeds": {"0", "1", "10**30", "empty list", "empty array", "range"},
     "workers": {"1", "-1"},
+    "nothing": {"empty list", "empty array"},
     "anything": set(VALUES),
 }
 

@@ -158,8 +158,8 @@ def test_three_loops_are_one(step, variant):
 def test_minimize_is_ask_and_tell(fun):
     recipe, _ = split({"estimator": "forward"})
     options = {"max_evals": 901, "seed": 3}
-    opt = scgd.Optimizer(np.full(P, 0.25), recipe, **options)
-    ours = scgd.minimize(fun, np.full(P, 0.25), method=recipe, **options)
+    opt = scgd.Optimizer(np.zeros(P), recipe, **options)
+    ours = scgd.minimize(fun, np.zeros(P), method=recipe, **options)
     same_run(ours, told(opt, python_quadratic))
 
 
@@ -374,9 +374,9 @@ def test_local_processes():
 def test_this_process_evaluates_the_points_that_are_asked(estimator, block_size):
     """A support of all coordinates is not all coordinates in order."""
     keywords = {"policy": "uniform", "estimator": estimator, "block_size": block_size}
-    opt = optimizer(keywords, max_evals=400)
+    opt = optimizer(keywords, x0=np.zeros(P), max_evals=900)
     recipe, _ = split(keywords)
-    ours = scgd.minimize(quadratic, np.full(P, 0.25), method=recipe, max_evals=400, seed=3)
+    ours = scgd.minimize(quadratic, np.zeros(P), method=recipe, max_evals=900, seed=3)
     same_run(ours, told(opt, quadratic))
 
 

@@ -44,7 +44,9 @@ PARTS = {
 RUN = {
     "x0": "vector+one", "method": "choice", "sample": "count+callable+none", "batch_size": "count",
     **PARTS, "scale": "positive+vector+none", "bounds": "none", "max_evals": "count+none",
-    "on_nonfinite": "choice", "seed": "seeds+none",
+    "on_nonfinite": "choice", "seed": "seeds+none", "noise": "none", "tol": "fraction",
+    "patience": "count+none", "maximize": "flag", "earlier": "nothing", "constraints": "nothing+none",
+    "record": "flag",
 }  # fmt: skip
 LAW = {"mixing": "fraction+callable"}
 MODEL = {
@@ -108,7 +110,7 @@ DOORS = {
         **RUN, "fun": "callable", "args": "anything", "jac": "callable+none", "max_time": "limit+none",
         "target": "target+none", "workers": "workers+callable", "timeout": "none", "asynchronous": "count+none",
         "vectorized": "flag", "callback": "callable+none", "progress": "flag",
-        "checkpoint": "none+path",
+        "checkpoint": "none+path", "catch": "nothing", "log": "none+name",
     }),
     "Optimizer": (optimizer, scgd.Optimizer, {**RUN, "first_order": "flag"}),
     "Recipe": (recipe, scgd.Recipe, {

@@ -141,7 +141,7 @@ BAD = [
     (lambda: asked().add(np.ones(3), np.nan), ValueError, "value must be finite, got nan; leave measurements that failed out"),
     (lambda: asked().add(np.ones(3), None), TypeError, "value must be one real number, got None"),
     (lambda: asked().add(np.ones(3), 1.0, error=-2.0), ValueError, "error must be a standard error >= 0, got -2.0"),
-    (lambda: scgd.Optimizer.load(3), TypeError, "checkpoint must be a path, got int"),
+    (lambda: scgd.Optimizer.load(3), TypeError, "checkpoint must be the path of a file, got 3"),
     # constraints
     (lambda: minimize(constraints=3), TypeError, "constraints must be a scipy.optimize.LinearConstraint, a NonlinearConstraint or a list of them, got 3"),
     (lambda: minimize(constraints=[fun]), TypeError, "constraints must be a scipy.optimize.LinearConstraint, a NonlinearConstraint or a list of them, got <function fun"),

@@ -142,10 +142,18 @@ Earlier = tuple[Floats, Floats]
 """Points, one per row, and their values as they are minimised."""
 
 
+NOT_A_LIST = (str, bytes, dict, set)
+
+
+def is_scalar(value: Any) -> bool:
+    """Tell whether something is an array without an axis to go along."""
+    return isinstance(value, np.ndarray) and value.ndim == 0
+
+
 def check_earlier(earlier: Any, problem: Problem, sign: float) -> Earlier:
     """Return earlier measurements as arrays, or say what is wrong with them."""
     points, values = [], []
-    if not isinstance(earlier, Iterable) or isinstance(earlier, str | bytes | dict):
+    if not isinstance(earlier, Iterable) or isinstance(earlier, NOT_A_LIST) or is_scalar(earlier):
         raise TypeError(f"earlier must be a list of pairs (x, value), got {earlier!r}")
     for i, pair in enumerate(earlier):
         try:

@@ -107,8 +107,8 @@ class Constraints:
         items = list(given) if isinstance(given, list | tuple) else [given]
         if given is None or not items:
             return None
-        linear = [linear_rows(item, problem) for item in items if hasattr(item, "A")]
-        others = [item for item in items if not hasattr(item, "A")]
+        linear = [linear_rows(item, problem) for item in items if is_linear(item)]
+        others = [item for item in items if not is_linear(item)]
         polyhedron = None
         if linear:
             rows, low, high = (np.concatenate(part) for part in zip(*linear, strict=True))
@@ -117,6 +117,11 @@ class Constraints:
             polyhedron = Polyhedron(rows, low, high, *bounds)
         start = problem.x0 if polyhedron is None else polyhedron.check(problem.x0)
         return cls(polyhedron, tuple(nonlinear_row(item, start) for item in others))
+
+
+def is_linear(item: Any) -> bool:
+    """Tell whether something is a linear constraint (a matrix has an A of its own)."""
+    return hasattr(item, "A") and hasattr(item, "lb")
 
 
 def linear_rows(item: Any, problem: Problem) -> tuple[Floats, Floats, Floats]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from scgd.calling import calls_user
 from scgd.questions import Question
-from scgd.run.run import Open
+from scgd.run.opened import Open
 from scgd.workers.tasks import Job
 
 __all__ = ["Evaluator"]

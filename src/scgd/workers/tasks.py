@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from scgd.calling import calls_user
 from scgd.questions import BASE
-from scgd.run.run import Open
+from scgd.run.opened import Open
 from scgd.samples import Samples
 from scgd.typing import Floats, Ints
 
