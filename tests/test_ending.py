@@ -109,7 +109,8 @@ def rippled(x):
     return quadratic(x) + 0.3 * float(np.sin(300.0 * np.sum(x)))
 
 
-@pytest.mark.parametrize("method", scgd.METHODS)
+# The method for noise believes no single value, whatever f does.
+@pytest.mark.parametrize("method", [name for name in scgd.METHODS if name != "noisy"])
 @pytest.mark.parametrize("start", [0.0, -1.3])
 def test_every_method_returns_the_best_point_seen(method, start):
     fun = Recorded(rippled)

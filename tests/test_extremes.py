@@ -31,7 +31,7 @@ def test_ten_million_coordinates(method):
     assert np.isfinite(result.fun) and np.all(np.isfinite(result.x))
 
 
-STILL = ("musketeer", "uniform", "full", "sphere", "gaussian", "spsa")
+STILL = ("musketeer", "uniform", "full", "sphere", "gaussian", "spsa", "noisy")
 """Methods whose step rules keep squares of gradients: those vanish or overflow, and x stands still."""
 
 

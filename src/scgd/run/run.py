@@ -407,7 +407,9 @@ class Run:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a run where ``state_dict`` left it."""
-        self.max_evals, self.n_issued = state["max_evals"], int(state["n_issued"])
+        budget = state["max_evals"]
+        self.max_evals = None if budget is None else count(budget, "max_evals")
+        self.n_issued = int(state["n_issued"])
         self.status = Status(int(state["status"]))
         self.order = state["order"].tolist()
         self.ledger.load_state_dict(state["ledger"])
