@@ -7,6 +7,7 @@ here; options that deserve their own run are listed below.
 import itertools
 
 import numpy as np
+import pytest
 
 import scgd
 
@@ -87,3 +88,9 @@ def quadratic(x):
 
 def quadratic_gradient(x, coords):
     return CURVATURES[coords] * (x[coords] - MINIMUM[coords])
+
+
+EVERY_METHOD = [
+    pytest.param(name, marks=pytest.mark.slow) if name == "gp" else name for name in scgd.METHODS
+]
+"""Methods by name; the Gaussian process takes seconds and has tests of its own (tests/spaces)."""

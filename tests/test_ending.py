@@ -6,6 +6,7 @@ import pytest
 import scgd
 from asking import Recorded
 from noises import controllable
+from registry import EVERY_METHOD
 from scgd.history import Status
 from scgd.searches.arms.ending import DESCENTS, POPULATIONS, Ending
 
@@ -110,7 +111,7 @@ def rippled(x):
 
 
 # The method for noise believes no single value, whatever f does.
-@pytest.mark.parametrize("method", [name for name in scgd.METHODS if name != "noisy"])
+@pytest.mark.parametrize("method", [name for name in EVERY_METHOD if name != "noisy"])
 @pytest.mark.parametrize("start", [0.0, -1.3])
 def test_every_method_returns_the_best_point_seen(method, start):
     fun = Recorded(rippled)

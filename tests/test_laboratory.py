@@ -9,7 +9,7 @@ import pytest
 
 import scgd
 from asking import same_run, told
-from registry import MINIMUM, P, quadratic
+from registry import EVERY_METHOD, MINIMUM, P, quadratic
 from scgd.problem import Problem
 from scgd.searches import Filling
 from scgd.searches.filling import valley
@@ -56,7 +56,7 @@ def test_every_shared_word_is_named_and_explained_once():
 # ---- asking ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", scgd.METHODS)
+@pytest.mark.parametrize("method", EVERY_METHOD)
 @pytest.mark.parametrize("n", [5, 23])
 def test_a_laboratory_never_idles(method, n):
     """As many as asked for, none twice, until the budget is out; nothing was told so far."""

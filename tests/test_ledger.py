@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import scgd
 from asking import Recorded, in_pieces, told
-from registry import CURVATURES, MINIMUM, STEPS, P, quadratic
+from registry import CURVATURES, EVERY_METHOD, MINIMUM, STEPS, P, quadratic
 from scgd.questions import Point, here, joint, single
 from scgd.run.ledger import Best, Ledger
 
@@ -147,7 +147,7 @@ def test_best_of_the_compiled_loop_is_that_of_all_points_evaluated(step, holes, 
     same_best(opt.run.ledger, fun)
 
 
-@pytest.mark.parametrize("method", scgd.METHODS)
+@pytest.mark.parametrize("method", EVERY_METHOD)
 @pytest.mark.parametrize("inner", [quadratic, rippled])
 def test_best_of_every_method_is_that_of_all_points_evaluated(method, inner):
     fun = Recorded(inner)

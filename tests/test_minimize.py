@@ -10,6 +10,7 @@ from asking import Recorded, answer
 from registry import (
     CURVATURES,
     ESTIMATORS,
+    EVERY_METHOD,
     MINIMUM,
     POLICIES,
     STEPS,
@@ -35,7 +36,7 @@ SHARES = {"random": 0.8}
 """What may be left of f(x0), where that is more than a twentieth: by a baseline."""
 
 
-@pytest.mark.parametrize("method", scgd.METHODS)
+@pytest.mark.parametrize("method", EVERY_METHOD)
 def test_every_method_descends_without_tuning(method):
     start = quadratic(np.zeros(P))
     result = scgd.minimize(quadratic, np.zeros(P), method=method, max_evals=8000, seed=0)
@@ -104,7 +105,7 @@ def test_first_order_uses_jac_and_reports_fun():
     assert fun.n + jac.n == result.nfev <= 4000
 
 
-@pytest.mark.parametrize("method", scgd.METHODS)
+@pytest.mark.parametrize("method", EVERY_METHOD)
 @pytest.mark.parametrize("max_evals", [1, 7, 100, 777])
 def test_the_budget_is_hard(method, max_evals):
     fun = Counted(quadratic)
@@ -390,7 +391,7 @@ def test_a_vectorized_function_is_given_no_matrix_of_all_points():
 # ---- faults of the user's function ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", scgd.METHODS)
+@pytest.mark.parametrize("method", EVERY_METHOD)
 def test_stop_iteration_of_fun_is_an_error(method):
     """Only the callback may ask to stop."""
 
@@ -405,7 +406,7 @@ def test_stop_iteration_of_fun_is_an_error(method):
         scgd.minimize(fun, np.zeros(P), method=method, max_evals=500, seed=0)
 
 
-@pytest.mark.parametrize("method", scgd.METHODS)
+@pytest.mark.parametrize("method", EVERY_METHOD)
 @pytest.mark.parametrize("workers", [1, map], ids=["inline", "map"])
 def test_nothing_but_nan_is_no_success(method, workers):
     result = scgd.minimize(
@@ -418,7 +419,7 @@ def test_nothing_but_nan_is_no_success(method, workers):
     assert np.array_equal(result.x, np.zeros(P))
 
 
-@pytest.mark.parametrize("method", scgd.METHODS)
+@pytest.mark.parametrize("method", EVERY_METHOD)
 @pytest.mark.parametrize("first", [1, 30, 150])
 def test_minus_infinity_is_refused_by_every_method(method, first):
     def fun(x):
@@ -430,7 +431,7 @@ def test_minus_infinity_is_refused_by_every_method(method, first):
         scgd.minimize(fun, np.zeros(P), method=method, tol=0, max_evals=500, seed=0)
 
 
-@pytest.mark.parametrize("method", scgd.METHODS)
+@pytest.mark.parametrize("method", EVERY_METHOD)
 def test_nan_at_the_start_is_refused_by_every_method(method):
     with pytest.raises(FloatingPointError, match=r"fun returned nan at evaluation \d+, x = \["):
         scgd.minimize(lambda x: np.nan, np.zeros(P), method=method, max_evals=500, seed=0)
@@ -488,7 +489,7 @@ def test_a_failed_base_costs_the_step_but_not_the_run():
     assert result.n_failed == 1
 
 
-@pytest.mark.parametrize("method", scgd.METHODS)
+@pytest.mark.parametrize("method", EVERY_METHOD)
 @pytest.mark.parametrize("size", [1e-300, 1e300, 0.0])
 def test_extreme_functions_leak_no_warnings(method, size):
     """Warnings are errors here: none of ours leaves a run."""

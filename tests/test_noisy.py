@@ -395,7 +395,7 @@ def test_doubt_looks_at_the_best_point_and_nothing_else_changes():
         while race.n_evals < 400:
             question = search.pose()
             rows = question.points()
-            if search.n_evals >= 50 and question.role == -2:
+            if search.n_evals >= 50 and question.role == -1:
                 np.testing.assert_array_equal(rows, [race.standing.x])
             else:
                 points.extend(rows)
@@ -413,7 +413,7 @@ def test_doubt_forgives_rounding_only(off, differs):
     while True:
         question = doubt.pose()
         values = np.array([1 + bowl(x) for x in question.points()])
-        if question.role == -2:
+        if question.role == -1:
             doubt.take(question, values * (1 + off))
             break
         doubt.take(question, values)

@@ -11,6 +11,7 @@ from scgd.cli import main
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {  # executed by tests of their own rooms
     "torch.md", "blocks.md", "adding-a-policy.md", "adding-a-search.md", "adding-a-step-rule.md",
+    "plots.md", "doors.md", "spaces.md", "laboratory.md", "constraints.md",
 }  # fmt: skip
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PROGRAM = re.compile(r"^```python\n(.*?)^```", re.S | re.M)

@@ -5,6 +5,7 @@ import pytest
 
 import scgd
 from noises import Uncontrollable
+from registry import EVERY_METHOD
 from scgd.searches.arms.quasinewton import QuasiNewton
 from test_race import drive
 
@@ -74,7 +75,7 @@ def test_nothing_is_said_where_nothing_is_known():
     assert one.weights is None  # all coordinates at a time: no law was learned
 
 
-@pytest.mark.parametrize("method", scgd.METHODS)
+@pytest.mark.parametrize("method", EVERY_METHOD)
 def test_members_add_up_to_the_evaluations(method):
     result = scgd.minimize(lambda x: float(np.sum((x - 1) ** 4)), np.zeros(7), method=method,
                            max_evals=611, seed=0)  # fmt: skip
