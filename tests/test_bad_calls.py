@@ -17,7 +17,7 @@ from bad_values import VALUES, allowed
 from scgd import linear, theory
 
 P = 3
-SAMPLED = 400
+SAMPLED = 150
 """Calls per door in a plain run; all of them with ``-m faults``."""
 
 
