@@ -222,7 +222,10 @@ def shapes(p: int, rng: np.random.Generator) -> dict:
     }
 
 
-@pytest.mark.parametrize("seed", range(200, 224))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(200, 205), *(pytest.param(n, marks=pytest.mark.slow) for n in range(205, 224))],
+)
 def test_never_worse_than_the_start_by_three_standard_errors(seed):
     """Any shape, noise, unit of f and x, budget, and place where the run is stopped."""
     rng = np.random.default_rng(seed)

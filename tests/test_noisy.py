@@ -373,6 +373,7 @@ class Sometimes:
         return bowl(x) + off
 
 
+@pytest.mark.slow
 def test_a_function_that_stops_repeating_changes_the_road():
     changed, ends = 0, []
     for seed in range(8):

@@ -79,6 +79,7 @@ def test_a_constant_space_ends_too(method):
     assert result.params == {"a": 1, "b": 2.0} and result.nfev <= 2 and result.fun == 3.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_noise_is_averaged_and_the_luckiest_value_is_not_believed(method):
     noise, losses, believed = np.random.default_rng(0), [], []
