@@ -114,6 +114,8 @@ def test_shapes_are_those_of_the_problems(name):
     if name in ("pendulum", "swimmer", "lunarlander"):
         pytest.importorskip("gymnasium")
         pytest.importorskip({"swimmer": "mujoco", "lunarlander": "Box2D"}.get(name, "gymnasium"))
+    if name.startswith("boosting"):
+        pytest.importorskip("lightgbm")
     task = build_named(name)
     assert (task.x0.size, task.repeats) == SHAPES[name]
 

@@ -43,7 +43,16 @@ def test_parameters_alone_are_enough_whatever_the_units_of_the_loss(settings, sc
     assert loss().item() < 0.5 * before
 
 
-@pytest.mark.parametrize("lr", [1e-4, 1.0, 1e2])
+@pytest.mark.parametrize(
+    "lr",
+    [
+        1e-4,
+        pytest.param(1e-2, marks=pytest.mark.slow),
+        1.0,
+        pytest.param(10.0, marks=pytest.mark.slow),
+        1e2,
+    ],
+)
 def test_no_rate_makes_it_diverge(lr):
     model, loss = task()
     before = loss().item()
