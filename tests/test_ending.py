@@ -5,10 +5,11 @@ import pytest
 
 import scgd
 from asking import Recorded
-from noises import controllable
+from noises import Stop, controllable
 from registry import EVERY_METHOD
 from scgd.history import Status
 from scgd.searches.arms.ending import DESCENTS, POPULATIONS, Ending
+from test_noisy import Numbered
 
 P = 6
 START = np.full(P, -1.3)
@@ -101,6 +102,46 @@ def test_patience_ends_a_noisy_run(patience):
     )
     assert result.nfev > 11_000 if patience is None else result.nfev < 6000
     assert (result.status == Status.CONVERGED) == (patience is not None)
+
+
+class Flat:
+    """Noise around one value, or around a bowl that is never left for good."""
+
+    def __init__(self, bowl=0.0):
+        self.bowl, self.rng = bowl, np.random.default_rng(3)
+
+    def __call__(self, x):
+        return float(self.bowl * np.sum((x - 1) ** 2)) + self.rng.standard_normal()
+
+
+@pytest.mark.parametrize(
+    ("p", "budget", "method", "bowl"),
+    [(5, 3000, "auto", 0.0), (5, 9000, "auto", 1e3), (120, 9000, "auto", 0.0),
+     (5, 9000, "spsa", 0.0), (5, 9000, "musketeer", 1e-9)],
+)  # fmt: skip
+def test_patience_ends_every_noisy_plan(p, budget, method, bowl):
+    def run(patience, fun):
+        return scgd.minimize(fun, np.zeros(p), max_evals=budget, seed=0, scale=1.0, method=method,
+                             patience=patience)  # fmt: skip
+
+    result = run(500, Flat(bowl))
+    assert result.status == Status.CONVERGED and result.nfev < budget - 500
+    assert f"{budget - result.nfev} evaluations were not needed" in result.message
+    assert run(None, Flat(bowl)).nfev > 0.95 * budget
+    slope = Flat()  # what always gains is not ended
+    assert run(500, lambda x: slope(x) - 100 * float(np.sum(x))).nfev > 0.95 * budget
+
+
+def test_patience_with_a_checkpoint_and_a_larger_budget(tmp_path):
+    options = {"seed": 0, "scale": 1.0, "method": "spsa", "patience": 600}
+    whole = scgd.minimize(Numbered(quadratic, 0.1), START, max_evals=3000, **options)
+    path = tmp_path / "run.npz"
+    stopped = Stop(Numbered(quadratic, 0.1), 700)
+    scgd.minimize(stopped, START, max_evals=3000, checkpoint=path, **options)
+    again = scgd.minimize(
+        Numbered(quadratic, 0.1, 700), START, max_evals=3000, checkpoint=path, **options
+    )
+    assert np.array_equal(again.x, whole.x) and again.message == whole.message
 
 
 # ---- the best point seen ----------------------------------------------------------------------------

@@ -6,6 +6,8 @@ import pytest
 import scgd
 from noises import Uncontrollable
 from registry import EVERY_METHOD
+from scgd.recipes import Recipe
+from scgd.schedules import Linear
 from scgd.searches.arms.quasinewton import QuasiNewton
 from test_race import drive
 
@@ -82,3 +84,36 @@ def test_members_add_up_to_the_evaluations(method):
     assert sum(n for _, n in result.members) == result.nfev
     for name, n in result.members:
         assert n > 0 and f"{name} {n}" in result.message
+
+
+def test_the_recipe_of_a_plan_is_what_it_ran():
+    result = scgd.minimize(Uncontrollable(), np.zeros(30), max_evals=5000, seed=0)
+    ran = result.recipe
+    assert ran.name == "auto" and ran.members == tuple(result.members)
+    assert sum(n for _, n in ran.members) == result.nfev
+    assert [name for name, _ in ran.members][:4] == ["classify", "ladder", "walk", "check"]
+    assert ran.steps.name == "auto: joint directions"
+    assert str(ran).startswith("auto: classify ") and f"steps {dict(ran.members)['steps']}" in str(
+        ran
+    )
+    race = scgd.minimize(lambda x: float(x @ x), np.ones(3), max_evals=300, seed=0)
+    assert race.recipe.steps is None and "lines" in dict(race.recipe.members)
+
+
+def bowl(x):
+    return 50 + float(x @ x)
+
+
+def test_history_is_the_value_of_the_point_reached_not_of_wide_probes():
+    rng = np.random.default_rng(0)
+    result = scgd.minimize(
+        lambda x: bowl(x) + 5 * rng.standard_normal(), np.full(40, 2.0), max_evals=12_000, seed=0
+    )  # fmt: skip
+    seen = result.history["fun"]
+    assert abs(np.median(seen[-20:]) - bowl(result.x)) < 2.0 and np.max(seen[len(seen) // 2 :]) < 65
+    wide = Recipe("wide", "full", "spsa", "adam", 0.02, 3.0)
+    plain = scgd.minimize(bowl, np.full(4, 2.0), method=wide, scale=1.0, max_evals=2000, seed=0)
+    assert plain.history["fun"][0] < 67 and abs(plain.history["fun"][-1] - 50) < 1.0
+    falling = Recipe("falling", "full", "spsa", "adam", 0.02, Linear(3.0))
+    plain = scgd.minimize(bowl, np.full(4, 2.0), method=falling, scale=1.0, max_evals=2000, seed=0)
+    assert abs(plain.history["fun"][-1] - 50) < 1.0

@@ -55,6 +55,7 @@ def made(name, seed=3):
         "n_levels": 3,
         "n_repeats": 4,
         "n_pairs": 2,
+        "radius": 0.5,
         "footing": Footing(0.5, 0.05, quadratic(problem.x0), 3.0, True, False, 0.0),
     }
     parts["inner"] = Race(problem, parts["point"], parts["seed"], 400)

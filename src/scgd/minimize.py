@@ -18,7 +18,7 @@ from scgd.constraints import Measured
 from scgd.driving import Events, Limits, drive
 from scgd.estimators import Estimator
 from scgd.outcomes import called, check_catch
-from scgd.plans import TOL, Method
+from scgd.plans import TOL, Method, ran_of
 from scgd.policies import Policy
 from scgd.run.build import build, choose_method
 from scgd.run.recording import recorded
@@ -136,7 +136,8 @@ def minimize(
         ``race``, ``descent``, ``parabola`` and ``bfgs``.
     patience
         Under noise: stop after so many evaluations without a significant gain (two standard
-        errors, at the comparisons that ``auto`` makes); by default never.
+        errors, at the comparisons that ``auto`` makes; for recipes, so many whose last values do
+        not lie below their first); by default never.
     maximize
         Look for the largest value. Target, ``fun``, history, callback and messages speak of the
         values as ``fun`` returns them.
@@ -204,9 +205,10 @@ def minimize(
         ``relevance_error`` over the places where that was seen (NaN for one place, infinite for
         none), or None where nothing can be said; ``members``: what ran, with evaluations;
         ``farthest``: how far from x0 the searches of ``auto`` have looked, in any coordinate, in
-        units of its scale; ``history``; ``scale``; ``recipe``: the method; ``params``: the
-        parameters at ``x``, where ``x0`` is a Space; ``evaluations``: a table of number, member,
-        value and seconds (the first 100,000, loops compiled by numba left out; with ``record`` or
+        units of its scale; ``history``; ``scale``; ``recipe``: the recipe that ran, or what a plan
+        ran, member by member; ``params``: the parameters at ``x``, where ``x0`` is a Space;
+        ``evaluations``: a table of number, member, value and seconds (the first 100,000, loops
+        compiled by numba left out; with ``record`` or
         ``log`` all of them, with points). ``result.plot()`` draws it all: see
         :class:`~scgd.results.Result`.
 
@@ -286,7 +288,7 @@ def minimize(
     finally:
         saved.release()
     result = built.run.result()
-    result.recipe = chosen
+    result.recipe = ran_of(chosen, built.run.plan)
     result.nfev_repeated = evaluate.n_repeated
     if flights is not None:
         result.events = Events(flights.limit, np.array(built.run.order, np.int64))

@@ -18,7 +18,7 @@ from scgd.checks import count, flag
 from scgd.constraints import Constraints, Measured
 from scgd.estimators import Estimator
 from scgd.outcomes import CAUGHT, negative
-from scgd.plans import TOL, Method
+from scgd.plans import TOL, Method, ran_of
 from scgd.policies import Policy
 from scgd.problem import as_scalar, check_start
 from scgd.run.arguments import from_file, to_file
@@ -331,7 +331,7 @@ earlier, seed, record
     def result(self) -> Result:
         """Return the result so far, as :func:`scgd.minimize` does."""
         result = self.run.result()
-        result.recipe = self.built.method
+        result.recipe = ran_of(self.built.method, self.built.run.plan)
         return result
 
     # ---- state -----------------------------------------------------------------------------------

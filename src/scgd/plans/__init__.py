@@ -14,10 +14,11 @@ from scgd.plans.base import TOL, Ground, Plan, Story
 from scgd.plans.descent import descent, race, random_search
 from scgd.plans.mixed import mutate, niches
 from scgd.plans.noisy import noisy
+from scgd.plans.ran import Ran, what_ran
 from scgd.plans.steps import steps
 from scgd.recipes import RECIPES, Recipe
 
-__all__ = ["METHODS", "TOL", "Ground", "Plan", "Planned", "as_method", "story_of"]
+__all__ = ["METHODS", "TOL", "Ground", "Plan", "Planned", "Ran", "as_method", "ran_of", "story_of"]
 
 
 @dataclass(frozen=True)
@@ -72,3 +73,8 @@ def as_method(method: str | Method) -> Method:
 def story_of(method: Method) -> Story:
     """Return what follows what under a method."""
     return steps(method) if isinstance(method, Recipe) else method.story
+
+
+def ran_of(method: Method, plan: Plan) -> Recipe | Ran:
+    """Return what really ran: the recipe, or the members of a plan."""
+    return method if isinstance(method, Recipe) else what_ran(method.name, plan)

@@ -10,7 +10,7 @@ import numpy as np
 
 from scgd.plans.base import Ground, Telling
 from scgd.plans.descent import TINY, descend, measure, race, scale_rounds
-from scgd.plans.guard import kept, settle_with_start
+from scgd.plans.guard import GAIN, Patience, kept, settle_with_start
 from scgd.plans.members import block_member, short_member
 from scgd.plans.mixed import over_space
 from scgd.plans.noisy import noisy
@@ -20,7 +20,8 @@ from scgd.searches import Classify, Judge, Length, ScaleSearch
 
 __all__ = ["auto"]
 
-N_GUARDS, MOST_GUARDS = 4, 40
+N_GUARDS = 4
+"""Comparisons along the way, before the last one."""
 RACE, LARGEST_RACE = 6, 2000
 """Evaluations per coordinate from which searches race, and coordinates up to which they do."""
 SPARSE = 400
@@ -73,12 +74,13 @@ def auto(ground: Ground) -> Telling:
 def blocks(ground: Ground, length: Length, error: float) -> Telling:
     """Let blocks with a shared base run from guard to guard, as often as there is budget."""
     ground.sentence = f"Noise that the sample controls; length scale {ground.size(length.length)}."
-    importance = ground.hold("importance", np.zeros(ground.problem.n_coords))
-    gained_at = ground.spent
+    ground.hold("laws", np.zeros((2, ground.problem.n_coords)))
+    ground.hold("n_laws", np.zeros(1))
+    patience = Patience(ground)
     while not ground.converged:
         budget = ground.budget
         start, end = ground.spent, budget - 2 * final_samples(budget)
-        shrink, n = 1.0, n_guards(budget, end - start, ground.patience)
+        shrink, n = 1.0, patience.parts(end - start, N_GUARDS if budget >= 2500 else 0)
         recipe = member(ground, length, error, budget, shrink)
         leg = ground.steps(recipe, length.length * ground.problem.unit, max(1, end - start))
         ground.keep(leg)
@@ -94,10 +96,9 @@ def blocks(ground: Ground, length: Length, error: float) -> Telling:
                 leg.replace_schedules(member(ground, length, error, budget, shrink))
             else:
                 ground.keep(leg)
-                gained_at = ground.spent if verdict.better(2) else gained_at
-            importance += leg.sampler.weights()  # a law forgets; the sum of a few remembers
-            if ground.patience is not None and ground.spent - gained_at >= ground.patience:
-                ground.converged = True
+            if leg.weights is not None:
+                ground.note_law(leg.weights)
+            if patience.note(verdict.better(GAIN)):
                 break
         yield from settle_with_start(ground, final_samples(budget))
 
@@ -120,9 +121,3 @@ def guard_samples(budget: int) -> int:
 def final_samples(budget: int) -> int:
     """Return the samples of the comparison with x0, which must not be lost by chance."""
     return max(guard_samples(budget), budget // 150)
-
-
-def n_guards(budget: int, span: int = 0, patience: int | None = None) -> int:
-    """Return the comparisons before the last one; some within the user's patience, if that ends."""
-    n = N_GUARDS if budget >= 2500 else 0
-    return n if patience is None else int(np.clip(span // patience, max(1, n), MOST_GUARDS))

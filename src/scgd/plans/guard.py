@@ -10,10 +10,51 @@ from scgd.plans.base import Ground
 from scgd.searches import Judge, Rest
 from scgd.typing import Floats
 
-__all__ = ["kept", "settle_with_start"]
+__all__ = ["Patience", "kept", "settle_with_start"]
 
 LEFT = 50
 """The part of the budget (one over this) for which it does not pay to begin again."""
+
+
+MOST_PARTS = 40
+"""Comparisons that the user's patience may ask for, at most."""
+GAIN = 2.0
+"""Standard errors that make a gain significant."""
+
+
+class Patience:
+    """The evaluations since the last significant gain, against the user's patience.
+
+    Parameters
+    ----------
+    ground
+        What the story stands on.
+    value
+        The value at the beginning.
+    """
+
+    def __init__(self, ground: Ground, value: float = float("inf")) -> None:
+        self.ground, self.value, self.since = ground, value, ground.spent
+
+    def parts(self, n_evals: int, least: int = 1) -> int:
+        """Return into how many parts to cut so many evaluations; ``least`` without a limit."""
+        limit = self.ground.patience
+        return least if limit is None else int(np.clip(n_evals // limit, least, MOST_PARTS))
+
+    def see(self, value: float, error: float) -> bool:
+        """Take the value of the best point; tell whether the user's patience is over."""
+        gained = value < self.value - GAIN * error
+        self.value = value if gained else self.value
+        return self.note(gained)
+
+    def note(self, gained: bool) -> bool:
+        """Take whether something was gained; tell whether the user's patience is over."""
+        ground = self.ground
+        if gained:
+            self.since = ground.spent
+        over = ground.patience is not None and ground.spent - self.since >= ground.patience
+        ground.converged = ground.converged or over
+        return over
 
 
 def settle_with_start(ground: Ground, n_samples: int, *, ranks: bool = False) -> Any:

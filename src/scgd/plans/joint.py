@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from scgd.plans.base import Ground, Telling
-from scgd.plans.guard import kept, settle_with_start
+from scgd.plans.guard import GAIN, Patience, kept, settle_with_start
 from scgd.plans.members import joint_member
 from scgd.searches import Judge, Radii
 from scgd.typing import Floats
@@ -25,48 +25,59 @@ BACK = 0.25
 MOST_TRIES = 4
 
 
-def joint_directions(ground: Ground, radius: float) -> Telling:
+def joint_directions(ground: Ground, radius: float, patience: Patience) -> Telling:
     """Take a first leg at a radius, look again, take a second one; as long as there is budget."""
     scale = ground.hold("scale", radius * ground.problem.unit)
-    growth = yield from first_leg(ground, scale)
-    growth = yield from own_radii(ground, scale, growth)
+    growth, base = yield from first_leg(ground, scale, patience)
+    if not ground.converged:
+        growth, base = yield from own_radii(ground, scale, growth)
     while True:
-        yield from leg(ground, 1.0, scale, SECOND, growth)
-        if (yield Judge(ground.point, kept(ground), n_checks(ground.budget))).worse(2):
-            ground.point.put(kept(ground))
+        if not ground.converged:
+            yield from leg(ground, 1.0, scale, SECOND, growth, base, patience)
+            if (yield Judge(ground.point, kept(ground), n_checks(ground.budget))).worse(2):
+                ground.point.put(kept(ground))
         yield from settle_with_start(ground, n_checks(ground.budget))
+        if ground.converged:
+            return
+        base = float("nan")
 
 
-def first_leg(ground: Ground, scale: Floats) -> Any:
-    """Take a leg that ends better than it began, nearer by if need be; return the growth."""
+def first_leg(ground: Ground, scale: Floats, patience: Patience) -> Any:
+    """Take a leg that ends better than it began, nearer by if need be.
+
+    Return how much wider joint moves are, and f at the point.
+    """
     for tries in range(MOST_TRIES + 1):
         grown = yield radii(ground, scale, 0)
         growth = grown.joint if grown.seen else 1.0
-        yield from leg(ground, 0.3, scale, FIRST, growth)
+        yield from leg(ground, 0.3, scale, FIRST, growth, grown.base, patience)
         verdict = yield Judge(ground.point, kept(ground), n_checks(ground.budget))
         if not verdict.worse(2):
-            return growth
+            break
         ground.point.put(kept(ground))
         if tries < MOST_TRIES:
             scale /= 10**0.5
-    return growth
+    return growth, grown.base
 
 
 def own_radii(ground: Ground, scale: Floats, growth: float) -> Any:
-    """Find a radius per coordinate, put the units of the second leg in ``scale``."""
+    """Find a radius per coordinate, put the units of the second leg in ``scale``.
+
+    Return how much wider joint moves are, and f at the point.
+    """
     n, budget = ground.problem.n_coords, ground.budget
     levels = 7 if 14 * n <= 0.12 * budget else 3 if 6 * n <= 0.12 * budget else 0
     search = radii(ground, scale * growth * (1.0 if levels else BACK), levels)
     own = yield search
     if not levels:
-        return growth * BACK * own.joint if own.seen else growth
+        return (growth * BACK * own.joint if own.seen else growth), own.base
     if not own.n_resolved:
-        return growth
+        return growth, own.base
     root = np.sqrt(own.n_resolved)
     wide = own.joint * root
     scale[...] = np.where(search.resolved, search.radii / root, growth / wide * scale)
     ground.hold("importance", np.where(search.resolved, search.radii**-2.0, 0.0))
-    return wide
+    return wide, own.base
 
 
 def radii(ground: Ground, common: Floats, levels: int) -> Radii:
@@ -78,13 +89,31 @@ def radii(ground: Ground, common: Floats, levels: int) -> Radii:
     )  # fmt: skip
 
 
-def leg(ground: Ground, share: float, scale: Floats, factor: float, growth: float) -> Telling:
-    """Spend a share of what is left, less two comparisons, on joint directions."""
+def leg(
+    ground: Ground, share: float, scale: Floats, factor: float, growth: float, base: float,
+    patience: Patience,
+) -> Telling:  # fmt: skip
+    """Spend a share of what is left, less two comparisons, on joint directions.
+
+    ``base`` is f at the point. Where the user's patience has an end, the leg is compared with
+    itself along the way.
+    """
     n_steps = int(share * (ground.room - 6 * n_checks(ground.budget)) / 2)
     recipe = joint_member(max(1, n_steps), factor, growth)
     steps = ground.steps(recipe, scale, 2 * max(1, n_steps))
     ground.keep(steps)
-    yield steps.begin_leg(2 * max(0, n_steps))
+    n_parts, end = patience.parts(2 * n_steps), ground.spent + 2 * max(0, n_steps)
+    for part in range(n_parts):
+        n_evals = (end - ground.spent) // (n_parts - part)
+        yield steps.begin_leg(max(0, n_evals), base)
+        if part == n_parts - 1:
+            return
+        verdict = yield Judge(ground.point, kept(ground), n_checks(ground.budget))
+        if verdict.better(GAIN):
+            ground.keep(steps)
+        if patience.note(verdict.better(GAIN)):
+            return
+        base = float("nan")
 
 
 def n_checks(budget: int) -> int:

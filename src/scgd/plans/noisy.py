@@ -7,13 +7,17 @@ compared with x0. Large budgets go on with joint directions at radii of their ow
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from scgd.plans.base import Ground, Telling
-from scgd.plans.guard import settle_with_start
+from scgd.plans.guard import Patience, settle_with_start
 from scgd.plans.joint import joint_directions
-from scgd.searches import Archive, Check, Ladder, Reach, Walk
+from scgd.searches import Archive, Check, Footing, Ladder, Reach, Screen, Walk
+from scgd.searches.screen import FIRST
 from scgd.searches.walk import LARGEST
+from scgd.typing import Floats
 
 __all__ = ["noisy"]
 
@@ -27,6 +31,12 @@ WEAK = (
     "nothing near x0 shows above the noise; "
     "give scale= (the typical size of a coordinate) or bounds="
 )
+FEWEST_SCREENED, PER_PAIR = 1500, 12
+"""Evaluations from which many coordinates are screened, and of the run for each pair of that."""
+EACH, LOOK = 8, 40
+"""Evaluations per coordinate from which all may move, and then of the run for each pair."""
+WIDER = 4.0
+"""How much wider than the walk's pairs those of a screen are: what is even in f cancels."""
 KEPT = 1000
 """Points that regressions look at."""
 FALL = 40
@@ -39,51 +49,93 @@ def noisy(ground: Ground, before: str = "") -> Telling:
     ``before`` is a sentence for people about how it came to this.
     """
     problem, budget = ground.problem, ground.room
-    if budget > LARGE and problem.n_coords > WIDE:
-        yield from wide(ground, before)
-        return
-    archive = archive_of(ground)
+    many = problem.n_coords > (WIDE if budget > LARGE else LARGEST)
+    archive = archive_of(ground, 0 if many else problem.n_coords)
     footing = yield Ladder(problem, ground.point, ground.rng(), budget, archive)
+    moving = ground.hold("moving", np.ones(problem.n_coords))
+    few, patience = 0, Patience(ground, footing.base)
+    if many and budget >= FEWEST_SCREENED and footing.seen and not footing.rough:
+        few = yield from screened(ground, footing, moving)
+        archive = archive_of(ground, few)
+    if budget > LARGE and many and not few:
+        yield from wide(ground, before, patience)
+        return
     if footing.deviation > 0 and not footing.seen and not problem.told:
         ground.warn(WEAK)
     noise, radius = f"{before}Noise that nobody controls", ground.size(footing.radius)
     ground.sentence = f"{noise}, {footing.deviation:.2g}; radius {radius}."
-    walk = Walk(problem, ground.point, ground.rng(), footing, archive)
+    if few:
+        ground.sentence += f" {few} of {problem.n_coords} inputs show an effect; others stay."
+    walk = Walk(problem, ground.point, ground.rng(), footing, archive, moving)
     ground.live["walk"] = walk
-    if budget > LARGE:
+    p, alone = few or problem.n_coords, few or budget <= LARGE
+    if not alone:
         opening = int(max(OPENING, SHARE * budget))
-        yield from rounds(ground, walk, opening, ground.budget - budget + opening)
-    while budget <= LARGE:
+        end = ground.budget - budget + opening
+        yield from rounds(ground, walk, p, opening, end, patience)
+    while alone or ground.converged:
         n_compared = n_final(ground.budget)
-        yield from rounds(ground, walk, budget, ground.budget - 2 * n_compared)
+        if not ground.converged:
+            yield from rounds(ground, walk, p, budget, ground.budget - 2 * n_compared, patience)
         yield from settle_with_start(ground, n_compared, ranks=True)
+        if ground.converged:
+            return
         budget = ground.room
-    yield from joint_directions(ground, footing.radius)
+        alone = few or budget <= LARGE
+    yield from joint_directions(ground, footing.radius, patience)
 
 
-def wide(ground: Ground, before: str) -> Telling:
+def screened(ground: Ground, footing: Footing, moving: Floats) -> Any:
+    """Look which coordinates matter, no farther than the ladder did.
+
+    Where few do, and the budget does not pay for a look at each of the others, those stay where
+    they are; return how many move then, 0 where all do.
+    """
+    radius, scarce = min(WIDER * footing.radius, footing.farthest), scarcely(ground)
+    n_pairs = max(ground.room // PER_PAIR, 2 * FIRST) if scarce else ground.room // LOOK
+    search = Screen(
+        ground.problem, ground.point, ground.rng(), radius, n_pairs, footing.deviation
+    )  # fmt: skip
+    found = yield search
+    if not scarce or not found.sparse or found.n_found > WIDE:
+        return 0
+    moving[...] = search.moving
+    return found.n_found
+
+
+def scarcely(ground: Ground) -> bool:
+    """Tell whether the budget does not pay for a look at each coordinate."""
+    return ground.room < EACH * ground.problem.n_coords
+
+
+def wide(ground: Ground, before: str, patience: Patience) -> Telling:
     """Go to joint directions at once, at a radius that is looked for with more care."""
     signal = yield Reach(ground.problem, ground.point, ground.rng(), ground.room)
     if signal.found == "nothing" and not ground.problem.told:
         ground.warn(WEAK)
     radius = ground.size(signal.radius)
     ground.sentence = f"{before}Noise that nobody controls; radius {radius}."
-    yield from joint_directions(ground, signal.radius)
+    yield from joint_directions(ground, signal.radius, patience)
 
 
-def archive_of(ground: Ground) -> Archive:
+def archive_of(ground: Ground, n_coords: int) -> Archive:
     """Return a place for points that outlive their searches; none where no model is fitted."""
-    n = ground.problem.n_coords
-    made = Archive.empty(n, min(KEPT, ground.budget) if n <= LARGEST else 0)
+    made = Archive.empty(n_coords, min(KEPT, ground.budget) if n_coords else 0)
     for name, array in (("points", made.points), ("values", made.values), ("count", made.count)):
         ground.hold(name, array)
     return made
 
 
-def rounds(ground: Ground, walk: Walk, n: int, end: int) -> Telling:
-    """Walk and check in turn until ``end``; n evaluations are what the rounds are planned for."""
-    p, start = ground.problem.n_coords, ground.spent
+def rounds(
+    ground: Ground, walk: Walk, p: int, n: int, end: int, patience: Patience
+) -> Telling:  # fmt: skip
+    """Walk and check in turn until ``end``.
+
+    The rounds are planned for p coordinates that move and n evaluations.
+    """
+    start = ground.spent
     n_rounds = min(int(np.clip(n / (2 * p), 4, 10)), max(2, n // 15))
+    n_rounds = patience.parts(end - start, n_rounds)
     n_values, falls = int(np.clip(n // 100, 2, 8)), float(np.log(max(1.0, n / (FALL * p))))
     whole = max(1, end - start)
     for k in range(n_rounds):
@@ -97,6 +149,8 @@ def rounds(ground: Ground, walk: Walk, n: int, end: int) -> Telling:
         seen = yield Check(walk, n_now)
         told = ground.sentence.split(" Looked")[0]
         ground.sentence = f"{told} Looked up to {ground.size(seen.farthest)} away from x0."
+        if patience.see(seen.value, seen.error):
+            return
 
 
 def n_final(budget: int) -> int:

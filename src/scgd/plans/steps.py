@@ -38,10 +38,26 @@ def steps(recipe: Recipe) -> Story:
         walk = ground.steps(recipe, scale, budget)
         if exact:
             yield from watched(ground, walk)
+        elif ground.patience is not None and not ground.repeats:
+            yield from patiently(ground, walk)
         else:
+            walk.base = ground.first if ground.repeats else walk.base
             yield walk
 
     return story
+
+
+def patiently(ground: Ground, walk: Stepping) -> Telling:
+    """Take steps, so many evaluations at a time, until the last of them did not fall."""
+    assert ground.patience is not None
+    n_evals, total = ground.patience, ground.total
+    while not ground.converged:
+        leg = yield walk.begin_leg(n_evals)
+        n_evals = ground.patience if leg.enough else 2 * n_evals
+        ground.converged = leg.enough and not leg.fell
+        if ground.total != total:
+            total = ground.total
+            walk.plan_for(None if total is None else walk.n_evals + ground.room)
 
 
 def repeatable(ground: Ground) -> bool:

@@ -13,6 +13,7 @@ from scgd.searches.doubt import Doubt, Doubted
 from scgd.searches.filling import Filling
 from scgd.searches.judge import Judge, Verdict
 from scgd.searches.ladder import Footing, Ladder
+from scgd.searches.leg import Leg
 from scgd.searches.mixed import Mutations, Niches
 from scgd.searches.parabolas import Parabolas
 from scgd.searches.race import Race, Raced
@@ -23,7 +24,8 @@ from scgd.searches.repeat import Repeat, Repeats
 from scgd.searches.rest import Rest
 from scgd.searches.rounding import Rounding, RoundingError
 from scgd.searches.scale import Length, ScaleSearch
-from scgd.searches.stepping import Leg, Stepping
+from scgd.searches.screen import Screen, Screened
+from scgd.searches.stepping import Stepping
 from scgd.searches.told import Told
 from scgd.searches.walk import Walk
 from scgd.searches.watch import Watch
@@ -63,6 +65,8 @@ __all__ = [
     "Rounding",
     "RoundingError",
     "ScaleSearch",
+    "Screen",
+    "Screened",
     "Search",
     "Signal",
     "Standing",
@@ -78,7 +82,7 @@ SEARCHES: dict[str, type[Search]] = {
     search.name: search
     for search in (
         ActiveBFGS, Check, Classify, Descent, Doubt, Judge, Ladder, Mutations, Niches, Parabolas,
-        Race, Radii, RandomSearch, Reach, Repeat, Rest, Rounding, ScaleSearch, Stepping, Walk,
-        Watch,
+        Race, Radii, RandomSearch, Reach, Repeat, Rest, Rounding, ScaleSearch, Screen, Stepping,
+        Walk, Watch,
     )
 }  # fmt: skip

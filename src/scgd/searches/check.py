@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from scgd.questions import EVERYWHERE, Question, joint
-from scgd.searches.base import Finding, Search, Standing
+from scgd.searches.base import Finding, Relevance, Search, Standing
 from scgd.searches.walk import Walk
 from scgd.typing import Floats
 
@@ -29,9 +29,19 @@ WORTH = 0.25
 
 @dataclass(frozen=True)
 class Progress(Finding):
-    """How far a walk has looked: the largest move of a coordinate from x0, in units of x."""
+    """How far a walk has come.
+
+    Attributes
+    ----------
+    farthest
+        The largest move of a coordinate from x0, in units of x.
+    value, error
+        The value of the best point checked, and the standard error of the difference of two.
+    """
 
     farthest: float
+    value: float
+    error: float
 
 
 class Check(Search):
@@ -139,8 +149,15 @@ class Check(Search):
                 walk.radius *= 2
 
     def finding(self) -> Progress:
-        """Return how far the walk has looked."""
-        return Progress(self.walk.farthest)
+        """Return how far the walk has come."""
+        walk = self.walk
+        error = walk.deviation * float(np.sqrt(2 / self.n_values))
+        return Progress(walk.farthest, float(walk.best_value), error)
+
+    @property
+    def relevance(self) -> Relevance | None:
+        """What the walk knows."""
+        return self.walk.relevance
 
     @property
     def standing(self) -> Standing:

@@ -33,11 +33,14 @@ class OwnRadii(Finding):
         How much wider joint moves of all of them may be.
     seen
         Whether a joint move showed above the noise.
+    base
+        The mean at the point; NaN where nothing was seen of it.
     """
 
     n_resolved: int
     joint: float
     seen: bool
+    base: float
 
 
 class Radii(Search):
@@ -166,7 +169,8 @@ class Radii(Search):
 
     def finding(self) -> OwnRadii:
         """Return how many radii were found, and how wide joint moves may be."""
-        return OwnRadii(int(self.resolved.sum()), float(self.joint), self.seen)
+        base = float(np.mean(self.repeats)) if self.repeats else float("nan")
+        return OwnRadii(int(self.resolved.sum()), float(self.joint), self.seen, base)
 
     def _grow(self, values: Floats) -> None:
         """Double the joint radius while the signal grows and the rise is a square or unseen."""

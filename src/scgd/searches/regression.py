@@ -13,7 +13,7 @@ are points, whatever the dimension. The five sizes climb the marginal likelihood
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ FARTHEST = 1e4
 
 @dataclass(frozen=True)
 class Quadratic:
-    """A fitted quadratic, in the units of the points it was fitted to.
+    r"""A fitted quadratic, in the units of the points it was fitted to.
 
     Attributes
     ----------
@@ -51,12 +51,23 @@ class Quadratic:
         Its value, gradient and Hessian at the origin.
     sizes
         The five decimal exponents, from which a later fit may start.
+    errors
+        A bound of the standard errors of the effects; empty where nothing is known.
     """
 
     level: float
     slope: Floats
     bend: Floats
     sizes: Floats
+    errors: Floats = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def effects(self) -> Floats:
+        r"""What it changes along each coordinate, :math:`\sqrt{g_k^2 + H_{kk}^2 / 2}`.
+
+        That is its standard deviation over normal moves of length 1.
+        """
+        return np.sqrt(self.slope**2 + np.diag(self.bend) ** 2 / 2)
 
     def __call__(self, u: Floats) -> float:
         """Return its value."""
@@ -165,14 +176,36 @@ class Regression:
 
     def quadratic(self, sizes: Floats) -> Quadratic:
         """Return the posterior mean under given sizes, in units of the values."""
-        alpha, e, n = self.likelihood(sizes)[1], 10.0**sizes, self.points.shape[1]
+        (_, alpha, factor), e, n = self.likelihood(sizes), 10.0**sizes, self.points.shape[1]
         slope = e[0] * (self.points.T @ alpha) / n
         own = 2 * e[1] / n * float(self.length @ alpha) + 2 * e[2] / n * (self.squares.T @ alpha)
         bend = 2 * e[3] / n**2 * (self.points.T * alpha) @ self.points
         bend = (bend + bend.T) / 2
         bend.flat[:: n + 1] += own
         level = self.middle + self.spread * level_of(e) * float(alpha.sum())
-        return Quadratic(level, self.spread * slope, self.spread * bend, sizes)
+        errors = self.spread * self.errors(e, alpha, factor)
+        return Quadratic(level, self.spread * slope, self.spread * bend, sizes, errors)
+
+    def errors(self, e: Floats, alpha: Floats, factor: Any) -> Floats:
+        """Return a bound of the effects' posterior standard deviations.
+
+        An effect is the length of the vector of a slope and a bend over the root of 2, so its
+        deviation is at most the larger one of theirs.
+        """
+        n = self.points.shape[1]
+        if factor is None:
+            return np.full(n, np.inf)
+        slopes, bends = e[0] / n * self.points, (e[2] / n + e[3] / n**2) * self.squares
+        bends = 2 * (bends + e[1] / n * self.length[:, None])  # covariances with the values
+        before = e[0] / n, 4 * (e[1] / n**2 + e[2] / n + e[3] / n**2)
+
+        def after(prior: float, part: Floats) -> Floats:
+            told = np.sum(part * cho_solve(factor, part, check_finite=False), axis=0)
+            return np.maximum(prior - told, 0.0)
+
+        slope, bend = after(before[0], slopes), after(before[1], bends)
+        variance = float(self.y @ alpha) / len(self.y)
+        return np.sqrt(variance * np.maximum(slope, bend / 2))
 
 
 def level_of(e: Floats) -> float:

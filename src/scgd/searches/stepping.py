@@ -9,7 +9,6 @@ arrays, bit for bit.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from scgd.recipes import Recipe
 from scgd.sampler import CoordinateSampler
 from scgd.samples import Samples
 from scgd.searches.base import Finding, Search, Standing
+from scgd.searches.leg import REMEMBERED, Leg, above, compared
 from scgd.timetable import Timetable
 from scgd.typing import Floats, Ints
 
@@ -30,28 +30,12 @@ __all__ = ["Leg", "Stepping"]
 
 WINDOW = 20
 """Observations, at least, whose mean is compared with a target."""
-REMEMBERED = 50
-"""Phases at the beginning and at the end of a leg that are compared with each other."""
-FEWEST = 4
 WATCH = 20
 """Steps between two looks at f itself in a run that only sees derivatives."""
 FIXED = ("scale", "slots", "average", "observations")
 """Arrays whose shape follows from the parts."""
 MOVE, SCOUT, LOOK = range(3)
 """Roles of questions: a step, a whole gradient before a step, f at the point."""
-
-
-@dataclass(frozen=True)
-class Leg(Finding):
-    """What a leg of steps saw of itself.
-
-    Attributes
-    ----------
-    fell
-        Whether its last phases lie below its first ones by a standard error at least.
-    """
-
-    fell: bool
 
 
 class Stepping(Search):
@@ -77,8 +61,9 @@ class Stepping(Search):
     found: ClassVar[type[Finding]] = Leg
     sequential: ClassVar[bool] = False
     memory: ClassVar[tuple[str, ...]] = (
-        "t", "until", "scale", "slots", "average", "observations", "last_phase",
-        "gradient", "watched", "firsts", "n_phases", "sampler", "timetable", "direction_rng",
+        "t", "until", "scale", "slots", "average", "observations", "last_phase", "base",
+        "first_radius", "gradient", "watched", "firsts", "n_phases", "sampler", "timetable",
+        "direction_rng",
     )  # fmt: skip
 
     def __init__(
@@ -117,6 +102,8 @@ class Stepping(Search):
         self.n_phases = 0  # of this leg, with something seen
         self.t = 0  # steps taken
         self.until = -1  # evaluations after which the leg is over; -1 for none
+        self.base = float("nan")  # f where the leg began, if known: probes lie above it
+        self.first_radius = 1.0  # of the leg's first phase
         self.watched = -1  # the step at which f was last looked at
         draws = recipe.estimator.n_draws(self.sampler.block_size)
         self.timetable = Timetable(recipe.learning_rate, recipe.radius, n_coords=n, n_draws=draws)
@@ -179,8 +166,9 @@ class Stepping(Search):
             return self.recipe.estimator.n_evals(self.sampler.block_size)
         return self.step_cost
 
-    def begin_leg(self, n_evals: int) -> Stepping:
-        """Run for so many evaluations and then count as finished."""
+    def begin_leg(self, n_evals: int, base: float = float("nan")) -> Stepping:
+        """Run for so many evaluations and then count as finished; ``base`` is f at the point."""
+        self.base = base
         self.until = self.n_evals + n_evals
         self.firsts, self.n_phases = [], 0
         self.recent.clear()
@@ -349,11 +337,22 @@ class Stepping(Search):
         if not seen:
             return
         mean = total / len(seen)
-        self.journal.append((self.n_evals, mean))
         self.recent.append(mean)
         if self.n_phases < REMEMBERED:
             self.firsts.append(mean)
         self.n_phases += 1
+        if self.base == self.base:
+            radius = self._radius()
+            self.first_radius = radius if self.n_phases == 1 else self.first_radius
+            mean -= above(self.base, self.firsts) * (radius / self.first_radius) ** 2
+        self.journal.append((self.n_evals, mean))
+
+    def _radius(self) -> float:
+        """Return the radius of the last step."""
+        table, last = self.timetable, self.t - 1
+        place = last - table.first if table.first >= 0 else -1
+        known = 0 <= place < len(table.radii)
+        return float(table.radii[place] if known else table.span(last, 1)[1][0]) or 1e-300
 
     # ---- step sizes ------------------------------------------------------------------------------
 
@@ -416,13 +415,8 @@ class Stepping(Search):
         return None if every else self.sampler.weights()
 
     def finding(self) -> Leg:
-        """Compare the last phases with the first: a fifth of the leg each, at most 50."""
-        n = min(self.n_phases // 5, REMEMBERED)
-        if n < FEWEST:
-            return Leg(False)
-        first, last = np.array(self.firsts[:n]), np.array(self.recent)[-n:]
-        error = np.sqrt((first.var(ddof=1) + last.var(ddof=1)) / n)
-        return Leg(bool(last.mean() < first.mean() - error))
+        """Compare the last phases with the first."""
+        return compared(self.firsts, list(self.recent), self.n_phases)
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on."""

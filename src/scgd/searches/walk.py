@@ -10,10 +10,10 @@ from scgd.estimators import random_signs
 from scgd.problem import Problem
 from scgd.questions import EVERYWHERE, Point, Question, joint
 from scgd.searches.archive import Archive
-from scgd.searches.base import Search, Standing
+from scgd.searches.base import Relevance, Search, Standing
 from scgd.searches.ladder import Footing
 from scgd.searches.regression import fit
-from scgd.typing import Floats
+from scgd.typing import Floats, Ints
 
 __all__ = ["Walk"]
 
@@ -51,7 +51,9 @@ class Walk(Search):
     footing
         What a ladder found.
     archive
-        What was evaluated so far; the walk adds to it.
+        What was evaluated so far, in the coordinates that may move; the walk adds to it.
+    moving
+        1 for coordinates that may move, 0 for those that stay; all may by default.
 
     Attributes
     ----------
@@ -63,8 +65,11 @@ class Walk(Search):
         The best point checked, its value, and what it was made from.
     trust
         How far a proposal may go, in units of the radius.
-    bend
-        The curvatures along the coordinates, in units of x, where a model tells them.
+    moving
+        1 for coordinates that may move, 0 for those that stay.
+    effects
+        What f changes along each coordinate over the radius, and standard errors, by the model;
+        NaN where there is none.
     """
 
     name: ClassVar[str] = "walk"
@@ -72,7 +77,7 @@ class Walk(Search):
     memory: ClassVar[tuple[str, ...]] = (
         "until", "share", "per_pair", "falls", "mean", "square", "n_mean", "n_square", "radius",
         "reach", "deviation", "signal", "odds", "slopes", "levels", "best", "best_value",
-        "best_values", "sizes", "trust", "bend", "far", "rng",
+        "best_values", "sizes", "trust", "effects", "far", "rng",
     )  # fmt: skip
 
     def __init__(
@@ -82,9 +87,11 @@ class Walk(Search):
         rng: np.random.Generator,
         footing: Footing,
         archive: Archive | None = None,
+        moving: Floats | None = None,
     ) -> None:
         super().__init__(point)
         self.problem, self.rng, self.footing = problem, rng, footing
+        self.moving = np.ones(problem.n_coords) if moving is None else moving
         self.archive = Archive.empty(problem.n_coords, 0) if archive is None else archive
         self.until = 0
         self.share = self.per_pair = self.falls = 0.0
@@ -101,7 +108,7 @@ class Walk(Search):
         self.best_values: list[float] = [footing.base] if np.isfinite(footing.base) else []
         self.sizes: Floats = np.full(5, np.nan)
         self.trust = 1.0
-        self.bend: Floats = np.zeros(problem.n_coords)
+        self.effects: Floats = np.full((2, problem.n_coords), np.nan)
 
     def begin(self, n_pairs: int, share: float, per_pair: float, falls: float) -> Walk:
         """Take so many pairs.
@@ -134,7 +141,8 @@ class Walk(Search):
             return None
         problem, x = self.problem, self.point.x
         middle, reach = problem.centred(x, self.radius * problem.unit)
-        move = reach * random_signs(x.size, self.rng)
+        move = self.moving * reach * random_signs(x.size, self.rng)
+        middle = np.where(self.moving > 0, middle, x)
         pair = problem.clipped(np.stack([middle + move, middle - move]))
         return joint(self.point, EVERYWHERE, pair, far=True, radii=np.array([self.radius]))
 
@@ -154,7 +162,7 @@ class Walk(Search):
 
     def note(self, points: Floats, values: Floats) -> None:
         """Remember what was evaluated, and how far away."""
-        self.archive.add(points, values)
+        self.archive.add(points[:, self.places], values)
         away = np.abs(points - self.problem.x0) / self.problem.unit
         self.far = max(self.far, float(away.max()))
 
@@ -191,25 +199,31 @@ class Walk(Search):
     # ---- what a check does -----------------------------------------------------------------------
 
     @property
+    def places(self) -> Ints:
+        """The coordinates that may move."""
+        return np.flatnonzero(self.moving)
+
+    @property
     def fits(self) -> bool:
         """Whether there are points enough for a quadratic."""
-        n = self.problem.n_coords
+        n = int(np.count_nonzero(self.moving))
         return n <= LARGEST and len(self.archive) > n / 2 + 5
 
     def propose(self) -> tuple[Floats, bool] | None:
         """Return where a quadratic is lowest, and whether that is inside the region of trust."""
-        n, unit = self.problem.n_coords, self.radius * self.problem.unit
-        points, values = self.archive.near(self.point.x, unit, NEAREST, NEAR)
+        places = self.places
+        n, unit = len(places), self.radius * self.problem.unit[places]
+        points, values = self.archive.near(self.point.x[places], unit, NEAREST, NEAR)
         if len(values) <= n / 2 + 5:
             return None
         known = self.sizes if np.isfinite(self.sizes).all() else None
         model = fit(points, values, self.deviation, known)
         self.sizes = model.sizes
-        self.bend = np.maximum(np.diag(model.bend), 0.0) / self.radius**2
+        self.effects[:, places] = model.effects, model.errors
         farthest = self.trust * np.sqrt(n)
-        u = model.minimiser(farthest)
-        x = self.problem.clipped(self.point.x + unit * u)
-        return x, bool(np.linalg.norm(u) < 0.9 * farthest)
+        u, x = model.minimiser(farthest), self.point.x.copy()
+        x[places] += unit * u
+        return self.problem.clipped(x), bool(np.linalg.norm(u) < 0.9 * farthest)
 
     def go(self, x: Floats) -> None:
         """Go on from another point, without momentum."""
@@ -250,7 +264,15 @@ class Walk(Search):
         return float(np.mean(self.levels[-WINDOW:]))
 
     @property
+    def relevance(self) -> Relevance | None:
+        """The effects as shares, and standard errors; None where a screen knows more, or nobody."""
+        total = float(self.effects[0].sum())
+        if not 0 < total < np.inf:
+            return None
+        shares, errors = self.effects / total
+        return shares, errors
+
+    @property
     def weights(self) -> Floats | None:
-        """Curvatures as shares, where a model told any."""
-        total = float(self.bend.sum())
-        return self.bend / total if 0 < total < np.inf else None
+        """The shares."""
+        return None if self.relevance is None else self.relevance[0]
