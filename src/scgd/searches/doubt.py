@@ -57,9 +57,11 @@ class Doubt(Search):
     @property
     def _looks(self) -> bool:
         """Whether the next question is our own."""
+        if self.n_evals < self.due:
+            return False
         standing = self.inner.standing
         known = standing.exact and np.isfinite(standing.values).all()
-        return bool(self.n_evals >= self.due and known and standing.values.size == 1)
+        return bool(known and standing.values.size == 1)
 
     @property
     def cost(self) -> int:
