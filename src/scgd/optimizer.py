@@ -64,8 +64,8 @@ class Trial:
     --------
     >>> import scgd
     >>> trial = scgd.Optimizer([1.0, 2.0], max_evals=50, seed=0).ask(1)[0]
-    >>> trial.id, trial.x, trial.xi
-    (0, array([1., 2.]), None)
+    >>> trial.id, trial.x.shape, trial.xi
+    (0, (2,), None)
     """
 
     id: int
