@@ -1,6 +1,10 @@
-"""An Optuna study on a database, sampled by scgd, with pruning; start it twice for two workers.
+"""
+A study in Optuna
+=================
 
-Run it: python examples/optuna_study.py   (then: optuna-dashboard sqlite:///study.db)
+An Optuna study on a database, sampled by scgd, with pruning; start it twice for two workers.
+
+Run it: ``python examples/optuna_study.py``, then ``optuna-dashboard sqlite:///study.db``.
 """
 
 import optuna

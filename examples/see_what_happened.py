@@ -1,6 +1,10 @@
-"""Which inputs of a noisy simulator matter: ten lines, a table, a page of pictures.
+"""
+See what happened
+=================
 
-Run it: python examples/see_what_happened.py   (writes simulator.html and simulator.csv here)
+Which inputs of a noisy simulator matter: ten lines, a table and a page of pictures.
+
+Run it: ``python examples/see_what_happened.py`` (writes simulator.html and simulator.csv).
 """
 
 import numpy as np
