@@ -32,7 +32,15 @@ CHUNK = 4_000_000
 
 @dataclass(frozen=True)
 class Screened(Finding):
-    """How many coordinates showed an effect, and whether they explain what was seen."""
+    """What a screen found.
+
+    Attributes
+    ----------
+    n_found
+        How many coordinates showed an effect.
+    sparse
+        Whether they explain what was seen.
+    """
 
     n_found: int
     sparse: bool
