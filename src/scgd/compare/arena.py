@@ -50,8 +50,8 @@ def told(cells: Sequence[Cell], peers: Rows) -> list[Cell]:
     known = {*peers.by_cell(), *Rows(STORED / "auto.csv").by_cell()}
     known |= {*Rows(STORED / "auto-0.1.csv").by_cell()}
     found = [cell for cell in cells if cell.key in known or cell.own_key in known]
-    if len(found) < len(cells):
-        print(f"{len(cells) - len(found)} of {len(cells)} cells have no stored rows and are left out")
+    if out := len(cells) - len(found):
+        print(f"{out} of {len(cells)} cells have no stored rows and are left out")
     return found
 
 

@@ -201,7 +201,7 @@ class Regression:
 
         def after(prior: float, part: Floats) -> Floats:
             told = np.sum(part * cho_solve(factor, part, check_finite=False), axis=0)
-            return np.maximum(prior - told, 0.0)
+            return np.asarray(np.maximum(prior - told, 0.0))
 
         slope, bend = after(before[0], slopes), after(before[1], bends)
         variance = float(self.y @ alpha) / len(self.y)

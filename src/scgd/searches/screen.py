@@ -138,7 +138,7 @@ class Screen(Search):
     @property
     def moving(self) -> Floats:
         """1 where an effect was found, 0 elsewhere."""
-        return (self.effects != 0).astype(np.float64)
+        return np.where(self.effects != 0, 1.0, 0.0)
 
     @property
     def relevance(self) -> Relevance | None:

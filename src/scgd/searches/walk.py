@@ -65,8 +65,6 @@ class Walk(Search):
         The best point checked, its value, and what it was made from.
     trust
         How far a proposal may go, in units of the radius.
-    moving
-        1 for coordinates that may move, 0 for those that stay.
     effects
         What f changes along each coordinate over the radius, and standard errors, by the model;
         NaN where there is none.
