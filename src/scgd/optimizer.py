@@ -25,7 +25,7 @@ from scgd.run.arguments import from_file, to_file
 from scgd.run.build import Built, build, choose_method
 from scgd.run.identity import check_identity
 from scgd.run.recording import recorded
-from scgd.run.saving import go_on, restore
+from scgd.run.saving import go_on, kept_rows, recall, restore
 from scgd.samples import Sample
 from scgd.schedules import Schedule
 from scgd.searches import Filling
@@ -339,12 +339,16 @@ earlier, seed, record
     def state_dict(self) -> dict[str, Any]:
         """Return everything in the run as nested dicts of arrays and plain values."""
         desk = {"queue": np.array(self.queue, np.int64), "trials": self.table.state_dict()}
-        return {**self.run.state_dict(), "seed": self.built.seed.text, "desk": desk}
+        own = {"seed": self.built.seed.text, "desk": desk}
+        return {**self.run.state_dict(), **own, **kept_rows(self.run)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a run where ``state_dict`` left it; evaluations that were out are still out."""
-        rest = {name: value for name, value in state.items() if name not in ("desk", "arguments")}
+        apart = ("desk", "arguments", "record")
+        rest = {name: value for name, value in state.items() if name not in apart}
         restore(self.run, self.built.seed, rest)
+        if "record" in state:
+            recall(self.run, state["record"])
         self.queue.clear()
         desk = state.get("desk")  # a run of minimize has none
         if desk is not None:

@@ -18,11 +18,11 @@ from scgd.questions import EVERYWHERE, Point, Question, joint
 from scgd.searches import Search, Standing
 from scgd.typing import Floats
 
-__all__ = ["Newton", "affordable"]
+__all__ = ["Newton", "affordable", "newton_share"]
 
 FIRST, SMALLEST = 0.5, 1e-10
 """Reach of the first step and of the last, in units of the scale."""
-WIDTH, NARROW, WIDE = 0.05, 1e-4, 0.1
+WIDTH, NARROW, WIDE = 0.2, 1e-7, 0.1
 """Steps of the differences, in units of the reach, and their limits in units of the scale."""
 GOOD, BAD = 0.7, 0.05
 """Parts of the gain that the models promise: above, they are believed farther; below, not at all."""
@@ -36,12 +36,19 @@ def affordable(p: int, share: int) -> bool:
     return share >= MODELS * n_points(p)
 
 
+def newton_share(p: int, budget: int) -> int:
+    """Return the evaluations of one go: a tenth of the budget, and enough to get anywhere."""
+    return max(budget // 10, MODELS * n_points(p))
+
+
 class Newton(Search):
     r"""Minimise models of f under models of the constraints, within a reach; believe what comes true.
 
     A step is judged by :math:`f + \rho \sum_i v_i`, where :math:`v_i` are violations and
-    :math:`\rho` is above every multiplier. The reach grows where models hold and shrinks to a quarter of
-    the step where they do not. It ends when nothing is gained any more.
+    :math:`\rho` is twice the largest multiplier. The reach follows the steps that come true and shrinks
+    to a quarter of those that do not. It is a cube in directions along which the Lagrangian bends alike
+    (the coordinates, where there are bounds), and so are the steps of the differences. It ends when
+    nothing is gained any more.
 
     Parameters
     ----------
@@ -55,17 +62,18 @@ class Newton(Search):
 
     name: ClassVar[str] = "newton"
     memory: ClassVar[tuple[str, ...]] = (
-        "x", "vector", "centre", "steps", "measured", "d", "reach", "known",
+        "x", "vector", "centre", "basis", "measured", "d", "reach", "width", "known",
     )  # fmt: skip
 
     def __init__(self, problem: Problem, point: Point, merit: Merit, share: int) -> None:
         super().__init__(point)
         self.problem, self.merit, self.share = problem, merit, share
         p = problem.n_coords
-        self.x, self.centre, self.steps, self.d = (np.zeros(p) for _ in range(4))
+        self.x, self.centre, self.d = (np.zeros(p) for _ in range(3))  # d: a step from the centre
+        self.basis: Floats = np.diag(problem.unit)
         self.vector: Floats = np.full(merit.size, np.inf)  # what was measured at x
         self.measured: Floats = np.zeros((n_points(p), merit.size))
-        self.reach, self.known = FIRST, False
+        self.reach, self.width, self.known = FIRST, WIDE, False
 
     @property
     def cost(self) -> int:
@@ -76,19 +84,21 @@ class Newton(Search):
         """Return the points of a model, or a step."""
         if self.n_posed == 0:
             self.x[:] = self.merit.best[0]
-        if not self.known:
-            return joint(self.point, EVERYWHERE, self._pattern(), far=True, role=MODEL)
-        return joint(self.point, EVERYWHERE, (self.centre + self.d)[None], far=True, role=TRIAL)
+        if self.known:
+            return joint(self.point, EVERYWHERE, (self.centre + self.d)[None], far=True, role=TRIAL)
+        return joint(self.point, EVERYWHERE, self._pattern(), far=True, role=MODEL)
 
     def _pattern(self) -> Floats:
         """Return the points of a model around x, or as near to it as the bounds allow."""
         p = self.problem
-        self.steps[:] = p.unit * np.clip(WIDTH * self.reach, NARROW, WIDE)
+        self.width = float(np.clip(WIDTH * self.reach, NARROW, WIDE))
         self.centre[:] = self.x
         if p.lower.size:
-            self.steps[:] = np.minimum(self.steps, (p.upper - p.lower) / 4)
-            self.centre[:] = np.clip(self.x, p.lower + self.steps, p.upper - self.steps)
-        return self.centre + self.steps * pattern(p.n_coords)
+            most = (p.upper - p.lower) / 4 / self.width
+            self.basis[:] = np.diag(np.minimum(np.diag(self.basis), most))
+            steps = self.width * np.diag(self.basis)
+            self.centre[:] = np.clip(self.x, p.lower + steps, p.upper - steps)
+        return self.centre + self.width * pattern(p.n_coords) @ self.basis.T
 
     def tell(self, question: Question, values: Floats) -> None:
         """Make the models and choose a step, or judge it."""
@@ -115,36 +125,50 @@ class Newton(Search):
 
     @property
     def _surface(self) -> Surface:
-        residuals = self.measured[:, :-1]
-        return Surface.fitted(residuals, self.problem.n_coords, self.merit.equal)
+        return Surface.fitted(self.measured[:, :-1], self.problem.n_coords, self.merit.equal)
+
+    def _units(self, d: Floats) -> Floats:
+        """Return a step in units of the differences."""
+        return np.linalg.solve(self.basis, d) / self.width
 
     def _choose(self) -> None:
         """Choose the next step by the models."""
-        p, most = self.problem, self.reach * self.problem.unit
-        low, high = self.x - most - self.centre, self.x + most - self.centre
+        p, most = self.problem, np.full(self.x.size, self.reach / self.width)
+        away = self._units(self.x - self.centre)
+        low, high = away - most, away + most
         if p.lower.size:
-            low = np.maximum(low, p.lower - self.centre)
-            high = np.minimum(high, p.upper - self.centre)
-        self.d[:] = self.steps * self._surface.step(low / self.steps, high / self.steps)
+            steps = self.width * np.diag(self.basis)
+            low = np.maximum(low, (p.lower - self.centre) / steps)
+            high = np.minimum(high, (p.upper - self.centre) / steps)
+        d = self.width * self.basis @ self._surface.step(low, high)
+        self.d[:] = p.clipped(self.centre + d) - self.centre
 
     def _judge(self, vector: Floats) -> None:
         """Go there, if it is better; look nearer or farther next time."""
-        surface, d = self._surface, self.d / self.steps
-        price = surface.price(d)
+        surface, d = self._surface, self._units(self.d)
+        pushes = surface.multipliers(d)
+        price = 2.0 * float(np.abs(pushes).max(initial=0.0))
         now, promised = self._total(self.vector, price), self._total(surface.at(d), price)
         seen = self._total(vector, price) if np.isfinite(vector).all() else np.inf
-        length = float(np.max(np.abs(self.centre + self.d - self.x) / self.problem.unit))
+        move = self.centre + self.d - self.x
+        length = float(np.abs(self._units(move)).max()) * self.width
         gain, hoped = now - seen, now - promised
-        if gain > BAD * hoped and gain > 0:
+        if gain > max(0.0, BAD * hoped):
+            inside, held = length < 0.9 * self.reach, gain > GOOD * hoped
+            self._turn(surface.metric(d, pushes, turned=not self.problem.lower.size))
+            length = float(np.abs(self._units(move)).max()) * self.width
+            self.reach = max(NARROW, length * (4 if inside else 2 if held else 1))
             self.x[:], self.vector[:], self.known = self.centre + self.d, vector, False
-            if length < 0.9 * self.reach:
-                self.reach = max(4 * length, NARROW)
-            elif gain > GOOD * hoped:
-                self.reach *= 2
             return
         self.reach = 0.25 * min(length, self.reach)
-        if length > 0 and self.reach > SMALLEST:
+        if self.reach > SMALLEST:
             self._choose()
+
+    def _turn(self, metric: Floats) -> None:
+        """Take directions along which the Lagrangian bends alike; the longest has the scale."""
+        basis = self.basis @ metric
+        lengths = np.linalg.norm(basis / self.problem.unit[:, None], axis=0)
+        self.basis[:] = basis / lengths.max()
 
     def _total(self, vector: Floats, price: float) -> float:
         residuals = vector[1 : 1 + len(self.merit.equal)]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scgd.constraints.merit import Merit
-from scgd.constraints.newton import Newton, affordable
+from scgd.constraints.newton import Newton, affordable, newton_share
 from scgd.plans.base import Ground, Plan, Story, Telling
 from scgd.problem import Problem
 from scgd.questions import Point, Question, here, moved
@@ -37,15 +37,17 @@ def constrained(inner: Story, merit: Merit) -> Story:
         n_rounds = int(np.clip(ground.budget // (PER_ROUND * p), 3, MOST_ROUNDS))
         n_rounds = n_rounds if len(merit.equal) else 1  # a projection has nothing to learn
         smooth = bool(len(merit.equal)) and merit.constraints.polyhedron is None
-        k = 0
+        k = n_newton = 0
         while True:
             n_look = n_repeats(ground.budget)
             share = ground.room // max(1, n_rounds - k) - n_look
             yield Round(inner, ground, merit, k, max(p + 5, share))
             looked = yield Look(ground.point, merit, n_look)
-            share = ground.room // 2
+            share = min(ground.room // 2, ground.budget // 2 - n_newton, newton_share(p, ground.budget))
             if looked.repeats and smooth and affordable(p, share):
+                spent = ground.spent
                 yield Newton(ground.problem, ground.point, merit, share)
+                n_newton += ground.spent - spent
             k += 1
 
     return story

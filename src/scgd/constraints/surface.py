@@ -18,6 +18,8 @@ __all__ = ["Surface", "n_points", "pattern"]
 
 ACTIVE = 1e-6
 """Residuals above minus this, in units of their slope, may push back."""
+FLATTEST = 1e-8
+"""The least curvature that counts, in units of the largest."""
 
 
 def n_points(p: int) -> int:
@@ -117,14 +119,37 @@ class Surface:
         d = np.clip(width * found.x, low, high)
         return d if np.isfinite(d).all() else np.zeros(len(low))
 
-    def price(self, d: Floats) -> float:
-        """Return what a unit of violation is worth at d: more than any multiplier there."""
+    def multipliers(self, d: Floats) -> Floats:
+        """Return how hard each residual pushes back at d, as if that were the minimum."""
         from scipy.optimize import nnls
 
         values, slopes = self.at(d)[1:], self.slope(d)
-        near = np.abs(slopes[1:]).sum(axis=1) + 1e-300
-        pushing = slopes[1:][self.equal | (values >= -ACTIVE * near)]
-        if not len(pushing):
-            return 0.0
-        columns = np.concatenate([pushing, -slopes[1:][self.equal]]).T  # equations push either way
-        return 2.0 * float(nnls(columns, -slopes[0], maxiter=50 * columns.shape[1])[0].max())
+        size = np.abs(slopes[1:]).sum(axis=1) + 1e-300
+        pushing = self.equal | (values >= -ACTIVE * size)
+        found = np.zeros(len(values))
+        if pushing.any():  # equations push either way
+            columns = np.concatenate([slopes[1:][pushing], -slopes[1:][self.equal]]).T
+            pushes, _ = nnls(columns, -slopes[0], maxiter=50 * columns.shape[1])
+            found[pushing] = pushes[: int(pushing.sum())]
+            found[self.equal] -= pushes[int(pushing.sum()) :]
+        return found
+
+    def metric(self, d: Floats, multipliers: Floats, *, turned: bool) -> Floats:
+        """Return directions, as columns, along which the Lagrangian bends alike; 1 is the longest.
+
+        Parameters
+        ----------
+        d, multipliers
+            Where, and how much each residual counts.
+        turned
+            Whether directions may be others than the coordinates'.
+        """
+        bends = self.bends[0] + np.tensordot(multipliers, self.bends[1:], 1)
+        if not turned:
+            bends = np.diag(np.diag(bends))
+        sizes, directions = np.linalg.eigh(bends)
+        sizes = np.abs(sizes)
+        sizes = np.maximum(sizes, FLATTEST * max(float(sizes.max()), 1e-300))
+        if not turned:
+            sizes, directions = np.diag(directions @ np.diag(sizes) @ directions.T), np.eye(len(d))
+        return np.asarray(directions * np.sqrt(sizes.min() / sizes), np.float64)
