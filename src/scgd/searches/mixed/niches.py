@@ -45,6 +45,17 @@ class Niches(Mutations):
     brought down to that, so that disasters do not fill the model; lost values count as such.
     Points under way are taken in at the value that the model expects. After 300 points mutations
     go on alone.
+
+    Parameters
+    ----------
+    problem, point
+        The space as a box of steps, and where to begin.
+    rng
+        Where mutations come from.
+    budget
+        Evaluations to plan for.
+    sampled
+        Whether the function takes samples.
     """
 
     name: ClassVar[str] = "niches"
