@@ -418,7 +418,9 @@ def test_the_table_survives_a_resume(kind, tmp_path):
 
     def go(max_evals, **more):
         if kind == "space":
-            return scgd.minimize(lambda p: p["a"] + p["b"], space, max_evals=max_evals, seed=0, **more)
+            return scgd.minimize(
+                lambda p: p["a"] + p["b"], space, max_evals=max_evals, seed=0, **more
+            )
         return scgd.minimize(
             lambda x: float(x @ x), np.ones(4), method="musketeer", max_evals=max_evals, seed=0,
             record=True, learning_rate=0.1, radius=0.1, **more,
@@ -447,7 +449,12 @@ def test_a_table_from_elsewhere_is_refused(tmp_path):
     points = Points(np.zeros(3))
     points.add(np.array([1]), np.array([5.0]))
     state = points.state_dict()
-    for name, wrong in (("coords", [3]), ("counts", [2]), ("entries", [1.0, 2.0]), ("counts", [-2])):
+    for name, wrong in (
+        ("coords", [3]),
+        ("counts", [2]),
+        ("entries", [1.0, 2.0]),
+        ("counts", [-2]),
+    ):
         with pytest.raises(ValueError, match="no points of this problem"):
             points.load_state_dict({**state, name: np.array(wrong)})
     points.load_state_dict(state)

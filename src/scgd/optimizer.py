@@ -234,9 +234,12 @@ earlier, seed, record
             The standard error of the value, where it is known; one for each of many. It is kept in
             the table, and points that fill in trust a value less by so much.
         """
-        if not hasattr(ids, "__len__"):
+        if not sized(ids):
             ids, values, error = [ids], [values], None if error is None else [error]
         errors = [None] * len(ids) if error is None else error
+        for name, given in (("values", values), ("error", errors)):
+            if not sized(given):
+                raise TypeError(f"{name} must be as many as the {len(ids)} ids, got {given!r}")
         if len(ids) != len(values) or len(ids) != len(errors):
             more = "" if error is None else f" and {len(errors)} errors"
             named = f"{len(ids)} ids{',' if more else ' and'} {len(values)} values{more}"
@@ -250,11 +253,17 @@ earlier, seed, record
     def _checked(self, number: Any, value: Any, error: Any) -> tuple[int, Any, float]:
         """Return a number, a value as the run minimises it (NaN: lost) and its error."""
         spread = check_error(error)
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+            raise TypeError(f"ids must be numbers of trials, got {number!r}")
+        if number not in self.run.place:
+            raise ValueError(f"ids: evaluation {number} was not asked, or has been answered")
+        if self.run.place[int(number)].question.kind == "values" and not lost_value(value):
+            check_told(value)
         inward = negative(value) if self.run.ledger.sign < 0 else value
-        if isinstance(value, Exception) or is_nan(value):
+        if lost_value(value):
             inward = CAUGHT
         lost = inward is CAUGHT
-        if self.built.constraints is not None and number in self.run.place and not lost:
+        if self.built.constraints is not None and not lost:
             inward = self._measured(number, as_scalar(inward), self.built.constraints)
         self.run.check(number, inward, lost=lost)
         return int(number), inward, spread
@@ -433,6 +442,23 @@ def check_error(error: Any) -> float:
     return spread
 
 
-def is_nan(value: Any) -> bool:
-    """Tell whether a value is one number that is none."""
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+def sized(given: Any) -> bool:
+    """Tell whether something has a length; an array without dimensions has none."""
+    return hasattr(given, "__len__") and not (isinstance(given, np.ndarray) and given.ndim == 0)
+
+
+def check_told(value: Any) -> None:
+    """Refuse what is not one real number."""
+    try:
+        as_scalar(value)
+    except (TypeError, ValueError, RuntimeError):  # NumPy's own, of ragged lists; torch's
+        raise TypeError(
+            f"values must be real numbers, one per trial, got {value!r}; NaN, an exception or "
+            "fail(id) for one that is lost"
+        ) from None
+
+
+def lost_value(value: Any) -> bool:
+    """Tell whether there is no value: an exception in its place, or a number that is none."""
+    nan = isinstance(value, float | np.floating) and bool(np.isnan(value))
+    return nan or isinstance(value, Exception)

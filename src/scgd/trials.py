@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.checks import reals
 from scgd.problem import Problem, as_scalar
 from scgd.typing import Array, Floats
 
@@ -169,10 +170,7 @@ def check_point(x: Any, problem: Problem, name: str) -> Floats:
     """Return a point inside the bounds as a fresh array; parameters of a space are encoded."""
     if problem.space is not None and isinstance(x, Mapping):
         return problem.space.encode(x)
-    try:
-        point = np.array(x, np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be an array of numbers, got {x!r}") from None
+    point: Floats = reals(x, name)
     if point.shape != (problem.n_coords,) or not np.isfinite(point).all():
         raise ValueError(
             f"{name} must be {problem.n_coords} finite numbers, got {np.array2string(point)}"
@@ -187,7 +185,7 @@ def check_value(value: Any, name: str) -> float:
     """Return a finite value."""
     try:
         scalar = as_scalar(value)
-    except TypeError:
+    except (TypeError, ValueError, RuntimeError):  # NumPy's own, of ragged lists; torch's
         raise TypeError(f"{name} must be one real number, got {value!r}") from None
     if not np.isfinite(scalar):
         raise ValueError(f"{name} must be finite, got {scalar}; leave measurements that failed out")

@@ -1,8 +1,8 @@
 """Newton's steps under constraints, where f and they repeat themselves: the end of a round.
 
-A round of a method sees one number per evaluation, the augmented Lagrangian. Where there is no noise
-the same evaluations tell f and every constraint apart, so slopes and curvatures of all of them
-(:mod:`scgd.constraints.surface`) give steps that end exactly.
+A round of a method sees one number per evaluation, the augmented Lagrangian. Where there is no
+noise the same evaluations tell f and every constraint apart, so slopes and curvatures of all of
+them (:mod:`scgd.constraints.surface`) give steps that end exactly.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIRST, SMALLEST = 0.5, 1e-10
 WIDTH, NARROW, WIDE = 0.2, 1e-7, 0.1
 """Steps of the differences, in units of the reach, and their limits in units of the scale."""
 GOOD, BAD = 0.7, 0.05
-"""Parts of the gain that the models promise: above, they are believed farther; below, not at all."""
+"""Parts of the gain that was promised: above, models are believed farther; below, not at all."""
 MODELS = 12
 """Models that a share of the budget must pay for."""
 MODEL, TRIAL = 0, 1
@@ -42,13 +42,13 @@ def newton_share(p: int, budget: int) -> int:
 
 
 class Newton(Search):
-    r"""Minimise models of f under models of the constraints, within a reach; believe what comes true.
+    r"""Minimise models of f under models of the constraints, within a reach that follows success.
 
     A step is judged by :math:`f + \rho \sum_i v_i`, where :math:`v_i` are violations and
-    :math:`\rho` is twice the largest multiplier. The reach follows the steps that come true and shrinks
-    to a quarter of those that do not. It is a cube in directions along which the Lagrangian bends alike
-    (the coordinates, where there are bounds), and so are the steps of the differences. It ends when
-    nothing is gained any more.
+    :math:`\rho` is twice the largest multiplier. The reach follows the steps that come true and
+    shrinks to a quarter of those that do not. It is a cube in directions along which the Lagrangian
+    bends alike (the coordinates, where there are bounds), and so are the steps of the differences.
+    It ends when nothing is gained any more.
 
     Parameters
     ----------

@@ -43,7 +43,9 @@ def constrained(inner: Story, merit: Merit) -> Story:
             share = ground.room // max(1, n_rounds - k) - n_look
             yield Round(inner, ground, merit, k, max(p + 5, share))
             looked = yield Look(ground.point, merit, n_look)
-            share = min(ground.room // 2, ground.budget // 2 - n_newton, newton_share(p, ground.budget))
+            share = min(
+                ground.room // 2, ground.budget // 2 - n_newton, newton_share(p, ground.budget)
+            )
             if looked.repeats and smooth and affordable(p, share):
                 spent = ground.spent
                 yield Newton(ground.problem, ground.point, merit, share)

@@ -101,9 +101,7 @@ class Surface:
                 return np.asarray(sign * (self.at(width * u) / size)[1:][which])
 
             def jac(u: Floats) -> Floats:
-                return np.asarray(
-                    sign * width * (self.slope(width * u) / size[:, None])[1:][which]
-                )
+                return np.asarray(sign * width * (self.slope(width * u) / size[:, None])[1:][which])
 
             return {"type": "eq" if sign > 0 else "ineq", "fun": fun, "jac": jac}
 
