@@ -31,7 +31,15 @@ from scgd.schedules import Schedule
 from scgd.searches import Filling
 from scgd.spaces import Space
 from scgd.steps import StepRule
-from scgd.trials import Trials, check_point, check_value
+from scgd.trials import (
+    Trials,
+    check_error,
+    check_point,
+    check_told,
+    check_value,
+    lost_value,
+    sized,
+)
 from scgd.typing import Floats, Ints
 
 if TYPE_CHECKING:
@@ -264,8 +272,8 @@ earlier, seed, record
             inward = CAUGHT
         lost = inward is CAUGHT
         if self.built.constraints is not None and not lost:
-            inward = self._measured(number, as_scalar(inward), self.built.constraints)
-        self.run.check(number, inward, lost=lost)
+            inward = self._measured(int(number), as_scalar(inward), self.built.constraints)
+        self.run.check(int(number), inward, lost=lost)
         return int(number), inward, spread
 
     def _measured(self, number: int, value: float, constraints: Constraints) -> Floats:
@@ -432,33 +440,3 @@ earlier, seed, record
 
     def _identity(self) -> dict[str, Any]:
         return {**self.built.identity(), "seed": self.built.seed.text}
-
-
-def check_error(error: Any) -> float:
-    """Return a standard error; NaN where there is none."""
-    spread = float("nan") if error is None else check_value(error, "error")
-    if spread < 0:
-        raise ValueError(f"error must be a standard error >= 0, got {error!r}")
-    return spread
-
-
-def sized(given: Any) -> bool:
-    """Tell whether something has a length; an array without dimensions has none."""
-    return hasattr(given, "__len__") and not (isinstance(given, np.ndarray) and given.ndim == 0)
-
-
-def check_told(value: Any) -> None:
-    """Refuse what is not one real number."""
-    try:
-        as_scalar(value)
-    except (TypeError, ValueError, RuntimeError):  # NumPy's own, of ragged lists; torch's
-        raise TypeError(
-            f"values must be real numbers, one per trial, got {value!r}; NaN, an exception or "
-            "fail(id) for one that is lost"
-        ) from None
-
-
-def lost_value(value: Any) -> bool:
-    """Tell whether there is no value: an exception in its place, or a number that is none."""
-    nan = isinstance(value, float | np.floating) and bool(np.isnan(value))
-    return nan or isinstance(value, Exception)

@@ -129,7 +129,7 @@ class Newton(Search):
 
     def _units(self, d: Floats) -> Floats:
         """Return a step in units of the differences."""
-        return np.linalg.solve(self.basis, d) / self.width
+        return np.asarray(np.linalg.solve(self.basis, d) / self.width, np.float64)
 
     def _choose(self) -> None:
         """Choose the next step by the models."""
