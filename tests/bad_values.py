@@ -124,6 +124,8 @@ WORDS = {
     "seeds": {"0", "1", "10**30", "empty list", "empty array", "range"},
     "workers": {"1", "-1"},
     "nothing": {"empty list", "empty array"},
+    "dict": {"dict"},
+    "lost": {"nan", "inf", "-inf"},
     "anything": set(VALUES),
 }
 

@@ -34,7 +34,7 @@ ORDER = [
     {"status", "command"},
     {"linear", "torch"},
     {"experiments", "compare"},
-    {"cli"},
+    {"cli", "__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}
 

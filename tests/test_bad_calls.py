@@ -15,6 +15,7 @@ import pytest
 import scgd
 from bad_values import VALUES, allowed
 from scgd import linear, theory
+from scgd.results import Result
 
 P = 3
 SAMPLED = 150
@@ -104,6 +105,37 @@ def recipe(**keywords):
     return scgd.minimize(bowl, np.ones(P), method=made, scale=1.0, max_evals=6)
 
 
+def in_space(**keywords):
+    """Search a small space with a parameter made of these."""
+    kind = keywords.pop("kind")
+    made = scgd.Space(a=scgd.Choice("u", "v"), b=kind(**{"low": 1, "high": 2, **keywords}))
+    return scgd.minimize(lambda params: 0.0, made, method="random", max_evals=2, seed=0)
+
+
+def chosen(**keywords):
+    return scgd.Space(a=scgd.Choice("u", "v"), b=scgd.Choice("x", "y", **keywords))
+
+
+def laboratory(act):
+    """Act on an optimizer that has handed out three trials."""
+
+    def call(**keywords):
+        opt = scgd.Optimizer(
+            (1.0, 2.0, 3.0), "uniform", max_evals=9, scale=1.0, on_nonfinite="skip"
+        )
+        opt.ask(3)
+        return act(opt, **keywords)
+
+    return call
+
+
+def pictured(**keywords):
+    return scgd.minimize(bowl, np.ones(P), max_evals=40, seed=0, record=True).plot(**keywords)
+
+
+NUMERIC = {"size": "count+none", "when": "none+dict", "log": "flag"}
+
+
 # door: (what is called, whose signature, {argument: what it takes})
 DOORS = {
     "minimize": (minimize, scgd.minimize, {
@@ -113,6 +145,22 @@ DOORS = {
         "checkpoint": "none+path", "catch": "nothing", "log": "none+name",
     }),
     "Optimizer": (optimizer, scgd.Optimizer, {**RUN, "first_order": "flag"}),
+    "Float": (lambda **k: in_space(kind=scgd.Float, **k), scgd.Float, {
+        "low": "number", "high": "number", "default": "none+number", "step": "none+positive",
+        **NUMERIC,
+    }),
+    "Int": (lambda **k: in_space(kind=scgd.Int, **k), scgd.Int, {
+        "low": "whole", "high": "whole", "default": "none+whole", "step": "count", **NUMERIC,
+    }),
+    "Choice": (chosen, scgd.Choice, {"default": "none", "when": "none+dict", "values": "anything"}),
+    "ask": (laboratory(scgd.Optimizer.ask), scgd.Optimizer.ask, {"n": "count+none"}),
+    "tell": (laboratory(lambda opt, ids=0, values=1.0, **k: opt.tell(ids, values, **k)),
+             scgd.Optimizer.tell, {"ids": "whole", "values": "number+lost", "error": "none+nonnegative"}),
+    "add": (laboratory(lambda opt, x=(0.0, 0.0, 0.0), value=1.0, **k: opt.add(x, value, **k)),
+            scgd.Optimizer.add, {"x": "vector", "value": "number", "error": "none+nonnegative"}),
+    "plot": (pictured, Result.plot, {
+        "fun": "callable+none", "n_inputs": "natural", "dark": "flag",
+    }),
     "Recipe": (recipe, scgd.Recipe, {
         "name": "name", **PARTS, "policy": "choice", "estimator": "choice", "step": "choice",
         "learning_rate": "positive+callable", "radius": "positive+callable", "block_size": "count",
@@ -202,7 +250,7 @@ FREE = {"verbose", "random_state", "class_weight", "args"}
 def calls(door):
     _, owner, kinds = DOORS[door]
     for name in inspect.signature(owner).parameters:
-        if name in FREE:
+        if name in FREE or name == "self":
             continue
         for label in VALUES:
             its_own = label == "class" and "callable" in kinds[name]  # whatever that raises
@@ -248,7 +296,9 @@ def check(door, chosen):
 def test_every_argument_has_a_row(door):
     _, owner, kinds = DOORS[door]
     for name in inspect.signature(owner).parameters:
-        assert name in kinds, f"say in tests/test_bad_calls.py what {door}({name}=) may take"
+        assert name in kinds or name == "self", (
+            f"say in tests/test_bad_calls.py what {door}({name}=) may take"
+        )
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import scgd
 from scgd import Checkpoint, Optimizer, minimize
 from scgd.evaluations import Points
 from scgd.run import recording
@@ -399,3 +400,62 @@ def test_a_space_keeps_parameters(tmp_path):
     plain = minimize(loss, space, max_evals=20, seed=1)
     assert len(plain.evaluations.params) == 20
     assert "kind=" in repr(result) and "lr=" in repr(result)
+
+
+# ---- checkpoints -----------------------------------------------------------------------------------
+
+
+def same_table(a, b):
+    assert np.array_equal(a.number, b.number) and list(a.member) == list(b.member)
+    assert np.array_equal(a.value, b.value, equal_nan=True)
+    assert np.all(np.diff(a.seconds) >= 0)
+    assert all(np.array_equal(x, y) for x, y in zip(a.points, b.points, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["recipe", "space"])
+def test_the_table_survives_a_resume(kind, tmp_path):
+    space = scgd.Space(a=scgd.Int(0, 50), b=scgd.Float(0, 1), c=scgd.Choice("u", "v"))
+
+    def go(max_evals, **more):
+        if kind == "space":
+            return scgd.minimize(
+                lambda p: p["a"] + p["b"], space, max_evals=max_evals, seed=0, **more
+            )
+        return scgd.minimize(
+            lambda x: float(x @ x), np.ones(4), method="musketeer", max_evals=max_evals, seed=0,
+            record=True, learning_rate=0.1, radius=0.1, **more,
+        )  # fmt: skip
+
+    path = tmp_path / "run.npz"
+    go(20, checkpoint=path)
+    again = go(40, checkpoint=path)
+    assert again.evaluations.number.tolist() == list(range(40))
+    same_table(again.evaluations, go(40, checkpoint=path).evaluations)  # read back
+    if kind == "recipe":
+        same_table(again.evaluations, go(40).evaluations)
+
+
+def test_the_table_of_a_laboratory_survives(tmp_path):
+    opt = scgd.Optimizer(np.ones(3), max_evals=20, seed=0, record=True)
+    while not opt.done:
+        for trial in opt.ask(2):
+            opt.tell(trial.id, float(trial.x @ trial.x))
+        opt.save(tmp_path / "run.npz")
+        opt = scgd.Optimizer.load(tmp_path / "run.npz")
+    assert len(opt.result().evaluations) == opt.result().nfev == 20
+
+
+def test_a_table_from_elsewhere_is_refused(tmp_path):
+    points = Points(np.zeros(3))
+    points.add(np.array([1]), np.array([5.0]))
+    state = points.state_dict()
+    for name, wrong in (
+        ("coords", [3]),
+        ("counts", [2]),
+        ("entries", [1.0, 2.0]),
+        ("counts", [-2]),
+    ):
+        with pytest.raises(ValueError, match="no points of this problem"):
+            points.load_state_dict({**state, name: np.array(wrong)})
+    points.load_state_dict(state)
+    assert [x.tolist() for x in points] == [[0.0, 5.0, 0.0]]

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from scipy.optimize import NonlinearConstraint
 
 import runs
 import scgd
@@ -392,3 +393,62 @@ def test_a_killed_driver_leaves_no_worker_behind(tmp_path):
     while any(alive(pid) for pid in workers) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not [pid for pid in workers if alive(pid)]
+
+
+# ---- what travels with the function, and what stays here -------------------------------------------
+
+
+class Broken(Exception):
+    """An exception of the user's own."""
+
+
+def breaking(x):
+    if x[0] > 0.01:
+        raise Broken("too far")
+    return quadratic(x)
+
+
+def ball(x):
+    if x[1] > 0.01:
+        raise Broken("too far")
+    return float(x @ x)
+
+
+def table(path):
+    with open(path) as file:
+        return [line.split(",")[:3] for line in file]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("case", ["constraints", "catch", "both", "record", "log"])
+@pytest.mark.filterwarnings("ignore:.*some stay idle:RuntimeWarning")
+def test_dask_with_constraints_failures_and_tables(case, client, tmp_path):
+    within = NonlinearConstraint(ball, -np.inf, 1)
+    words = {
+        "constraints": {"fun": quadratic, "constraints": within, "catch": Broken},
+        "catch": {"fun": breaking, "catch": (Broken,)},
+        "both": {"fun": breaking, "constraints": within, "catch": Broken},
+        "record": {"fun": quadratic, "record": True},
+        "log": {"fun": quadratic},
+    }[case]
+    words |= {"x0": np.zeros(P), "max_evals": 80, "seed": 3, "method": "spsa", "scale": 1.0}
+    logs = (
+        [{"log": tmp_path / name} for name in ("here.csv", "there.csv")]
+        if case == "log"
+        else [{}] * 2
+    )
+    here = minimize(**words, **logs[0])
+    there = minimize(**words, **logs[1], workers=client)
+    assert np.array_equal(there.x, here.x) and there.nfev == here.nfev
+    assert there.n_failed == here.n_failed and (there.n_failed > 0 or case != "catch")
+    rows = [
+        dict(zip(r.evaluations.number.tolist(), r.evaluations.value, strict=True))
+        for r in (here, there)
+    ]
+    np.testing.assert_equal(rows[0], rows[1])  # arrivals may be in another order
+    if case == "record":
+        tables = [sorted(x.tolist() for x in r.evaluations.points) for r in (here, there)]
+        assert tables[0] == tables[1]
+    if case == "log":
+        found = [sorted(table(log["log"])) for log in logs]
+        assert found[0] == found[1] and len(found[0]) == 81

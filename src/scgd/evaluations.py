@@ -96,6 +96,25 @@ class Points:
             found[i] = x[wanted]
         return found
 
+    def state_dict(self) -> dict[str, Any]:
+        """Return the changes as arrays."""
+        parts = {"counts": np.int64, "coords": np.int64, "entries": np.float64}
+        return {name: np.array(getattr(self, name), kind) for name, kind in parts.items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up changes that were saved."""
+        counts, coords, entries = (state[name] for name in ("counts", "coords", "entries"))
+        size, whole = self.start.size, counts == ALL
+        n = int(counts[~whole].sum())
+        if (
+            np.any(counts < ALL) or np.any(counts > size) or n != len(coords)
+            or n + size * int(whole.sum()) != len(entries)
+            or np.any((coords < 0) | (coords >= size))
+        ):  # fmt: skip
+            raise ValueError("the points that were kept are no points of this problem")
+        self.counts, self.entries = array("q", counts.tolist()), array("d", entries.tolist())
+        self.coords = array(self.coords.typecode, coords.tolist())
+
     @property
     def nbytes(self) -> int:
         """The memory that the changes take."""

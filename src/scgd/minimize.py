@@ -279,6 +279,7 @@ def minimize(
     saved.hold()
     try:
         built.run.record = recorded(built.run, built.problem, record, log, saved.resume())
+        saved.recall()
         evaluate = evaluator(workers, job, vectorized=vectorized, timeout=timeout, skip=skip)
         try:
             drive(built.run, evaluate, limits, saved, callback, flights, progress=progress)

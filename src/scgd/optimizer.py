@@ -25,13 +25,21 @@ from scgd.run.arguments import from_file, to_file
 from scgd.run.build import Built, build, choose_method
 from scgd.run.identity import check_identity
 from scgd.run.recording import recorded
-from scgd.run.saving import go_on, restore
+from scgd.run.saving import go_on, kept_rows, recall, restore
 from scgd.samples import Sample
 from scgd.schedules import Schedule
 from scgd.searches import Filling
 from scgd.spaces import Space
 from scgd.steps import StepRule
-from scgd.trials import Trials, check_point, check_value
+from scgd.trials import (
+    Trials,
+    check_error,
+    check_point,
+    check_told,
+    check_value,
+    lost_value,
+    sized,
+)
 from scgd.typing import Floats, Ints
 
 if TYPE_CHECKING:
@@ -234,9 +242,12 @@ earlier, seed, record
             The standard error of the value, where it is known; one for each of many. It is kept in
             the table, and points that fill in trust a value less by so much.
         """
-        if not hasattr(ids, "__len__"):
+        if not sized(ids):
             ids, values, error = [ids], [values], None if error is None else [error]
         errors = [None] * len(ids) if error is None else error
+        for name, given in (("values", values), ("error", errors)):
+            if not sized(given):
+                raise TypeError(f"{name} must be as many as the {len(ids)} ids, got {given!r}")
         if len(ids) != len(values) or len(ids) != len(errors):
             more = "" if error is None else f" and {len(errors)} errors"
             named = f"{len(ids)} ids{',' if more else ' and'} {len(values)} values{more}"
@@ -250,13 +261,19 @@ earlier, seed, record
     def _checked(self, number: Any, value: Any, error: Any) -> tuple[int, Any, float]:
         """Return a number, a value as the run minimises it (NaN: lost) and its error."""
         spread = check_error(error)
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+            raise TypeError(f"ids must be numbers of trials, got {number!r}")
+        if number not in self.run.place:
+            raise ValueError(f"ids: evaluation {number} was not asked, or has been answered")
+        if self.run.place[int(number)].question.kind == "values" and not lost_value(value):
+            check_told(value)
         inward = negative(value) if self.run.ledger.sign < 0 else value
-        if isinstance(value, Exception) or is_nan(value):
+        if lost_value(value):
             inward = CAUGHT
         lost = inward is CAUGHT
-        if self.built.constraints is not None and number in self.run.place and not lost:
-            inward = self._measured(number, as_scalar(inward), self.built.constraints)
-        self.run.check(number, inward, lost=lost)
+        if self.built.constraints is not None and not lost:
+            inward = self._measured(int(number), as_scalar(inward), self.built.constraints)
+        self.run.check(int(number), inward, lost=lost)
         return int(number), inward, spread
 
     def _measured(self, number: int, value: float, constraints: Constraints) -> Floats:
@@ -346,12 +363,16 @@ earlier, seed, record
     def state_dict(self) -> dict[str, Any]:
         """Return everything in the run as nested dicts of arrays and plain values."""
         desk = {"queue": np.array(self.queue, np.int64), "trials": self.table.state_dict()}
-        return {**self.run.state_dict(), "seed": self.built.seed.text, "desk": desk}
+        own = {"seed": self.built.seed.text, "desk": desk}
+        return {**self.run.state_dict(), **own, **kept_rows(self.run)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a run where ``state_dict`` left it; evaluations that were out are still out."""
-        rest = {name: value for name, value in state.items() if name not in ("desk", "arguments")}
+        apart = ("desk", "arguments", "record")
+        rest = {name: value for name, value in state.items() if name not in apart}
         restore(self.run, self.built.seed, rest)
+        if "record" in state:
+            recall(self.run, state["record"])
         self.queue.clear()
         desk = state.get("desk")  # a run of minimize has none
         if desk is not None:
@@ -419,16 +440,3 @@ earlier, seed, record
 
     def _identity(self) -> dict[str, Any]:
         return {**self.built.identity(), "seed": self.built.seed.text}
-
-
-def check_error(error: Any) -> float:
-    """Return a standard error; NaN where there is none."""
-    spread = float("nan") if error is None else check_value(error, "error")
-    if spread < 0:
-        raise ValueError(f"error must be a standard error >= 0, got {error!r}")
-    return spread
-
-
-def is_nan(value: Any) -> bool:
-    """Tell whether a value is one number that is none."""
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))

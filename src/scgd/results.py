@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import OptimizeResult
 
+from scgd.checks import flag, function
 from scgd.evaluations import Evaluations
 from scgd.plots.data import named, relevant
 
@@ -92,6 +93,9 @@ class Result(OptimizeResult):  # type: ignore[misc]
         """
         from scgd.plots.figure import draw
 
+        flag(dark, "dark")
+        if fun is not None:
+            function(fun, "fun")
         return draw(self, fun=fun, n_inputs=n_inputs, dark=dark)
 
     def __repr__(self) -> str:

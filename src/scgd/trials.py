@@ -10,10 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from scgd.checks import reals
 from scgd.problem import Problem, as_scalar
 from scgd.typing import Array, Floats
 
-__all__ = ["Earlier", "Trials", "check_earlier"]
+__all__ = [
+    "Earlier",
+    "Trials",
+    "check_earlier",
+    "check_error",
+    "check_told",
+    "lost_value",
+    "sized",
+]
 
 STATES = ("out", "told", "failed", "earlier")
 OUT, TOLD, FAILED, EARLIER = range(4)
@@ -169,10 +178,7 @@ def check_point(x: Any, problem: Problem, name: str) -> Floats:
     """Return a point inside the bounds as a fresh array; parameters of a space are encoded."""
     if problem.space is not None and isinstance(x, Mapping):
         return problem.space.encode(x)
-    try:
-        point = np.array(x, np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be an array of numbers, got {x!r}") from None
+    point: Floats = reals(x, name)
     if point.shape != (problem.n_coords,) or not np.isfinite(point).all():
         raise ValueError(
             f"{name} must be {problem.n_coords} finite numbers, got {np.array2string(point)}"
@@ -187,8 +193,38 @@ def check_value(value: Any, name: str) -> float:
     """Return a finite value."""
     try:
         scalar = as_scalar(value)
-    except TypeError:
+    except (TypeError, ValueError, RuntimeError):  # NumPy's own, of ragged lists; torch's
         raise TypeError(f"{name} must be one real number, got {value!r}") from None
     if not np.isfinite(scalar):
         raise ValueError(f"{name} must be finite, got {scalar}; leave measurements that failed out")
     return scalar
+
+
+def check_error(error: Any) -> float:
+    """Return a standard error; NaN where there is none."""
+    spread = float("nan") if error is None else check_value(error, "error")
+    if spread < 0:
+        raise ValueError(f"error must be a standard error >= 0, got {error!r}")
+    return spread
+
+
+def sized(given: Any) -> bool:
+    """Tell whether something has a length; an array without dimensions has none."""
+    return hasattr(given, "__len__") and not (isinstance(given, np.ndarray) and given.ndim == 0)
+
+
+def check_told(value: Any) -> None:
+    """Refuse what is not one real number."""
+    try:
+        as_scalar(value)
+    except (TypeError, ValueError, RuntimeError):  # NumPy's own, of ragged lists; torch's
+        raise TypeError(
+            f"values must be real numbers, one per trial, got {value!r}; NaN, an exception or "
+            "fail(id) for one that is lost"
+        ) from None
+
+
+def lost_value(value: Any) -> bool:
+    """Tell whether there is no value: an exception in its place, or a number that is none."""
+    nan = isinstance(value, float | np.floating) and bool(np.isnan(value))
+    return nan or isinstance(value, Exception)

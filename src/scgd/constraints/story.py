@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from scgd.constraints.merit import Merit
+from scgd.constraints.newton import Newton, affordable, newton_share
 from scgd.plans.base import Ground, Plan, Story, Telling
 from scgd.problem import Problem
 from scgd.questions import Point, Question, here, moved
-from scgd.searches import Search, Standing
+from scgd.searches import Finding, Search, Standing
 from scgd.typing import Floats
 
 __all__ = ["Look", "Probe", "Round", "constrained"]
@@ -35,12 +36,20 @@ def constrained(inner: Story, merit: Merit) -> Story:
         yield Probe(ground.problem, ground.point, ground.rng(), merit)
         n_rounds = int(np.clip(ground.budget // (PER_ROUND * p), 3, MOST_ROUNDS))
         n_rounds = n_rounds if len(merit.equal) else 1  # a projection has nothing to learn
-        k = 0
+        smooth = bool(len(merit.equal)) and merit.constraints.polyhedron is None
+        k = n_newton = 0
         while True:
             n_look = n_repeats(ground.budget)
             share = ground.room // max(1, n_rounds - k) - n_look
             yield Round(inner, ground, merit, k, max(p + 5, share))
-            yield Look(ground.point, merit, n_look)
+            looked = yield Look(ground.point, merit, n_look)
+            share = min(
+                ground.room // 2, ground.budget // 2 - n_newton, newton_share(p, ground.budget)
+            )
+            if looked.repeats and smooth and affordable(p, share):
+                spent = ground.spent
+                yield Newton(ground.problem, ground.point, merit, share)
+                n_newton += ground.spent - spent
             k += 1
 
     return story
@@ -81,11 +90,19 @@ class Probe(Search):
         self.finished = True
 
 
+@dataclass(frozen=True)
+class Looked(Finding):
+    """Whether all measurements at one point were the same."""
+
+    repeats: bool
+
+
 class Look(Search):
     """Measure where a round ended, each time with a sample of its own; learn the multipliers."""
 
     name: ClassVar[str] = "multipliers"
     memory: ClassVar[tuple[str, ...]] = ("rows",)
+    found: ClassVar[type[Finding]] = Looked
     sequential: ClassVar[bool] = False
 
     def __init__(self, point: Point, merit: Merit, n: int) -> None:
@@ -104,6 +121,10 @@ class Look(Search):
             self.merit.vectors = self.rows
             self.merit.learn(self.point.x)
             self.finished = True
+
+    def finding(self) -> Looked:
+        """Tell whether there is noise."""
+        return Looked(not self.merit.noisy[0])
 
 
 class Round(Search):

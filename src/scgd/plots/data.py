@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from scgd.evaluations import Evaluations
+from scgd.problem import as_scalar
 from scgd.spaces import Space
 from scgd.typing import Array, Floats, Ints
 
@@ -162,7 +163,7 @@ def along(result: Any, k: int, fun: Callable[..., Any]) -> Slice:
     value = np.empty(N_PLACES)
     for i, entry in enumerate(at):
         x[k] = entry
-        value[i] = float(fun(x.copy()))
+        value[i] = as_scalar(fun(x.copy()))
     return Slice(k, at, value, np.ones(N_PLACES), True, here)
 
 
@@ -174,7 +175,7 @@ def along_parameter(result: Any, k: int, fun: Callable[..., Any], space: Space) 
         x[k] = unit
         at = parameter(space, x, k)
         if at is not None and at not in found:
-            found[at] = float(fun(space.decode(x)))
+            found[at] = as_scalar(fun(space.decode(x)))
     values = np.array(list(found.values()))
     here = parameter(space, result.x, k)
     return Slice(k, np.array(list(found)), values, np.ones(len(values)), True, here)

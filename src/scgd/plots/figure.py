@@ -20,7 +20,7 @@ from scgd.plots.data import (
     short,
     slices,
 )
-from scgd.plots.style import DARK, LIGHT, MEMBERS, OURS, Theme, faded
+from scgd.plots.style import DARK, ERRORS, LIGHT, MEMBERS, OURS, Theme, faded
 
 __all__ = ["draw", "panels"]
 
@@ -123,7 +123,10 @@ def add_curve(figure: Any, row: int, column: int, result: Any) -> None:
         figure.add_scatter(
             x=[result.nfev], y=[result.fun], mode="markers", name="answer", showlegend=False,
             marker={"color": OURS, "size": 10, "symbol": "diamond"},
-            error_y={"type": "data", "array": [2 * error if np.isfinite(error) else 0.0]},
+            error_y={
+                "type": "data", "array": [2 * error if np.isfinite(error) else 0.0],
+                "color": ERRORS,
+            },
             hovertemplate="the answer: %{y:.8g}<extra></extra>", **place,
         )  # fmt: skip
     figure.update_xaxes(title="evaluations", rangemode="tozero", **place)
@@ -164,7 +167,7 @@ def add_bars(figure: Any, row: int, column: int, result: Any) -> None:
     figure.add_bar(
         x=[size for _, size, _ in found], y=list(range(len(found))),
         orientation="h", marker={"color": OURS}, name="relevance", showlegend=False,
-        error_x={"type": "data", "array": errors, "visible": any(errors)},
+        error_x={"type": "data", "array": errors, "visible": any(errors), "color": ERRORS},
         text=names, textposition="none", hovertemplate="%{text}: %{x:.4g}<extra></extra>", **place,
     )  # fmt: skip
     figure.update_yaxes(tickvals=list(range(len(found))), ticktext=names, **place)

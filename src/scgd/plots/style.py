@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DARK", "LIGHT", "MEMBERS", "OURS", "Theme", "faded"]
+__all__ = ["DARK", "ERRORS", "LIGHT", "MEMBERS", "OURS", "Theme", "faded"]
 
 OURS = "#0b8f8a"
 """The colour of the value reached and of bars."""
+ERRORS = "#858d97"
+"""The colour of standard errors, on a light and on a dark ground."""
 MEMBERS = (
     "#8796d8", "#e0701a", "#1f9e63", "#c2448f", "#9a6a3c", "#2aa5a0", "#6f8f2f", "#8a5cc9",
     "#b8860b", "#d9372c",

@@ -153,6 +153,31 @@ class Record:
             self.last[where] = entries
         self.began -= rows[-1][3] if rows else 0.0
 
+    def state_dict(self) -> dict[str, Any] | None:
+        """Return the rows for a checkpoint; None where a log keeps them, or nobody wants all."""
+        if self.points is None or self.log is not None:
+            return None
+        return {
+            "number": np.array(self.number, np.int64),
+            "member": np.array(self.member, np.int64),
+            "value": np.array(self.value),
+            "seconds": np.array(self.seconds),
+            "names": "\n".join(self.names),
+            "points": self.points.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up the rows of a run that is resumed."""
+        if self.points is None or self.log is not None:
+            return
+        columns = [state[name] for name in ("number", "member", "value", "seconds")]
+        names, points = state["names"].split("\n"), Points(self.points.start)
+        points.load_state_dict(state["points"])
+        if {len(column) for column in columns} != {len(points)}:
+            raise ValueError("the table of evaluations has columns of several lengths")
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        self.take_up([(i, names[m], value, s) for i, m, value, s in rows], points)
+
     # ---- points ----------------------------------------------------------------------------------
 
     def _changed(self, question: Question, j: int) -> Ints:

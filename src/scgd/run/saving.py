@@ -13,7 +13,7 @@ from scgd.run.lock import Lock
 from scgd.run.run import Run
 from scgd.run.seeds import Seed
 
-__all__ = ["Saved", "go_on", "restore"]
+__all__ = ["Saved", "go_on", "kept_rows", "recall", "restore"]
 
 LARGEST = 2**62
 
@@ -55,6 +55,24 @@ def check_same(mine: Any, found: Any, path: str = "") -> None:
         raise ValueError(f"{path} is {found}")
 
 
+def kept_rows(run: Run) -> dict[str, Any]:
+    """Return the table of evaluations, where the checkpoint is to keep it."""
+    rows = None if run.record is None else run.record.state_dict()
+    return {} if rows is None else {"record": rows}
+
+
+def recall(run: Run, rows: dict[str, Any]) -> None:
+    """Have the table of evaluations take up rows, or raise CheckpointError."""
+    assert run.record is not None
+    try:
+        run.record.load_state_dict(rows)
+    except Exception as error:
+        raise CheckpointError(
+            f"the checkpoint's table of evaluations does not fit ({type(error).__name__}: {error});"
+            " delete it to start afresh"
+        ) from None
+
+
 def go_on(run: Run, wanted: int | None) -> None:
     """Give a run that was taken up the budget that is wanted now."""
     if wanted == run.max_evals:
@@ -90,6 +108,7 @@ class Saved:
             checkpoint = Checkpoint(checkpoint)
         self.file: Checkpoint | None = checkpoint
         self.lock: Lock | None = None
+        self.rows: dict[str, Any] | None = None  # the table of evaluations of a run taken up
 
     def hold(self) -> None:
         """Refuse another run on the same file until :meth:`release`."""
@@ -113,10 +132,17 @@ class Saved:
     def _take_up(self, identity: dict[str, Any], state: dict[str, Any]) -> None:
         assert self.file is not None
         check_identity(self.file.path, self.identity, identity, self.seed)
+        self.rows = state.pop("record", None)
         restore(self.run, self.seed, state)
+
+    def recall(self) -> None:
+        """Hand the run's table of evaluations the rows that were saved, where it keeps them."""
+        if self.rows is not None and self.run.record is not None:
+            recall(self.run, self.rows)
 
     def save(self, *, force: bool = False) -> None:
         """Write the checkpoint when it is due; never in the middle of a commit."""
         if self.file is not None and self.run.whole and (force or self.file.due()):
             identity = {**self.identity, "seed": self.seed.text}
-            self.file.save(identity, {**self.run.state_dict(), "seed": self.seed.text})
+            state = {**self.run.state_dict(), "seed": self.seed.text, **kept_rows(self.run)}
+            self.file.save(identity, state)

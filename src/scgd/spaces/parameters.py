@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from scgd.checks import flag
 from scgd.problem import count
 from scgd.typing import Floats, Ints
 
@@ -112,6 +113,8 @@ class Float(Parameter):
             object.__setattr__(self, "step", number(self.step, "step"))
             if self.log or self.step <= 0:
                 raise ValueError(f"step must be positive, and excludes log, got {self.step!r}")
+            if (self.high - self.low) / self.step >= LARGEST:
+                raise ValueError(f"step {self.step} is too small for [{self.low}, {self.high}]")
         if not math.isfinite(self.high - self.low):
             raise ValueError(f"the range from {self.low} to {self.high} is too wide; use log=True")
 
@@ -273,6 +276,7 @@ def whole(value: Any, name: str) -> int:
 
 def check_range(parameter: Any, check: Any) -> None:
     """Check bounds, log and size; numbers become plain Python ones."""
+    flag(parameter.log, "log")
     for name in ("low", "high"):
         object.__setattr__(parameter, name, check(getattr(parameter, name), name))
     low, high, kind = parameter.low, parameter.high, type(parameter).__name__

@@ -16,7 +16,7 @@ from scgd.compare.oracle import Method
 from scgd.compare.peers.local import bobyqa, evolution, newuoa, restarted, scipy_search
 from scgd.compare.peers.others import nevergrad, optuna, torchzero
 from scgd.compare.peers.ours import scgd_method
-from scgd.compare.peers.population import ars, cma, random_search
+from scgd.compare.peers.population import ars, cma, cma_integers, random_search
 from scgd.compare.peers.spsa import spsa
 from scgd.errors import UsageError, nearest
 
@@ -45,7 +45,7 @@ class Peer:
     needs
         The package it comes from.
     only
-        Names of the only problems it is run on; empty for all.
+        How the names of the only problems begin that it is run on; empty for all.
     """
 
     run: Method
@@ -63,7 +63,7 @@ class Peer:
         """Whether a problem lies in its domain."""
         right = self.exact if repeats else self.noisy
         fits = self.min_coords <= n_coords <= self.max_coords and budget <= self.max_evals
-        return right and fits and (not self.only or name in self.only)
+        return right and fits and (not self.only or name.startswith(self.only))
 
 
 ROLLED = ("pendulum", "swimmer", "lunarlander", "rollout")
@@ -81,6 +81,7 @@ METHODS: dict[str, Peer] = {
     ),
     "cma-sep": Peer(cma("sep"), 50, strong=True, needs="cma"),
     "cma-vkd": Peer(cma("vkd"), 150, noisy=False, min_coords=41, max_coords=320, needs="cma"),
+    "cma-int": Peer(cma_integers, 400, only=("bbob-mixint",), strong=True, needs="cma"),
     "spsa": Peer(spsa(0.03, 0.05), 12, exact=False, strong=True),
     "spsa-near": Peer(spsa(0.01, 0.02), 12, exact=False),
     TUNED: Peer(spsa(0.03, 0.05), 100, exact=False),

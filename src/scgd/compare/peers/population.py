@@ -9,7 +9,7 @@ import numpy as np
 from scgd.compare.oracle import Method, Oracle, Spent
 from scgd.typing import Floats
 
-__all__ = ["ars", "cma", "random_search"]
+__all__ = ["ars", "cma", "cma_integers", "random_search"]
 
 NEVER = {"tolfun": 0, "tolx": 0, "tolflatfitness": 10**9, "tolstagnation": 10**9}
 
@@ -40,6 +40,35 @@ def cma(variant: str, sigma: float = 0.2, handler: bool = False) -> Method:
             return oracle.answer(np.asarray(es.mean))
 
     return run
+
+
+def cma_integers(oracle: Oracle, seed: int) -> Floats:
+    """Run pycma with its own handling of integers: levels are whole numbers, told as such."""
+    import cma as pycma
+
+    assert oracle.task.space is not None
+    grid = oracle.task.space.grid
+    whole = grid.discrete & ~grid.logarithmic
+    sizes = np.where(whole, grid.n_levels, 1.0)
+    shift = np.where(whole, 0.5, 0.0)  # the first level lies at zero
+    rng, popsize = np.random.default_rng([seed, 34]), None
+    mean = oracle.task.x0 * sizes - shift
+    try:
+        while True:
+            options: dict[str, Any] = {
+                "seed": int(rng.integers(1, 2**31)), "verbose": -9, "verb_log": 0,
+                "bounds": [(-shift).tolist(), (sizes - shift).tolist()], "CMA_stds": sizes,
+                "integer_variables": np.flatnonzero(whole).tolist(),
+            }  # fmt: skip
+            options |= {} if popsize is None else {"popsize": popsize}
+            es = pycma.CMAEvolutionStrategy(mean, 0.2, options)
+            while not es.stop():
+                points = es.ask()
+                places = [np.clip((np.asarray(y) + shift) / sizes, 0.0, 1.0) for y in points]
+                es.tell(points, [oracle.at(x, None) for x in places])
+            mean, popsize = inside(oracle, rng) * sizes - shift, 2 * es.popsize
+    except Spent:
+        return oracle.answer(oracle.task.x0)
 
 
 def strategy(
