@@ -18,7 +18,7 @@ from typing import Any
 import coverage
 import pytest
 
-LONGEST = 1.5
+LONGEST = 1.0
 """Seconds that a test may take while it is recorded."""
 QUIET = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore::RuntimeWarning"]
 """Random words overflow on purpose, which plain Python reports and compiled code does not."""
