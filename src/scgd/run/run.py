@@ -426,11 +426,11 @@ class Run:
             assert owner is not None, "a question that nobody asked"
             self._issue(reopened(owner, int(first), saved))
         n_open = sum(len(opened.question) for opened in self.open.values())
+        n_left = sum(opened.n_left for opened in self.open.values())
         n_plan = sum(opened.owner is self.plan for opened in self.open.values())
-        if (
-            self.n_issued != self.plan.n_evals + self.n_filled + n_open
-            or self.plan.n_open != n_plan
-        ):
+        n_told = self.plan.n_evals + self.n_filled
+        counts = (self.n_issued, self.nfev, self.plan.n_open)
+        if counts != (n_told + n_open, n_told + n_open - n_left, n_plan):
             raise ValueError("the numbers of evaluations do not add up")
 
 
