@@ -17,7 +17,7 @@ SAMPLED = 150
 HUGE = {"1e300", "10**30"}
 PROCESSES = {("workers", "-1"), ("n_jobs", "10**30"), ("n_jobs", "-1")}
 """Calls that would start what the machine has."""
-ALSO = {"X": "y"}
+ALSO = {"X": "y", "params": "parameter"}
 """What else an error may name: two arguments that do not fit each other."""
 FREE = {"verbose", "random_state", "class_weight", "args"}
 """What others check (scikit-learn), or nobody need."""

@@ -124,6 +124,17 @@ WORDS = {
     "seeds": {"0", "1", "10**30", "empty list", "empty array", "range"},
     "workers": {"1", "-1"},
     "nothing": {"empty list", "empty array"},
+    "mapping": {"dict"},
+    "patterns": {
+        "empty list",
+        "empty array",
+        "dict",
+        "set",
+        "digit",
+        "word",
+        "empty text",
+        "words",
+    },
     "anything": set(VALUES),
 }
 

@@ -8,7 +8,7 @@ import scgd
 from bad_calling import Doors
 from scgd import linear, theory
 from scgd.sklearn import SCGDSearchCV
-from test_bad_calls import CONSTANTS, MODEL, Y, X, bowl
+from test_bad_calls import CONSTANTS, MODEL, X, Y, bowl
 
 SAMPLED = 60
 MANY_X, MANY_Y = np.tile(X, (2, 1)) + 0.1 * np.arange(12)[:, None], np.tile(Y, 2)
@@ -33,9 +33,7 @@ def search_cv(estimator=None, space=None, **keywords):
 
 
 def in_space(parameter):
-    return scgd.minimize(
-        lambda params: 1.0, scgd.Space({"a": parameter}), max_evals=3, seed=0
-    )
+    return scgd.minimize(lambda params: 1.0, scgd.Space({"a": parameter}), max_evals=3, seed=0)
 
 
 DOORS = {
@@ -43,19 +41,14 @@ DOORS = {
     "SCGDClassifierCV": (
         cross_validated(linear.SCGDClassifierCV), linear.SCGDClassifierCV, MODEL_CV,
     ),
-    "block_data": (
-        lambda **k: linear.block_data(**{"n_samples": 20, "n_coords": 10, **k}), linear.block_data,
-        {"kind": "choice", "n_samples": "count", "n_coords": "count", "decay": "number",
-         "block": "count", "law": "choice", "seed": "seeds", "truth": "none"},
-    ),
     "SCGDSearchCV": (search_cv, SCGDSearchCV, {
         "estimator": "none", "space": "none", "n_iter": "count", "batch_size": "count",
         "method": "none", "n_jobs": "count+none+whole", "return_train_score": "flag",
     }),
     "check": (
         lambda **k: theory.check(**{"learning_rate": scgd.InverseTime(1.0), **k}), theory.check,
-        {"learning_rate": "positive+callable", "mixing": "fraction+callable",
-         "radius": "positive+none+callable", "importance": "none+vector+callable"},
+        {"learning_rate": "nonnegative+callable", "mixing": "fraction+none+callable",
+         "radius": "nonnegative+none+callable", "importance": "none+vector+one+callable"},
     ),
     "gap_bound": (
         lambda **k: theory.gap_bound(**{
@@ -82,17 +75,17 @@ DOORS = {
         lambda fun=bowl, x0=(1.0, 2.0, 3.0), **k: scgd.scipy_method(
             fun, x0, **{"max_evals": 6, "method": "uniform", "scale": 1.0, **k}),
         scgd.scipy_method,
-        {"fun": "callable", "x0": "vector+one", "jac": "callable+none", "bounds": "none",
+        {"fun": "callable", "x0": "vector+one+number", "jac": "callable+none", "bounds": "none",
          "constraints": "nothing+none", "callback": "callable+none", "maxiter": "count+none",
          "tol": "fraction+none"},
     ),
     "Float": (
         lambda **k: in_space(scgd.Float(**{"low": 0.5, "high": 2.0, **k})), scgd.Float,
-        {"low": "number", "high": "number", "log": "flag", "step": "positive+none"},
+        {"low": "number", "high": "number", "log": "flag", "step": "positive+none", "size": "count+none"},
     ),
     "Int": (
         lambda **k: in_space(scgd.Int(**{"low": 1, "high": 3, **k})), scgd.Int,
-        {"low": "whole", "high": "whole", "log": "flag", "step": "count"},
+        {"low": "whole", "high": "whole", "log": "flag", "step": "count", "size": "count+none"},
     ),
 }  # fmt: skip
 OURS = Doors(

@@ -47,23 +47,23 @@ RULE = {
     "betas": "nothing", "eps": "nonnegative", "amsgrad": "flag", "weight_decay": "nonnegative",
     "decoupled_weight_decay": "flag", "maximize": "flag", "seed": "seeds+none",
     "process_group": "none", "check_every": "natural", "fused": "flag+none", "foreach": "flag+none",
-    "capturable": "choice", "differentiable": "choice",
+    "capturable": "none", "differentiable": "none",
 }  # fmt: skip
 DOORS = {
     "SCGD": (first_order, SCGD, {
-        **RULE, "params": "choice", "lr": "nonnegative", "fraction": "fraction",
+        **RULE, "params": "none", "lr": "nonnegative", "fraction": "fraction",
         "block_size": "count+none", "policy": "choice", "importance": "none", "sampling": "none",
         "granularity": "choice", "half_life": "limit+none",
     }),
     "ZeroOrderSCGD": (zeroth_order, ZeroOrderSCGD, {
-        **RULE, "params": "choice", "lr": "nonnegative+none", "radius": "positive+none",
+        **RULE, "params": "none", "lr": "nonnegative+none", "radius": "positive+none",
         "estimator": "choice", "only": "none", "policy": "none", "block_size": "count+none",
         "granularity": "none", "importance": "none", "hold_still": "flag", "keep_copy": "flag",
     }),
     "BlockOptimizer": (by_blocks, BlockOptimizer, {
-        "model": "choice", "inner": "callable", "blocks": "choice", "period": "count",
-        "policy": "choice", "always": "nothing", "never": "nothing", "first": "nothing",
-        "active": "count", "keep_state": "flag", "cost": "none", "groups": "none",
+        "model": "none", "inner": "callable", "blocks": "callable", "period": "count",
+        "policy": "choice", "always": "patterns", "never": "patterns", "first": "patterns",
+        "active": "count", "keep_state": "choice", "cost": "none", "groups": "none+mapping",
         "warmup": "natural", "importance": "none", "fp32_copy": "flag", "seed": "seeds+none",
     }),
     "SparseMeZO": (
