@@ -126,6 +126,16 @@ WORDS = {
     "nothing": {"empty list", "empty array"},
     "dict": {"dict"},
     "lost": {"nan", "inf", "-inf"},
+    "patterns": {
+        "empty list",
+        "empty array",
+        "dict",
+        "set",
+        "digit",
+        "word",
+        "empty text",
+        "words",
+    },
     "anything": set(VALUES),
 }
 

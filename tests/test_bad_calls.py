@@ -4,22 +4,15 @@ A new argument needs a word here for what it takes (``bad_values.WORDS``); witho
 and says so.
 """
 
-import inspect
-import random
-import re
-import warnings
-
 import numpy as np
 import pytest
 
 import scgd
-from bad_values import VALUES, allowed
+from bad_calling import SAMPLED, Doors
 from scgd import linear, theory
 from scgd.results import Result
 
 P = 3
-SAMPLED = 150
-"""Calls per door in a plain run; all of them with ``-m faults``."""
 
 
 def bowl(x, *rest):
@@ -237,79 +230,22 @@ DOORS = {
         {"alpha": "fraction", "speed": "positive"},
     ),
 }  # fmt: skip
-HUGE = {"1e300", "10**30"}
-PROCESSES = {("workers", "-1"), ("n_jobs", "10**30")}
-"""Calls that would start what the machine has."""
-CHECKED_BY_SKLEARN = ("SCGDRegressor", "SCGDClassifier")
-ALSO = {"X": "y"}
-"""What else an error may name: two arguments that do not fit each other."""
-FREE = {"verbose", "random_state", "class_weight", "args"}
-"""What others check (scikit-learn), or nobody need."""
-
-
-def calls(door):
-    _, owner, kinds = DOORS[door]
-    for name in inspect.signature(owner).parameters:
-        if name in FREE or name == "self":
-            continue
-        for label in VALUES:
-            its_own = label == "class" and "callable" in kinds[name]  # whatever that raises
-            its_own |= door in CHECKED_BY_SKLEARN and label == "Fraction"  # fails in its validator
-            if not its_own and (name, label) not in PROCESSES:
-                yield name, kinds[name], label
-
-
-def complaint(door, name, kind, label):
-    """What is wrong with how a call fails, or passes; None where all is well."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # np.matrix is on its way out
-            value = VALUES[label]()
-    except ImportError:
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            DOORS[door][0](**{name: value})
-    except (TypeError, ValueError) as error:
-        names = f"{name}|{ALSO[name]}" if name in ALSO else name
-        if re.search(rf"(?<![\w])({names})(?![\w])", str(error)):
-            return None
-        return f"{door}({name}={label}) does not name it: {type(error).__name__}: {error}"
-    except FloatingPointError:  # a run that left the numbers says so itself
-        return None if label in HUGE else f"{door}({name}={label}) diverges"
-    except Exception as error:
-        return f"{door}({name}={label}) fails inside: {type(error).__name__}: {error}"
-    if door in CHECKED_BY_SKLEARN and label == "True":  # a number, by its conventions
-        return None
-    if label not in allowed(kind):
-        return f"{door}({name}={label}) is accepted, though it takes {kind}"
-    return None
-
-
-def check(door, chosen):
-    found = [text for call in chosen if (text := complaint(door, *call))]
-    assert not found, "\n" + "\n".join(found)
+OURS = Doors(DOORS, ("SCGDRegressor", "SCGDClassifier"))
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_every_argument_has_a_row(door):
-    _, owner, kinds = DOORS[door]
-    for name in inspect.signature(owner).parameters:
-        assert name in kinds or name == "self", (
-            f"say in tests/test_bad_calls.py what {door}({name}=) may take"
-        )
+    OURS.check_rows(door)
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_odd_values_work_or_are_named(door, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    every = list(calls(door))
-    check(door, random.Random(0).sample(every, min(SAMPLED, len(every))))
+    OURS.check(door, SAMPLED)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("door", DOORS)
 def test_every_odd_value_works_or_is_named(door, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    check(door, calls(door))
+    OURS.check(door)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import scgd
 from registry import POLICIES, P, quadratic
-from scgd.checkpoint import Checkpoint, CheckpointError, read
+from scgd.checkpoint import Checkpoint, CheckpointError, previous, read, write
 
 RECIPES = {
     **{
@@ -169,3 +169,28 @@ def test_an_unseeded_run_resumes_with_its_own_seed(tmp_path):
     rest = Crashing(quadratic, 400)
     scgd.minimize(rest, np.zeros(P), method="musketeer", max_evals=400, checkpoint=path)
     assert rest.left >= 98
+
+
+@pytest.mark.parametrize("count", [0, 331, 10**12])
+def test_books_that_do_not_agree_with_the_search_are_refused(count, tmp_path):
+    """A count of accepted evaluations from elsewhere would give a run without end."""
+    path, keywords = tmp_path / "run.npz", {"method": "musketeer", "sample": 9, "seed": 4}
+    scgd.minimize(noisy, np.zeros(P), max_evals=333, checkpoint=path, **keywords)
+    identity, state = read(path)
+    state["ledger"]["n_accepted"] = count
+    write(path, identity, state)
+    previous(path).unlink(missing_ok=True)
+    with pytest.raises(CheckpointError, match="do not add up"):
+        scgd.minimize(noisy, np.zeros(P), max_evals=400, checkpoint=path, **keywords)
+
+
+@pytest.mark.parametrize("known", [np.zeros((3, P)), np.zeros((2, P + 1)), np.zeros(2)])
+def test_shares_of_another_shape_are_refused(known, tmp_path):
+    path, keywords = tmp_path / "run.npz", {"method": "musketeer", "sample": 9, "seed": 4}
+    scgd.minimize(noisy, np.zeros(P), max_evals=333, checkpoint=path, **keywords)
+    identity, state = read(path)
+    state["plan"]["known"] = known
+    write(path, identity, state)
+    previous(path).unlink(missing_ok=True)
+    with pytest.raises(CheckpointError, match="a share and an error per coordinate"):
+        scgd.minimize(noisy, np.zeros(P), max_evals=400, checkpoint=path, **keywords)

@@ -50,6 +50,19 @@ def test_values_at_the_ends_of_the_numbers(method, factor):
     assert fun(result.x) <= fun(start)
     if method not in STILL:
         assert fun(result.x) < 0.5 * fun(start)
+    if np.array_equal(result.x, start):
+        assert not result.success and "multiply f so that they are near 1" in result.message
+    else:
+        assert fun(result.x) < fun(start)
+
+
+@pytest.mark.parametrize("max_evals", [400, 399])
+def test_a_run_that_stood_still_says_so_whatever_is_left_of_its_budget(max_evals):
+    """Values of a usual size: the remedy is another one, and stands there as well."""
+    result = scgd.minimize(
+        lambda x: 1.0, np.zeros(5), method="full", scale=1.0, max_evals=max_evals, seed=0
+    )
+    assert not result.success and "Nothing improved on x0; give scale=" in result.message
 
 
 @pytest.mark.parametrize("method", EVERY_METHOD)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scgd.checks import count, function, reals
 from scgd.errors import nearest
 from scgd.minimize import minimize
 
@@ -89,8 +90,11 @@ def scipy_method(
             warnings.warn("scgd does not use tol", RuntimeWarning, stacklevel=2)
     if (limits := as_constraints(constraints)) is not None:
         words["constraints"] = limits
-    watch = Watch(callback, maxiter)
-    start = np.atleast_1d(np.asarray(x0))
+    for name, given in (("fun", fun), ("jac", jac), ("callback", callback)):
+        if given is not None or name == "fun":
+            function(given, name)
+    watch = Watch(callback, None if maxiter is None else count(maxiter, "maxiter"))
+    start = np.atleast_1d(reals(x0, "x0"))
     result = minimize(
         Copying(fun), start, args, jac=None if jac is None else Partials(jac), bounds=bounds,
         callback=watch if watch.needed else None, **words,

@@ -25,7 +25,7 @@ from places import Mutant, sample
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".mutants"
-ENOUGH = 12.0
+ENOUGH = 10.0
 """Seconds of tests, the quickest first, that a mutant is shown."""
 
 
@@ -88,7 +88,7 @@ def tests_of(mutant: Mutant, record: dict[str, Any]) -> tuple[list[str], float]:
 
 def run_group(group: Group, files: list[str], options: argparse.Namespace) -> list[dict[str, Any]]:
     """Judge the mutants of some files of a group; return a row per file."""
-    helpers = [*ROOT.glob("tests/*.py")]
+    helpers = [path for path in ROOT.glob("tests/*.py") if not path.name.startswith("test_")]
     tests = checksum([*helpers, *(ROOT / name for name in (*group.tests, *group.files(ROOT)))])
     sources = group.files(ROOT)  # with their examples
     record = recorded(FOLDER / f"{group.name}-{tests}.json", sources, [*group.tests, *sources])

@@ -1,7 +1,12 @@
-"""Run tests against a mutant, in a forked child that has imported everything but the package."""
+"""Run tests against a mutant, in a forked child that has imported everything.
+
+Where the change is inside a function its code is exchanged (:mod:`swapping`); else the child
+imports the package again.
+"""
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import signal
@@ -16,8 +21,16 @@ from typing import Any
 
 from covering import QUIET
 from places import Mutant
+from swapping import forget, swap
 
 MEMORY = 8 << 30
+ANEW = 99
+"""What a child says when it cannot judge without a new import."""
+LEAN = [
+    "--assert=plain", "-p", "_hypothesis_pytestplugin", "-p", "no:unraisableexception",
+    "-p", "no:threadexception", "-W", "ignore::pytest.PytestAssertRewriteWarning",
+]  # fmt: skip
+"""No plugin but one, no messages: most of the time of a child would go there."""
 
 
 def mutate_imports(path: Path, source: bytes) -> None:
@@ -32,8 +45,8 @@ def mutate_imports(path: Path, source: bytes) -> None:
     SourceFileLoader.get_code = changed  # type: ignore[method-assign]
 
 
-def run_tests(path: Path, source: bytes, tests: list[str]) -> int:
-    """Run the tests until one fails; return what pytest says."""
+def run_tests(root: Path, path: Path, source: bytes, tests: list[str], anew: bool) -> int:
+    """Run the tests until one fails; return what pytest says, or ANEW to be called with that."""
     import pytest
 
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -41,15 +54,24 @@ def run_tests(path: Path, source: bytes, tests: list[str]) -> int:
     os.dup2(nowhere, 2)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    mutate_imports(path, source)
     sys.dont_write_bytecode = True
+    if not anew and not swap(path, path.read_bytes(), source):
+        return ANEW
+    if anew:
+        forget(root)
+        mutate_imports(path, source)
+        import_module(dotted(path))  # before pytest reads it for examples
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    return int(pytest.main([*QUIET, *LEAN, "-x", "--hypothesis-seed=0", *tests]))
+
+
+def dotted(path: Path) -> str:
+    """Return the name of a module of the package, or of a test, which stands in no package."""
     parts = path.with_suffix("").parts
-    import_module(".".join(parts[parts.index("src") + 1 :]))  # before pytest reads it for examples
-    imported = "ignore::pytest.PytestAssertRewriteWarning"  # hypothesis, before the fork
-    return int(pytest.main([*QUIET, "-W", imported, "-x", "--hypothesis-seed=0", *tests]))
+    return ".".join(parts[parts.index("src") + 1 :]) if "src" in parts else path.stem
 
 
-def start(root: Path, mutant: Mutant, tests: list[str]) -> int:
+def start(root: Path, mutant: Mutant, tests: list[str], anew: bool) -> int:
     """Fork a child that judges a mutant."""
     child = os.fork()
     if child == 0:
@@ -57,13 +79,13 @@ def start(root: Path, mutant: Mutant, tests: list[str]) -> int:
         try:
             os.setsid()
             path = root / mutant.file
-            code = run_tests(path, mutant.of(path.read_bytes()), tests)
+            code = run_tests(root, path, mutant.of(path.read_bytes()), tests, anew)
         finally:
             os._exit(code)
     return child
 
 
-def warm_up() -> None:
+def warm_up(root: Path, files: set[str]) -> None:
     """Import what every child needs; what is compiled stays plain Python."""
     import hypothesis
     import numba
@@ -72,6 +94,12 @@ def warm_up() -> None:
     import scipy.stats
 
     assert numba.config.DISABLE_JIT and pytest and scipy and hypothesis
+    for file in sorted(files):
+        path = root / file
+        if "src" not in path.parts and str(path.parent) not in sys.path:
+            sys.path.insert(0, str(path.parent))
+        import_module(dotted(path))
+    gc.freeze()
 
 
 def judge(
@@ -79,21 +107,25 @@ def judge(
 ) -> Iterator[tuple[Mutant, str, float]]:
     """Yield every mutant with "noticed", "survived" or "timeout", and the seconds it took.
 
-    Each piece of work has the seconds after which it counts as a loop without end.
+    Each piece of work has the seconds after which it counts as a loop without end. Who survives an
+    exchange of code (it may be of a function that ran at import) is tried again, imported anew.
     """
-    warm_up()
+    warm_up(root, {test.split("::")[0] for _, tests, _ in work for test in tests})
     check_control(root, work)
-    queue, running = list(reversed(work)), {}
+    queue, running = [(*piece, False) for piece in reversed(work)], {}
     while queue or running:
         while queue and len(running) < jobs:
-            mutant, tests, limit = queue.pop()
-            running[start(root, mutant, tests)] = (mutant, time.monotonic(), limit)
-        for child, (mutant, began, limit) in list(running.items()):
+            mutant, tests, limit, anew = piece = queue.pop()
+            running[start(root, mutant, tests, anew)] = (piece, time.monotonic())
+        for child, (piece, began) in list(running.items()):
             ended, status = os.waitpid(child, os.WNOHANG)
-            spent = time.monotonic() - began
+            spent, (mutant, _, limit, anew) = time.monotonic() - began, piece
             if ended:
                 del running[child]
-                yield mutant, "survived" if status == 0 else "noticed", spent
+                if not anew and os.waitstatus_to_exitcode(status) in (0, ANEW):
+                    queue.append((*piece[:3], True))
+                else:
+                    yield mutant, "survived" if status == 0 else "noticed", spent
             elif spent > limit:
                 os.killpg(child, signal.SIGKILL)
                 os.waitpid(child, 0)
@@ -106,5 +138,5 @@ def check_control(root: Path, work: list[tuple[Mutant, list[str], float]]) -> No
     """Refuse to judge where a source without any change is "noticed" as well."""
     for mutant, tests, _ in work[:1]:
         unchanged = replace(mutant, end=mutant.start, new="")
-        if os.waitpid(start(root, unchanged, tests), 0)[1] != 0:
+        if any(os.waitpid(start(root, unchanged, tests, anew), 0)[1] for anew in (False, True)):
             raise RuntimeError(f"tests fail on the source as it is: {tests}")

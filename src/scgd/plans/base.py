@@ -242,6 +242,12 @@ class Plan(Search):
             "current": None if self._lives else self.current.state_dict(),
         }
 
+    def _shares(self, saved: Any) -> Relevance:
+        if np.shape(saved) != (2, self.ground.problem.n_coords):
+            raise ValueError("what is known is not a share and an error per coordinate")
+        shares, errors = saved
+        return shares, errors
+
     @property
     def _lives(self) -> bool:
         return self.current in self.ground.live.values()
@@ -253,7 +259,7 @@ class Plan(Search):
         super().load_state_dict(state)
         self.total, self.past, self.seen = state["total"], int(state["past"]), state["seen"]
         self.ran = {name: int(n) for name, n in state["ran"].items()}
-        self.known = None if state["known"] is None else tuple(state["known"])
+        self.known = None if state["known"] is None else self._shares(state["known"])
         self.far = float(state["far"])
         ground = self.ground
         if (

@@ -7,6 +7,7 @@ import numpy as np
 from scgd.plans.base import Ground, Story, Telling
 from scgd.plans.doubt import doubted
 from scgd.searches import Descent, Length, Race, RandomSearch, Rounding, ScaleSearch
+from scgd.searches.arms.box import REACH
 
 __all__ = ["TINY", "descend", "descent", "measure", "race", "random_search", "scale_rounds"]
 
@@ -35,7 +36,7 @@ def measure(ground: Ground, length: Length):  # type: ignore[no-untyped-def]
     """Return the size of rounding errors; nothing where the budget is tiny."""
     if ground.budget < TINY:
         return 0.0
-    unit = length.length * ground.problem.unit
+    unit = min(length.length, REACH) * ground.problem.unit  # no farther than others look
     found = yield Rounding(ground.problem, ground.point, ground.rng(), unit)
     return found.error
 

@@ -309,7 +309,7 @@ class Run:
             n_failed=self.ledger.n_failed,
             success=status in SUCCESSES and not stuck,
             status=int(status),
-            message=self._message(status, stuck),
+            message=self._message(status, remedy(fun) if stuck else ""),
             weights=self.plan.weights,
             relevance=shares,
             relevance_error=errors,
@@ -371,16 +371,15 @@ class Run:
             return Status.CONVERGED if self.plan.ground.converged else Status.FINISHED
         return Status.BUDGET if self.nfev else Status.TOO_SMALL
 
-    def _message(self, status: Status, stuck: bool = False) -> str:
+    def _message(self, status: Status, stuck: str = "") -> str:
         parts = [status.message]
         if status is Status.CONVERGED and self.max_evals is not None:
             parts.append(f"{self.max_evals - self.nfev} evaluations were not needed.")
-        if stuck:
-            parts.append(STUCK)
         if status is Status.BUDGET and self.max_evals is not None and self.nfev < self.max_evals:
             parts = [
                 f"{self.nfev} of {self.max_evals} evaluations; no more question was affordable."
             ]
+        parts.append(stuck)
         if self.ledger.n_failed:
             parts.append(f"{self.ledger.n_failed} evaluations failed: they gave no finite value.")
         if self.merit is not None and not self.merit.feasible:
@@ -427,11 +426,11 @@ class Run:
             assert owner is not None, "a question that nobody asked"
             self._issue(reopened(owner, int(first), saved))
         n_open = sum(len(opened.question) for opened in self.open.values())
+        n_left = sum(opened.n_left for opened in self.open.values())
         n_plan = sum(opened.owner is self.plan for opened in self.open.values())
-        if (
-            self.n_issued != self.plan.n_evals + self.n_filled + n_open
-            or self.plan.n_open != n_plan
-        ):
+        n_told = self.plan.n_evals + self.n_filled
+        counts = (self.n_issued, self.nfev, self.plan.n_open)
+        if counts != (n_told + n_open, n_told + n_open - n_left, n_plan):
             raise ValueError("the numbers of evaluations do not add up")
 
 
@@ -441,6 +440,19 @@ STUCK = (
     "Nothing improved on x0; give scale= (the typical size of a coordinate) or bounds=, more "
     "evaluations, or another x0."
 )
+LARGEST_SIZE = 1e140
+"""Values beyond it (or below its inverse) have gradients whose squares leave the numbers."""
+
+
+def remedy(value: float) -> str:
+    """Return what helps a run that found nothing better than x0, where f has this value."""
+    size = abs(value)
+    if 0.0 < size < 1.0 / LARGEST_SIZE or size > LARGEST_SIZE:
+        return (
+            f"Nothing improved on x0: values of f are near {size:.0e}, and squares of its slopes "
+            "leave the numbers; multiply f so that they are near 1, or use method='auto'."
+        )
+    return STUCK
 
 
 def plausible(value: float, last: Floats, first: float) -> bool:

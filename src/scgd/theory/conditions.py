@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scgd.checks import number, reals
 from scgd.schedules import Constant, InverseLog, InverseTime, SqrtOf
 from scgd.typing import Array
 
@@ -145,6 +146,9 @@ def check(
     >>> check(InverseTime(), importance=InverseTime(power=0.5)).extended_robbins_monro
     False
     """
+    learning_rate = checked(learning_rate, "learning_rate")
+    mixing = None if mixing is None else checked(mixing, "mixing", 1.0)
+    radius = None if radius is None else checked(radius, "radius")
     rate, size = tail(learning_rate), tail(radius)
     smallest = smallest_weight(mixing, importance)
     squares = None if rate is None else not (rate * 2).diverges
@@ -159,6 +163,11 @@ def check(
         small = size * 2 >= rate
     monro = None if rate is None else bool(squares and rate.diverges)
     return Conditions(monro, extended, small, bounded)
+
+
+def checked(value: Any, name: str, most: float = math.inf) -> Any:
+    """Return a callable as it is, anything else as a number that is not negative."""
+    return value if callable(value) else number(value, name, 0, most)
 
 
 def smallest_weight(mixing: Any, importance: Any) -> Tail | None:
@@ -176,9 +185,13 @@ def smallest_weight(mixing: Any, importance: Any) -> Tail | None:
     if callable(importance):
         factor = tail(importance)
         return None if factor is None else factor if factor == NOTHING else share * factor
-    weights = np.asarray(importance, np.float64)
-    if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise ValueError(f"importance weights must be positive and finite, got {importance!r}")
+    weights = reals(importance, "importance")
+    fine = weights.ndim == 1 and weights.size > 0
+    if not (fine and np.isfinite(weights).all() and (weights > 0).all()):
+        raise ValueError(
+            "importance weights must be positive and finite, one per coordinate, "
+            f"got {importance!r}"
+        )
     return share
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scgd.checks import number, settle
+from scgd.checks import number, reals, settle, whole
 from scgd.typing import Array, Floats
 
 __all__ = ["Constants", "gap_bound", "gap_order", "gap_rate", "gap_recursion"]
@@ -104,8 +104,9 @@ def gap_bound(
     >>> bool(9 < bound[0] / bound[1] < 11)
     True
     """
-    t = np.asarray(t, np.float64)
-    check_schedule(t, gamma, alpha, beta)
+    t = reals(t, "t")
+    gamma, alpha, beta = check_schedule(t, constants, gamma, alpha, beta)
+    gap = number(gap, "gap", 0)
     speed = constants.convexity * beta * gamma
     c2, noisy = constants.bias**2, constants.noise * constants.smoothness
     with np.errstate(over="ignore"):
@@ -134,13 +135,18 @@ def forgotten(
     return np.asarray(2 * np.exp(rise + decay) * (gap + (constants.noise + 2 * c2) / (2 * growth)))
 
 
-def check_schedule(t: Floats, gamma: float, alpha: float, beta: float) -> None:
-    """Refuse what the theorem does not speak of."""
-    number(alpha, "alpha", 0, 1, wanted="be between 0 and 1")
-    number(gamma, "gamma", 0, ends="(]", wanted="be above zero")
-    number(beta, "beta", 0, 1, ends="(]", wanted="be above 0 and at most 1")
-    if np.any(t < 1):
+def check_schedule(
+    t: Floats, constants: Constants, gamma: float, alpha: float, beta: float
+) -> tuple[float, float, float]:
+    """Return gamma, alpha and beta as numbers; refuse what the theorem does not speak of."""
+    if not isinstance(constants, Constants):
+        raise TypeError(f"constants must be Constants(...), got {type(constants).__name__}")
+    alpha = number(alpha, "alpha", 0, 1, wanted="be between 0 and 1")
+    gamma = number(gamma, "gamma", 0, ends="(]", wanted="be above zero")
+    beta = number(beta, "beta", 0, 1, ends="(]", wanted="be above 0 and at most 1")
+    if not np.all(t >= 1):
         raise ValueError(f"t counts steps from 1, got {float(np.min(t)):g}")
+    return np.float64(gamma), alpha, beta  # whose square may be infinite
 
 
 def gap_recursion(
@@ -170,7 +176,8 @@ def gap_recursion(
     >>> gap_recursion(1, Constants(1.0, 1.0, 1.0, 0.0), gamma=0.5, alpha=1.0, beta=1.0, gap=1.0)
     array([1.  , 0.25])
     """
-    check_schedule(np.ones(1), gamma, alpha, beta)
+    gamma, alpha, beta = check_schedule(np.ones(1), constants, gamma, alpha, beta)
+    n_steps, gap = whole(n_steps, "n_steps"), number(gap, "gap", 0)
     rates = gamma / np.arange(1, n_steps + 1) ** alpha
     shrink = 1 - constants.descent * beta * rates
     shrink += constants.smoothness * constants.growth * rates**2
@@ -205,11 +212,8 @@ def gap_order(constants: Constants, gamma: float, beta: float, alpha: float = 1.
     >>> round(float(10_000 * gaps[-1]), 3)
     0.09
     """
-    if not isinstance(constants, Constants):
-        raise TypeError(f"constants must be Constants(...), got {type(constants).__name__}")
     number(alpha, "alpha", 0, 1, ends="(]", wanted="be above 0 and at most 1")
-    check_schedule(np.ones(1), gamma, alpha, beta)
-    gamma, beta = float(gamma), float(beta)
+    gamma, alpha, beta = map(float, check_schedule(np.ones(1), constants, gamma, alpha, beta))
     excess = constants.descent * beta * gamma - (alpha == 1)
     return gamma * gamma * constants.floor / excess if excess > 0 else math.inf
 

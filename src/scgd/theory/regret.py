@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scgd.checks import number, reals
 from scgd.typing import Array, Floats
 
 __all__ = ["regret_bound", "regret_terms"]
@@ -62,9 +63,13 @@ def regret_bound(terms: Array, gamma: float, distance: float) -> float:
     >>> regret_bound(np.array([2.0, 4.0]), gamma=0.5, distance=1.0)
     1.25
     """
-    n = len(terms)
+    terms = reals(terms, "terms")
+    n = terms.size
     if n == 0:
         raise ValueError("terms must hold at least one step, got none")
-    if not gamma > 0:
-        raise ValueError(f"gamma must be above zero, got {gamma!r}")
-    return float(distance**2 / (2 * gamma * n) + gamma / (2 * n) * np.sum(terms))
+    if terms.ndim != 1 or not np.all(np.isfinite(terms)):
+        raise ValueError(f"terms must be finite numbers, one per step, got shape {terms.shape}")
+    gamma = number(gamma, "gamma", 0, ends="(]", wanted="be above zero")
+    distance = np.float64(number(distance, "distance", 0))
+    with np.errstate(over="ignore"):
+        return float(distance**2 / (2 * gamma * n) + gamma / (2 * n) * np.sum(terms))

@@ -8,6 +8,8 @@ or resized since are followed, with the memory of all that stayed.
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from operator import index
 from typing import Any, ClassVar
 
@@ -18,6 +20,7 @@ from scgd.checks import count
 from scgd.policies import POLICIES
 from scgd.recipes import check_importance, pick
 from scgd.torch import rules
+from scgd.torch.arguments import check_arguments
 from scgd.torch.distributed import Team
 from scgd.torch.draws import Draw, part_of, visits_in_turn
 from scgd.torch.laws import FullLaw
@@ -65,8 +68,8 @@ def fresh_seed() -> int:
 def check_number(name: str, value: Any, low: float, high: float = np.inf) -> None:
     """Refuse what is not a number in [low, high)."""
     try:
-        good = low <= float(value) < high
-    except (TypeError, ValueError):
+        good = not isinstance(value, bool | str | bytes) and low <= float(value) < high
+    except (TypeError, ValueError, RuntimeError):
         good = False
     if not good:
         raise ValueError(f"{name} must be a number in [{low}, {high}), got {value!r}")
@@ -82,8 +85,8 @@ def check_lr(lr: Any) -> None:
 def check_positive(name: str, value: Any) -> None:
     """Refuse what is not a positive finite number."""
     try:
-        good = 0 < float(value) < np.inf
-    except (TypeError, ValueError):
+        good = not isinstance(value, bool | str | bytes) and 0 < float(value) < np.inf
+    except (TypeError, ValueError, RuntimeError):
         good = False
     if not good:
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
@@ -92,7 +95,7 @@ def check_positive(name: str, value: Any) -> None:
 def check_seed(seed: Any) -> int:
     """Return a seed as a plain number; refuse what is not a whole number >= 0."""
     try:
-        number = fresh_seed() if seed is None else index(seed)
+        number = fresh_seed() if seed is None else -1 if isinstance(seed, bool) else index(seed)
     except TypeError:
         number = -1
     if number < 0:
@@ -109,6 +112,7 @@ class CoordinateOptimizer(torch.optim.Optimizer):
     """Settings of a group besides the common ones."""
 
     def __init__(self, params: Any, given: dict[str, Any], team: Team) -> None:
+        check_arguments(params, given)
         for name, reason in REFUSED.items():
             if given.get(name):
                 raise ValueError(
@@ -140,6 +144,8 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         for name, value in group.items():
             if isinstance(value, np.generic):
                 group[name] = value.item()  # files hold plain numbers
+            elif isinstance(value, Decimal | Fraction):
+                group[name] = float(value)
         check_lr(group["lr"])
         group["policy"] = pick(group["policy"], POLICIES, "policy")
         if getattr(group["policy"], "paced", False):

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from scgd.checks import number, settle
 from scgd.estimators import SPSA, GaussianSmoothing, SphereSmoothing, halfway
 from scgd.questions import BASE, Point, Question
 from scgd.torch.kernels import splitmix
@@ -81,8 +82,7 @@ class SparseMeZO(MeZO):
     kept: float = 0.25
 
     def __post_init__(self) -> None:
-        if not 0 < self.kept <= 1:
-            raise ValueError(f"kept must lie in (0, 1], got {self.kept!r}")
+        settle(self, kept=number(self.kept, "kept", 0, 1, ends="(]"))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from scgd.checks import whole
 from scgd.torch.layout import real_entries
 from scgd.typing import Array
 
@@ -42,9 +43,8 @@ class Team:
     def __init__(self, group: Any, check_every: int) -> None:
         if group is not None and not dist.is_initialized():
             raise ValueError("process_group needs torch.distributed.init_process_group first")
-        if int(check_every) != check_every or check_every < 0:
-            raise ValueError(f"check_every must be a whole number of steps, got {check_every!r}")
-        self.group, self.check_every = group, check_every
+        self.group = group
+        self.check_every = whole(check_every, "check_every", 0, "be a whole number of steps")
         self.n_steps, self.n_bytes = 0, 0
 
     def agree(self, given: Any, seed: int) -> int:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from scgd.torch.arguments import check_names
+
 __all__ = ["select"]
 
 
@@ -19,7 +21,9 @@ def select(params: Any, only: str | Sequence[str] | None) -> Any:
     """
     if only is None:
         return params
-    patterns = [only] if isinstance(only, str) else list(only)
+    patterns = (only,) if isinstance(only, str) else check_names(only, "only")
+    if not isinstance(params, Iterable):
+        raise TypeError(f"params must be named parameters or groups of them, got {params!r}")
     try:
         wanted = [re.compile(pattern) for pattern in patterns]
     except (re.error, TypeError) as error:

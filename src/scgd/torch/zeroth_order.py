@@ -20,7 +20,15 @@ from scgd.estimators import (
 from scgd.estimators import SPSA as CoreSPSA
 from scgd.policies import Full, Musketeer, Policy, Uniform
 from scgd.recipes import pick
-from scgd.torch.base import COMMON, MOMENTS, REFUSED, CoordinateOptimizer, check_positive
+from scgd.torch.arguments import check_arguments
+from scgd.torch.base import (
+    COMMON,
+    MOMENTS,
+    REFUSED,
+    CoordinateOptimizer,
+    check_number,
+    check_positive,
+)
 from scgd.torch.directions import Auto, MeZO, SparseMeZO
 from scgd.torch.distributed import Team
 from scgd.torch.evaluation import BACKWARD, Evaluation
@@ -176,6 +184,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
+        check_arguments(params, locals())
         if fused:
             raise ValueError("ZeroOrderSCGD does not take fused=True: leave fused out")
         self.hold_still, self.keep_copy = hold_still, keep_copy
@@ -199,6 +208,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         super().check_group(group)
         if group["radius"] is not None:
             check_positive("radius", group["radius"])
+            check_number("radius", group["radius"], 0.0, 1e30)  # beyond, sums leave float32
         if auto:
             check_auto(group)
             return

@@ -35,12 +35,14 @@ def check_arguments(
     check_count("period", period, 1)
     check_count("active", active, 1)
     check_count("warmup", warmup)
-    if keep_state is not False and keep_state != "cpu":
+    if keep_state is not False and not (isinstance(keep_state, str) and keep_state == "cpu"):
         raise ValueError(f"keep_state must be False or 'cpu', got {keep_state!r}")
-    if importance not in (None, "relative"):
+    if importance is not None and not (isinstance(importance, str) and importance == "relative"):
         raise ValueError(f"importance must be None or 'relative', got {importance!r}")
     if seed is not None:
         check_count("seed", seed)
+        if seed >= 2**64:
+            raise ValueError(f"seed must be below 2**64, got {seed!r}")
 
 
 def check_inner(inner: Any, settings: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from scgd.checks import flag
 from scgd.torch.blocks.checks import (
     check_arguments,
     check_complete,
@@ -125,6 +126,9 @@ class BlockOptimizer(Visits):
         **settings: Any,
     ) -> None:
         check_arguments(model, period, active, keep_state, warmup, importance, seed)
+        flag(fp32_copy, "fp32_copy")
+        if groups is not None and not isinstance(groups, Mapping):
+            raise TypeError(f"groups must map patterns to settings, got {groups!r}")
         self.policy = find_policy(policy)
         self.wrapper = model if isinstance(model, DistributedDataParallel) else None
         self.model: Any = model if self.wrapper is None else self.wrapper.module
@@ -147,7 +151,10 @@ class BlockOptimizer(Visits):
         self.suspect, self.factor = False, 1.0
         self.input_hooks = []
         # A trial run checks the settings before anything of the user's is touched.
-        defaults = self.inner.make([{"params": [torch.zeros(1)]}], **inner_settings).defaults
+        trial = self.inner.make([{"params": [torch.zeros(1)]}], **inner_settings)
+        if not isinstance(trial, torch.optim.Optimizer):
+            raise TypeError(f"inner must make a torch optimizer, got {trial!r} from {inner!r}")
+        defaults = trial.defaults
         super().__init__(outer, dict(defaults))
         book.seed = int(self.ranks.agree(number)[0])
         self._take_hold()

@@ -159,6 +159,8 @@ def names_of(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, list[str]]]
 
 def as_patterns(argument: str, patterns: Any) -> list[str]:
     """Return patterns as a list; one alone may be given as a string."""
+    if not isinstance(patterns, Iterable) or getattr(patterns, "ndim", 1) == 0:
+        raise TypeError(f"{argument} must be regular expressions, got {patterns!r}")
     listed = [patterns] if isinstance(patterns, str) else list(patterns)
     for pattern in listed:
         try:
@@ -194,5 +196,7 @@ def divide(
     for name, block in placed.items():
         parts.setdefault(block, []).append(name)
     if not parts:
-        raise ValueError("no block is left to train; unfreeze parameters, or shorten never=")
+        raise ValueError(
+            "no block is left to train; unfreeze parameters, shorten never= or mend blocks="
+        )
     return Parts(parts, [n for n in free if n in roles["always"]], params, aliases)
