@@ -241,8 +241,8 @@ def minimize(
     for name, given in (("jac", jac), ("callback", callback)):
         if given is not None:
             function(given, name)
-    for name, given in (("vectorized", vectorized), ("progress", progress), ("record", record)):
-        flag(given, name)
+    for name, switch in (("vectorized", vectorized), ("progress", progress), ("record", record)):
+        flag(switch, name)
     parts = {
         "policy": policy, "estimator": estimator, "step": step, "learning_rate": learning_rate,
         "radius": radius, "block_size": block_size, "importance": importance,

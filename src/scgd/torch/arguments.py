@@ -48,7 +48,7 @@ def check_names(given: Any, name: str) -> tuple[str, ...]:
     TypeError: always must be a list of words, got 'head'
     """
     listed = (
-        isinstance(given, Iterable) and getattr(given, "ndim", 1) and not isinstance(given, str)
+        isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0 and not isinstance(given, str)
     )
     found = tuple(given) if listed else ()
     if not listed or not all(isinstance(word, str) for word in found):
