@@ -22,7 +22,8 @@ def standardized(X, y):
 
 def text_like(n_samples=400, n_features=1500, seed=0):
     rng = np.random.default_rng(seed)
-    X = sparse.random_array((n_samples, n_features), density=0.02, rng=rng, format="csr")
+    shape = (n_samples, n_features)
+    X = sparse.csr_array(rng.random(shape) * (rng.random(shape) < 0.02))
     return X, X @ rng.normal(size=n_features) + 0.1 * rng.normal(size=n_samples)
 
 

@@ -67,13 +67,18 @@ def as_numbers(column: Any) -> Floats:
         values = column.to_numpy(np.float64, na_value=np.nan).copy()
     else:
         codes, words = pd.factorize(as_words(column))
-        numbers = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce").to_numpy(float)
-        unread = np.flatnonzero(np.isnan(numbers))
-        numbers = np.append(numbers, np.nan)  # the last is that of missing cells, coded -1
-        numbers[unread] = [as_money(words[place]) for place in unread]
-        values = numbers[codes]
+        # One more for missing cells, coded -1. Not pandas' own reading: it may miss the last bit.
+        values = np.array([*map(as_number, words), np.nan])[codes]
     values[~np.isfinite(values)] = np.nan
     return np.asarray(values)
+
+
+def as_number(cell: str) -> float:
+    """Return what a cell says as Python reads it, else as people write it."""
+    try:
+        return float(cell) if "_" not in cell else np.nan
+    except ValueError:
+        return as_money(cell)
 
 
 def as_money(cell: str) -> float:
