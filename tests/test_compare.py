@@ -549,9 +549,12 @@ def test_a_suite_is_scored_against_stored_rows(small_arena, capsys):
     assert {file.name for file in stored.iterdir()} == {"auto.csv", "peers.csv"}
     first = capsys.readouterr().out
     assert "| laboratory |     2 |" in first
+    SUITES["tiny"]().append(Cell("practice", "laboratory", "laboratory", 90))
     args = suite_args(small_arena, *command)
     assert args.run(args) == 0  # the same code gives the same gaps
-    assert "0 of 2 cells more than 1.25x worse" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "0 of 2 cells more than 1.25x worse" in told
+    assert "1 of 3 cells have no stored rows and are left out" in told
     assert "laboratory" in (small_arena / "out" / "tiny.html").read_text()
     better = Rows(stored / "auto.csv")
     better.add(Line("laboratory@60", "auto", 1, 1, 100, (Run(1e-6), Run(1e-6))))

@@ -116,7 +116,8 @@ class Flat:
 
 @pytest.mark.parametrize(
     ("p", "budget", "method", "bowl"),
-    [(5, 3000, "auto", 0.0), (5, 9000, "auto", 1e3), (120, 9000, "auto", 0.0),
+    [(5, 3000, "auto", 0.0), (5, 9000, "auto", 1e3),
+     pytest.param(120, 9000, "auto", 0.0, marks=pytest.mark.slow),
      (5, 9000, "spsa", 0.0), (5, 9000, "musketeer", 1e-9)],
 )  # fmt: skip
 def test_patience_ends_every_noisy_plan(p, budget, method, bowl):

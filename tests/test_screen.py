@@ -174,7 +174,7 @@ def test_a_law_tells_relevance_where_samples_are_held_fixed():
         there = 1 + 0.3 * noise[rows[0], :3]
         return float(np.sum((x[:3] - there) ** 2) + 1e-3 * x @ x)
 
-    result = scgd.minimize(fun, np.zeros(30), sample=50, max_evals=4000, seed=0)
+    result = scgd.minimize(fun, np.zeros(30), sample=50, max_evals=2600, seed=0)
     assert set(np.argsort(-result.relevance)[:3]) == {0, 1, 2}
     assert result.relevance.sum() == pytest.approx(1) and np.all(result.relevance_error >= 0)
     assert np.array_equal(result.weights, result.relevance)
