@@ -48,14 +48,8 @@ class Niches(Mutations):
 
     Parameters
     ----------
-    problem, point
-        The space as a box of steps, and where to begin.
-    rng
-        Where mutations come from.
-    budget
-        Evaluations to plan for.
-    sampled
-        Whether the function takes samples.
+    problem, point, rng, budget, sampled
+        As for :class:`Mutations`.
     """
 
     name: ClassVar[str] = "niches"
