@@ -14,6 +14,7 @@ import numpy as np
 import scipy.optimize
 
 import scgd
+from scgd.compare.bbob import minimiser
 
 FUNCTIONS = (2, 5, 9, 16, 21, 28, 33, 40, 45, 52)
 BUDGET, COBYQA = 10_000, 2_000
@@ -48,10 +49,12 @@ def cells(functions, instance=4):
         rival = scipy.optimize.minimize(
             theirs, x0, method="COBYQA", constraints=[limit], options=options
         )
+        lowest = float(problem(minimiser(problem)))
         print(
             f"f{problem.id_function:02d} {problem.number_of_constraints:2d} constraints: scgd "
             f"{ours.value:.10g} (violation {result.maxcv:.1g}, {seconds:.1f} s), COBYQA "
-            f"{theirs.value:.10g} ({rival.nfev}), lead {theirs.value - ours.value:.2g}",
+            f"{theirs.value:.10g} ({rival.nfev}); gaps {ours.value - lowest:.2g} and "
+            f"{theirs.value - lowest:.2g}",
             flush=True,
         )
 

@@ -226,7 +226,23 @@ def test_a_run_is_stopped_by_its_cpu_time_and_says_so():
 # the peers
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "ars"])
+def test_integers_are_whole_for_the_peer_that_knows_them():
+    pytest.importorskip("cma")
+    from scgd.compare.mixed import task_of
+    from scgd.spaces import Float, Int, Space
+
+    space = Space(a=Int(0, 9), b=Int(-5, 5), c=Float(0, 1))
+    task = task_of(
+        "small", space, lambda v: (v["a"] - 7) ** 2 + (v["b"] + 3) ** 2 + (v["c"] - 0.2) ** 2, 0.0
+    )
+    oracle = Oracle(task, 200, 1)
+    found = space.decode(METHODS["cma-int"].run(oracle, 1))
+    assert oracle.count <= 200 and (found["a"], found["b"]) == (7, -3)
+    assert METHODS["cma-int"].takes("bbob-mixint-f1-d10", 10, True, 1000)
+    assert not METHODS["cma-int"].takes("bbob-f1-d10", 10, True, 1000)
+
+
+@pytest.mark.parametrize("name", [name for name, peer in METHODS.items() if not peer.only])
 @pytest.mark.parametrize("repeats", [True, False])
 def test_every_method_descends_within_its_budget(name, repeats):
     peer = METHODS[name]

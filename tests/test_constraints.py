@@ -130,6 +130,15 @@ def test_feasible_points_come_first_then_lower_ones_then_nearer_ones():
     assert seen == [5.0, 9.0, 9.0, 8.0, 7.0, 7.0]
 
 
+def test_the_order_of_arrival_does_not_matter_where_points_are_as_good():
+    points = [np.array([1.0, 0.0]), np.array([0.0, 1.0])]
+    for order in (points, points[::-1]):
+        merit = merit_of(0, 1)
+        for z in order:
+            merit.offer(np.array([3.0, -1.0, 0.0]), z)
+        assert merit.best[0].tolist() == [0.0, 1.0]
+
+
 # ---- whole runs ------------------------------------------------------------------------------------
 
 

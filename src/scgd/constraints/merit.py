@@ -90,12 +90,20 @@ class Merit:
             self._keep(self.seen, self.seen_x, float(vector[0]), self.violation(vector[1:-1]), z)
 
     def _keep(self, best: Floats, x: Floats, value: float, violation: float, z: Floats) -> bool:
-        """Keep a point that is feasible and lower, or nearer to being feasible."""
+        """Keep a point that is feasible and lower, or nearer to being feasible.
+
+        Of two that are as good the first in the order of their numbers is kept, so that the order
+        in which workers answer does not matter.
+        """
         violation = 0.0 if violation <= TOLERANCE else violation
-        if (violation, value) < (float(best[1]), float(best[0])):
-            best[:], x[:] = (value, violation), self.constraints.inside(z)
-            return True
-        return False
+        found, known = (violation, value), (float(best[1]), float(best[0]))
+        if found > known:
+            return False
+        point = self.constraints.inside(z)
+        if found == known and point.tolist() >= x.tolist():
+            return False
+        best[:], x[:] = (value, violation), point
+        return True
 
     def begin(self, steps: Floats) -> None:
         """Choose weights by how f and the residuals changed over some steps, one per row."""

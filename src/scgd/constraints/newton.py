@@ -58,6 +58,9 @@ class Newton(Search):
         The books of feasible points; it starts at the best of them.
     share
         Evaluations that it may use.
+    turns
+        Whether directions follow the Lagrangian; else the cube stays that of the scale. Either is
+        right where the other is stuck.
     """
 
     name: ClassVar[str] = "newton"
@@ -65,9 +68,11 @@ class Newton(Search):
         "x", "vector", "centre", "basis", "measured", "d", "reach", "width", "known",
     )  # fmt: skip
 
-    def __init__(self, problem: Problem, point: Point, merit: Merit, share: int) -> None:
+    def __init__(
+        self, problem: Problem, point: Point, merit: Merit, share: int, *, turns: bool = True
+    ) -> None:
         super().__init__(point)
-        self.problem, self.merit, self.share = problem, merit, share
+        self.problem, self.merit, self.share, self.turns = problem, merit, share, turns
         p = problem.n_coords
         self.x, self.centre, self.d = (np.zeros(p) for _ in range(3))  # d: a step from the centre
         self.basis: Floats = np.diag(problem.unit)
@@ -155,7 +160,9 @@ class Newton(Search):
         gain, hoped = now - seen, now - promised
         if gain > max(0.0, BAD * hoped):
             inside, held = length < 0.9 * self.reach, gain > GOOD * hoped
-            self._turn(surface.metric(d, pushes, turned=not self.problem.lower.size))
+            if self.turns:
+                turned = not self.problem.lower.size
+                self._turn(surface.metric(d, pushes, turned=turned))
             length = float(np.abs(self._units(move)).max()) * self.width
             self.reach = max(NARROW, length * (4 if inside else 2 if held else 1))
             self.x[:], self.vector[:], self.known = self.centre + self.d, vector, False

@@ -48,7 +48,7 @@ def constrained(inner: Story, merit: Merit) -> Story:
             )
             if looked.repeats and smooth and affordable(p, share):
                 spent = ground.spent
-                yield Newton(ground.problem, ground.point, merit, share)
+                yield Newton(ground.problem, ground.point, merit, share, turns=k % 2 == 1)
                 n_newton += ground.spent - spent
             k += 1
 
