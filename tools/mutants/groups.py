@@ -36,7 +36,8 @@ GROUPS = (
     Group(
         "policies",
         ("policies/*.py", "random.py"),
-        ("tests/test_policies.py", "tests/test_law.py", "tests/test_random.py"),
+        ("tests/test_policies.py", "tests/test_policy_details.py", "tests/test_law.py",
+         "tests/test_random.py"),
     ),
     Group(
         "sampler",
