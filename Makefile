@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
+# Two test processes on two cores: libraries that start a thread per core would fight each other.
+ONE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .PHONY: run arena docs dist test test-docs test-lowest test-slow test-faults test-benchopt test-trainers test-doors mutants bench lint clean
 
@@ -10,17 +12,18 @@ run: $(VENV)/.core
 	@$(VENV)/bin/scgd run zo-linear
 
 test: $(VENV)/.dev
-	@$(PY) -m pytest -q -m "not slow and not faults" -n 2 --dist worksteal
+	@$(ONE) $(PY) -m pytest -q -m "not slow and not faults" -n 2 --dist worksteal
 
 test-faults: $(VENV)/.dev
 	@$(PIP) install -c constraints.txt -e ".[engines]"
-	@$(PY) -m pytest -q tests/test_faults.py tests/test_kills.py tests/test_workers.py tests/test_scheduler.py \
+	@$(ONE) $(PY) -m pytest -q tests/test_faults.py tests/test_kills.py tests/test_workers.py tests/test_scheduler.py \
 		tests/test_asynchronous.py tests/test_command.py tests/test_checkpoint.py \
 		tests/test_signals.py tests/test_resuming.py tests/test_limits.py tests/test_files.py tests/test_identity.py \
-		tests/test_bad_calls.py tests/test_lock.py tests/test_engines.py tests/test_extremes.py
+		tests/test_bad_calls.py tests/test_lock.py tests/test_engines.py tests/test_extremes.py \
+		tests/experiments/test_cli.py::test_killed_run_goes_on_to_the_same_table
 
 test-slow: $(VENV)/.dev
-	@$(PY) -m pytest -q -m slow
+	@$(ONE) $(PY) -m pytest -q -m slow
 
 mutants: $(VENV)/.dev
 	@$(PY) tools/mutants
@@ -38,7 +41,7 @@ bench: $(VENV)/.dev
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
 
 arena: $(VENV)/.peers
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)/bin/scgd compare --suite all --jobs 2
+	@$(ONE) $(VENV)/bin/scgd compare --suite all --jobs 2
 
 docs: $(VENV)/.docs
 	@$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build/html

@@ -9,7 +9,7 @@ from pathlib import Path
 
 __all__ = ["HEAVY", "Pages"]
 
-HEAVY = ("finetune_forward_only", "train_blocks", "dask_cluster")
+HEAVY = ("finetune_forward_only", "train_blocks", "dask_cluster", "optuna_study")
 """Examples that are not executed at build time."""
 
 FRAME = """

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from importlib import import_module
-from inspect import isclass, isfunction
+from inspect import isclass
 from pathlib import Path
+from types import GenericAlias
 
 ROOMS = {
     "minimize": "Black boxes",
@@ -58,9 +59,11 @@ def directive(name: str) -> str:
     """Return the directive that documents an object."""
     module, _, attribute = name.rpartition(".")
     thing = getattr(import_module(module), attribute)
-    if isclass(thing):
+    if isclass(thing) and not isinstance(thing, GenericAlias):
         return f".. autoclass:: {name}\n   :members:\n   :exclude-members: {ROUTING}\n"
-    if isfunction(thing) or callable(thing):
+    if isinstance(thing, GenericAlias):
+        return f".. data:: {name}\n\n   A type: ``{thing}``.\n"
+    if callable(thing):
         return f".. autofunction:: {name}\n"
     rows = ", ".join(f"``{row}``" for row in thing)
     return f".. data:: {name}\n\n   By name: {rows}.\n"

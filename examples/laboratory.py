@@ -1,6 +1,11 @@
-"""A week in a laboratory: six settings, batches of five, values that fail or come late.
+"""
+A week in a laboratory
+======================
 
-The notebook is closed every evening and opened every morning. Writes laboratory.html.
+Six settings, batches of five, values that fail or come late; the notebook is closed every evening
+and opened every morning.
+
+Run it: ``python examples/laboratory.py`` (writes laboratory.html).
 """
 
 import tempfile

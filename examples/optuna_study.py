@@ -1,7 +1,15 @@
-"""An Optuna study on a database, sampled by scgd, with pruning; start it twice for two workers.
-
-Run it: python examples/optuna_study.py   (then: optuna-dashboard sqlite:///study.db)
 """
+A study in Optuna
+=================
+
+An Optuna study on a database, sampled by scgd, with pruning; start it twice for two workers.
+
+Run it: ``python examples/optuna_study.py``, then ``optuna-dashboard sqlite:///study.db``, which shows:
+
+.. image:: /images/gallery/optuna_study.png
+   :alt: the study in the dashboard
+"""
+# sphinx_gallery_thumbnail_path = 'images/gallery/optuna_study.png'
 
 import optuna
 from sklearn.datasets import load_digits

@@ -1,6 +1,11 @@
-"""A portfolio of 60 assets: the expected loss of the worst days against the mean return.
+"""
+A portfolio
+===========
 
-Weights are not negative and sum to one at every evaluation. Writes portfolio.html.
+60 assets: the expected loss of the worst days against the mean return, with weights that are not
+negative and sum to one at every evaluation.
+
+Run it: ``python examples/portfolio.py`` (writes portfolio.html).
 """
 
 import numpy as np

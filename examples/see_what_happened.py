@@ -1,6 +1,10 @@
-"""Which inputs of a noisy simulator matter: ten lines, a table, a page of pictures.
+"""
+See what happened
+=================
 
-Run it: python examples/see_what_happened.py   (writes simulator.html and simulator.csv here)
+Which inputs of a noisy simulator matter: ten lines, a table and a page of pictures.
+
+Run it: ``python examples/see_what_happened.py`` (writes simulator.html).
 """
 
 import numpy as np
@@ -18,12 +22,11 @@ def main(max_evals=3000):
     def simulator(x):
         return float(np.sum(weights * (x - 1) ** 2) + 0.1 * rng.standard_normal())
 
-    result = scgd.minimize(simulator, np.zeros(40), max_evals=max_evals, seed=1,
-                           log="simulator.csv")  # fmt: skip
+    result = scgd.minimize(simulator, np.zeros(40), max_evals=max_evals, seed=1, record=True)
     print(result)
     print(result.evaluations)
     result.plot().write_html("simulator.html")
-    print("wrote simulator.html and simulator.csv")
+    print("wrote simulator.html")
     return result
 
 

@@ -1,6 +1,6 @@
 """Build wheel and sdist, and try both in fresh virtual environments of every Python at hand.
 
-``make dist`` runs it: import, ``scgd --version``, one minimize, one fit.
+``make dist`` runs it: import, ``scgd --version``, one minimize, one fit; and every extra resolves.
 """
 
 import argparse
@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -27,9 +28,14 @@ print("scgd", scgd.__version__, "works")
 
 
 def pythons() -> list[str]:
-    """Return the interpreters to try."""
+    """Return the interpreters to try: those that start (a name on the path may lead nowhere)."""
     found = [shutil.which(f"python{version}") for version in VERSIONS]
-    return [path for path in found if path] or [sys.executable]
+    return [path for path in found if path and starts(path)] or [sys.executable]
+
+
+def starts(python: str) -> bool:
+    """Tell whether an interpreter runs and can make environments."""
+    return subprocess.run([python, "-c", "import venv"], capture_output=True).returncode == 0
 
 
 def call(*command: object, **keywords: object) -> None:
@@ -56,11 +62,23 @@ def attempt(python: str, archive: Path, constraints: Path) -> None:
         call(own / "python", "-W", "error", "-c", TRIAL, cwd=folder)
 
 
+def resolve(wheel: Path, constraints: Path) -> None:
+    """Let pip find versions for all extras together, without installing them."""
+    names = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    print(f"== extras: {', '.join(names)}", flush=True)
+    wanted = f"{wheel}[{','.join(names)}]"
+    call(
+        sys.executable, "-m", "pip", "-qq", "--no-input", "install", "--dry-run",
+        "--ignore-installed", "-c", constraints, wanted,
+    )  # fmt: skip
+
+
 def main() -> None:
     """Build, then try every archive with every interpreter."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     archives = build(parser.parse_args().out)
+    resolve(next(path for path in archives if path.suffix == ".whl"), ROOT / "constraints.txt")
     for python in pythons():
         for archive in archives:
             print(f"== {archive.name} with {python}", flush=True)

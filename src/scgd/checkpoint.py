@@ -79,6 +79,11 @@ class Checkpoint:
     every
         Seconds between writes; the first is made after one second at the latest, and the end of a
         run is always written.
+
+    Examples
+    --------
+    >>> Checkpoint("run.npz", every=60).every
+    60.0
     """
 
     def __init__(self, path: str | os.PathLike[str], every: float = 30.0) -> None:

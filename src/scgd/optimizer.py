@@ -59,6 +59,13 @@ class Trial:
         Where the partial derivatives at these coordinates are wanted instead of a value; else None.
     params
         The parameters at x, where the run is over a :class:`~scgd.Space`; else None.
+
+    Examples
+    --------
+    >>> import scgd
+    >>> trial = scgd.Optimizer([1.0, 2.0], max_evals=50, seed=0).ask(1)[0]
+    >>> trial.id, trial.x.shape, trial.xi
+    (0, (2,), None)
     """
 
     id: int

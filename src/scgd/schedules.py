@@ -38,6 +38,11 @@ Per = Literal["step", "pass"]
 class Constant:
     """The same value at every index.
 
+    Parameters
+    ----------
+    value
+        The value, not negative.
+
     Examples
     --------
     >>> Constant(0.5)(np.array([1, 2, 3]))
@@ -93,6 +98,11 @@ class InverseLog:
     r"""Decay like a logarithm, :math:`\min(1, 1 / \log(n + \text{offset}))`.
 
     The paper writes :math:`\lambda_n = 1/\log n`, which is undefined at 1; the offset is named.
+
+    Parameters
+    ----------
+    offset
+        Added to n; the value is 1 as long as the logarithm is below 1.
 
     Examples
     --------
@@ -157,6 +167,11 @@ class Linear:
 @dataclass(frozen=True)
 class SqrtOf:
     r"""The square root of another schedule: :math:`h_t = \sqrt{\gamma_t}` (Theorem 4).
+
+    Parameters
+    ----------
+    schedule
+        The other schedule, or a number.
 
     Examples
     --------

@@ -146,14 +146,15 @@ def test_quick_and_full_runs_do_not_mix(tmp_path, capsys):
     assert "holds quick runs" in capsys.readouterr().err
 
 
+@pytest.mark.faults  # three processes that compile
 def test_killed_run_goes_on_to_the_same_table(tmp_path):
     command = [sys.executable, "-m", "scgd.cli", "run", "theory", "--panel", "rescaled", "--runs",
-               "12", "--workers", "1", "--no-progress", "--out"]  # fmt: skip
+               "3", "--workers", "1", "--no-progress", "--out"]  # fmt: skip
     whole, torn = tmp_path / "whole", tmp_path / "torn"
     process = subprocess.Popen([*command, torn], stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     table = torn / "theory.csv"
-    while time.monotonic() < deadline and not (table.exists() and table.stat().st_size > 20_000):
+    while time.monotonic() < deadline and not (table.exists() and table.stat().st_size > 5_000):
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -161,7 +162,7 @@ def test_killed_run_goes_on_to_the_same_table(tmp_path):
     with table.open("r+b") as file:  # a kill in the middle of a write
         file.truncate(size - 37)
     done = read_partial(table)
-    assert 0 < done < 48
+    assert 0 < done < 12
     subprocess.run([*command, torn], check=True, stdout=subprocess.DEVNULL)
     subprocess.run([*command, whole], check=True, stdout=subprocess.DEVNULL)
     same_but_seconds(whole / "theory.csv", table)

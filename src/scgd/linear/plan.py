@@ -36,6 +36,14 @@ class LinearResult:
         The sampling law learned.
     recipe
         What ran.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scgd.linear import solve
+    >>> result = solve(np.eye(3), [1.0, 2.0, 3.0], n_passes=5, seed=0)
+    >>> result.coef.shape, sorted(result.history)
+    ((3,), ['loss', 'pass', 'queries', 'seconds'])
     """
 
     coef: Floats

@@ -45,6 +45,12 @@ class BlockData:
         The objective at zero.
     truth
         The coefficients the targets were made with.
+
+    Examples
+    --------
+    >>> data = block_data(n_samples=100, n_coords=20)
+    >>> data.X.shape, data.loss, data.f_star < data.f_start
+    ((100, 20), 'squared', True)
     """
 
     X: Floats

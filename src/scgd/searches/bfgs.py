@@ -25,6 +25,21 @@ class ActiveBFGS(Search):
     Gradients are forward differences with a radius near the root of rounding; when a line search
     fails they become central ones with a larger radius, and when that fails too the search has
     ``stalled``. The inverse Hessian starts from the curvatures that the coordinate search saw.
+
+    Parameters
+    ----------
+    problem, point
+        What is known, and where to begin.
+    length
+        Per coordinate, the length in which x is measured.
+    active
+        The coordinates that move.
+    bend
+        Curvatures of the active coordinates in units of ``length``, as far as they are known.
+    error
+        Rounding error of a value.
+    leash
+        How far steps may go (default: as the problem says).
     """
 
     name: ClassVar[str] = "bfgs"

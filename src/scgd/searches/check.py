@@ -29,7 +29,13 @@ WORTH = 0.25
 
 @dataclass(frozen=True)
 class Progress(Finding):
-    """How far a walk has looked: the largest move of a coordinate from x0, in units of x."""
+    """How far a walk has looked: the largest move of a coordinate from x0, in units of x.
+
+    Parameters
+    ----------
+    farthest
+        That move.
+    """
 
     farthest: float
 

@@ -20,7 +20,13 @@ REACHES = (0.1, 0.01, 0.001)
 
 @dataclass(frozen=True)
 class Noise(Finding):
-    """Whose the noise is: nobody's because there is none, the sample's, or nobody's to control."""
+    """Whose the noise is: nobody's because there is none, the sample's, or nobody's to control.
+
+    Parameters
+    ----------
+    kind
+        Which of the three.
+    """
 
     kind: Literal["deterministic", "controllable", "uncontrollable"]
 

@@ -23,7 +23,15 @@ AGAIN = -1
 
 @dataclass(frozen=True)
 class Doubted(Finding):
-    """Whether a value that was to be trusted came out differently, and what the search found."""
+    """Whether a value that was to be trusted came out differently, and what the search found.
+
+    Parameters
+    ----------
+    differs
+        Whether a value did not come again.
+    found
+        The finding of the search inside, as a dictionary.
+    """
 
     differs: bool
     found: dict[str, Any]

@@ -18,8 +18,16 @@ __all__ = ["Judge", "Verdict"]
 class Verdict(Finding):
     """The mean difference f(point) - f(reference) and its standard error.
 
-    The mean is infinite where most pairs were lost. ``median`` is the difference of the medians,
-    and ``lower`` the share of pairs in which the point has the lower value.
+    The mean is infinite where most pairs were lost.
+
+    Parameters
+    ----------
+    mean, error
+        Mean difference of the pairs, and its standard error.
+    median
+        Difference of the medians.
+    lower
+        Share of the pairs in which the point has the lower value.
     """
 
     mean: float
@@ -45,6 +53,15 @@ class Judge(Search):
     r"""Compare the point with a reference on so many common samples.
 
     Differences are paired where the sample can be held fixed. Any number of pairs may be open.
+
+    Parameters
+    ----------
+    point
+        Where the run stands.
+    reference
+        What it is compared with.
+    n_samples
+        Pairs of values.
     """
 
     name: ClassVar[str] = "judge"

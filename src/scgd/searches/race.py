@@ -35,7 +35,13 @@ ASKED = 4
 
 @dataclass(frozen=True)
 class Raced(Finding):
-    """Whether the race took place, and then ended because nothing was left to gain."""
+    """Whether the race took place, and then ended because nothing was left to gain.
+
+    Parameters
+    ----------
+    held
+        Whether it took place.
+    """
 
     held: bool
 
@@ -45,6 +51,19 @@ class Race(Told):
 
     It is not held, and what was found so far stands, where more coordinates matter than it can
     serve with what is left of the budget.
+
+    Parameters
+    ----------
+    problem, point
+        What is known, and where to begin.
+    seed
+        Seed of its generator.
+    budget
+        Evaluations to plan for.
+    tol
+        The race ends when what is left to gain is below this share of what was gained.
+    partials
+        Whether partial derivatives may be asked for.
     """
 
     name: ClassVar[str] = "race"

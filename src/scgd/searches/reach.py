@@ -24,7 +24,15 @@ FEW = 500
 
 @dataclass(frozen=True)
 class Signal(Finding):
-    """The radius at which f shows above its noise, and by what: a slope, a bend, or nothing."""
+    """The radius at which f shows above its noise, and by what: a slope, a bend, or nothing.
+
+    Parameters
+    ----------
+    radius
+        Where it shows.
+    found
+        By what it shows; ``"nothing"`` where it does not.
+    """
 
     radius: float
     found: Literal["slope", "bend", "nothing"]

@@ -21,7 +21,15 @@ REACH = 0.1
 
 @dataclass(frozen=True)
 class Repeats(Finding):
-    """Whether f gave the same value twice, at x0 and beside it; and its value at x0."""
+    """Whether f gave the same value twice, at x0 and beside it; and its value at x0.
+
+    Parameters
+    ----------
+    same
+        Whether the values came again.
+    value
+        The value there.
+    """
 
     same: bool
     value: float

@@ -12,7 +12,15 @@ __all__ = ["Rest"]
 
 
 class Rest(Search):
-    """Ask nothing until the budget grows; what stands is what another search reached."""
+    """Ask nothing until the budget grows; what stands is what another search reached.
+
+    Parameters
+    ----------
+    point
+        Where the run stands.
+    values
+        The values known there.
+    """
 
     name: ClassVar[str] = "rest"
     memory: ClassVar[tuple[str, ...]] = ("values",)

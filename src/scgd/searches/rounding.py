@@ -21,7 +21,13 @@ SPACING = 1e-9
 
 @dataclass(frozen=True)
 class RoundingError(Finding):
-    """The standard deviation of rounding errors of f."""
+    """The standard deviation of rounding errors of f.
+
+    Parameters
+    ----------
+    error
+        The error of a value.
+    """
 
     error: float
 
@@ -31,6 +37,15 @@ class Rounding(Search):
 
     Over such a distance a smooth f is a straight line; what third differences see is rounding,
     whose variance they multiply by 20. Values that are all single-precision numbers set a floor.
+
+    Parameters
+    ----------
+    problem, point
+        What is known, and where to look.
+    rng
+        Where directions come from.
+    length
+        The length in which x is measured.
     """
 
     name: ClassVar[str] = "rounding"

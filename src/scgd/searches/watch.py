@@ -14,7 +14,15 @@ __all__ = ["Watch"]
 
 
 class Watch(Search):
-    """Evaluate f at the point so many times, each with a sample of its own."""
+    """Evaluate f at the point so many times, each with a sample of its own.
+
+    Parameters
+    ----------
+    point
+        Where the run stands.
+    n_values
+        How often to evaluate.
+    """
 
     name: ClassVar[str] = "watch"
     memory: ClassVar[tuple[str, ...]] = ("values",)

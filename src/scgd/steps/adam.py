@@ -34,6 +34,13 @@ def adam_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> flo
 class Adam(StepRule):
     r"""Adam on the visited coordinate, bias-corrected by its own number of visits.
 
+    Parameters
+    ----------
+    beta1, beta2
+        What the means of gradients and of their squares keep at a visit; in [0, 1).
+    epsilon
+        Added to the root.
+
     Examples
     --------
     >>> round(Adam.kernel(0, -4.0, 0.5, Adam().hyper, ([0.0], [0.0], [0.0], [0.0])), 12)

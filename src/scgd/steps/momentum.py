@@ -26,6 +26,13 @@ class Momentum(StepRule):
 
     .. math:: v \leftarrow \beta v + g, \qquad \theta \leftarrow \theta - \gamma v
 
+    Parameters
+    ----------
+    beta
+        What the velocity keeps at a visit; in [0, 1).
+    nesterov
+        Move along :math:`g + \beta v` instead of :math:`v`.
+
     Examples
     --------
     >>> Momentum(beta=0.5).hyper

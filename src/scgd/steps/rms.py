@@ -37,6 +37,13 @@ class RMS(StepRule):
     The learning rate is then a length in units of x, whatever the scale of f. The mean is a plain
     average until ``1 / (1 - beta)`` visits and forgets exponentially from there on.
 
+    Parameters
+    ----------
+    beta
+        How much of the mean a new square leaves, once that many visits were made; in [0, 1).
+    epsilon
+        Added to the root.
+
     Examples
     --------
     >>> RMS.kernel(0, -4.0, 0.5, RMS().hyper, ([0.0], [0.0]))

@@ -199,6 +199,11 @@ def warn_if_violated(learning_rate: Any, mixing: Any, radius: Any) -> None:
     """Warn once of all that is wrong with schedules the user passed; None stands for not passed.
 
     The warning points at the caller of the front door, four calls up.
+
+    Parameters
+    ----------
+    learning_rate, mixing, radius
+        As for :func:`check`.
     """
     if learning_rate is None and mixing is None and radius is None:
         return
@@ -226,6 +231,11 @@ def unknown(t: Array) -> Array:
 
 def known(schedule: Any) -> bool:
     """Tell whether this is a schedule object (not a number) whose form the conditions can judge.
+
+    Parameters
+    ----------
+    schedule
+        What the user passed.
 
     Examples
     --------

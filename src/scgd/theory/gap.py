@@ -84,6 +84,19 @@ def gap_bound(
     :math:`\delta_0 + (\sigma^2 L/2 + c^2)\,\gamma^2 (1 + \varphi_{1-2\alpha}(t))`, the noise of all
     steps so far; and the second term is at least the noise of the last step.
 
+    Parameters
+    ----------
+    t
+        Steps, counted from 1.
+    constants
+        Those of the problem.
+    gamma, alpha
+        The rate :math:`\gamma t^{-\alpha}`.
+    beta
+        The smallest weight a coordinate ever has.
+    gap
+        :math:`\delta_0 = f(\theta_0) - f^\star`.
+
     Examples
     --------
     >>> quadratic = Constants(1.0, 1.0, 1.0, 0.1)
@@ -151,6 +164,13 @@ def gap_recursion(
     :math:`2\langle a, b\rangle \ge \|a\|^2 - \|a - b\|^2`. The bound of the theorem has room for
     that.
 
+    Parameters
+    ----------
+    n_steps
+        How many steps.
+    constants, gamma, alpha, beta, gap
+        As for :func:`gap_bound`.
+
     Examples
     --------
     >>> gap_recursion(1, Constants(1.0, 1.0, 1.0, 0.0), gamma=0.5, alpha=1.0, beta=1.0, gap=1.0)
@@ -178,6 +198,11 @@ def gap_order(constants: Constants, gamma: float, beta: float, alpha: float = 1.
     where the recursion falls more slowly than that (:math:`\alpha = 1` and
     :math:`b\mu\beta\gamma \le 1`).
 
+    Parameters
+    ----------
+    constants, gamma, beta, alpha
+        As for :func:`gap_bound`.
+
     Examples
     --------
     >>> quadratic = Constants(1.0, 1.0, 1.0, 0.1)
@@ -196,7 +221,12 @@ def gap_order(constants: Constants, gamma: float, beta: float, alpha: float = 1.
 def gap_rate(alpha: float, speed: float) -> float:
     r"""Return the power r of the rate :math:`O(t^{-r})` of Theorem 4.
 
-    ``speed`` is :math:`\mu\beta\gamma`.
+    Parameters
+    ----------
+    alpha
+        Power of the rate :math:`\gamma t^{-\alpha}`.
+    speed
+        :math:`\mu\beta\gamma`.
 
     Examples
     --------

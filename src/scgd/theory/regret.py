@@ -49,6 +49,15 @@ def regret_bound(terms: Array, gamma: float, distance: float) -> float:
     :math:`\gamma D_t^{-1} D(\zeta_{t+1}) g_t`; ``terms`` are those of :func:`regret_terms`, with
     the variance of the estimate in them.
 
+    Parameters
+    ----------
+    terms
+        One per step, from :func:`regret_terms`.
+    gamma
+        The constant rate.
+    distance
+        :math:`\|\theta_1 - \theta^\star\|`.
+
     Examples
     --------
     >>> regret_bound(np.array([2.0, 4.0]), gamma=0.5, distance=1.0)

@@ -33,7 +33,18 @@ SHORT = 1 << 20
 
 @dataclass(frozen=True)
 class MeZO(GaussianSmoothing):
-    r"""Two-sided Gaussian direction, :math:`g = \frac{f(\theta + hU) - f(\theta - hU)}{2h} U`."""
+    r"""Two-sided Gaussian direction, :math:`g = \frac{f(\theta + hU) - f(\theta - hU)}{2h} U`.
+
+    Examples
+    --------
+    >>> from scgd.torch import ZeroOrderSCGD
+    >>> theta = torch.nn.Parameter(torch.ones(4))
+    >>> optimizer = ZeroOrderSCGD([theta], 0.01, estimator="mezo", radius=1e-3, seed=0)
+    >>> for _ in range(100):
+    ...     loss = optimizer.step(lambda: theta.square().sum())
+    >>> bool(loss < 1)  # from 4
+    True
+    """
 
     def probe(
         self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
@@ -61,6 +72,11 @@ class SparseMeZO(MeZO):
     ----------
     kept
         The fraction of each tensor's entries, the smallest in size, that is perturbed and trained.
+
+    Examples
+    --------
+    >>> SparseMeZO(kept=0.1).kept
+    0.1
     """
 
     kept: float = 0.25

@@ -136,6 +136,19 @@ def reduce_sampled(optimizer: Any, bucket: dist.GradBucket) -> torch.futures.Fut
     ``model.register_comm_hook(optimizer, reduce_sampled)``, with an optimizer made without
     ``process_group`` (the seed is agreed on). The other entries keep the gradients of
     their own process; the optimizer does not look at them. The default process group is used.
+
+    Parameters
+    ----------
+    optimizer
+        A :class:`SCGD` over the parameters of the model.
+    bucket
+        What DDP hands to a hook: some parameters and their gradients.
+
+    Examples
+    --------
+    >>> model = torch.nn.parallel.DistributedDataParallel(net)  # doctest: +SKIP
+    >>> optimizer = SCGD(model.parameters(), lr=0.1)  # doctest: +SKIP
+    >>> model.register_comm_hook(optimizer, reduce_sampled)  # doctest: +SKIP
     """
     slots = []
     for p, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True):

@@ -52,9 +52,12 @@ class SCGD(CoordinateOptimizer):
         After how many steps a learned gain counts half, so that the law follows gradients that
         change; ``None`` is the paper's sum of all gains. Used by l1 weights over coordinates.
     rule
-        What a gradient becomes on the coordinates drawn: ``"sgd"`` (with ``momentum``,
-        ``dampening`` and ``nesterov``), ``"rms"`` (mean square with ``betas[1]``) or ``"adam"``
-        (``betas``, ``eps``, ``amsgrad``); moments count a coordinate's own visits.
+        What a gradient becomes on the coordinates drawn: ``"sgd"``, ``"rms"`` (divided by the root
+        of the mean square) or ``"adam"``; moments count a coordinate's own visits.
+    momentum, dampening, nesterov
+        For ``"sgd"``, as in :class:`torch.optim.SGD`.
+    betas, eps, amsgrad
+        For ``"adam"``, as in :class:`torch.optim.Adam`; ``"rms"`` uses ``betas[1]`` and ``eps``.
     weight_decay, decoupled_weight_decay
         Coefficient of an l2 penalty, part of the gradient of the coordinates drawn; decoupled, they
         shrink by ``lr * weight_decay`` instead and the gains do not see it.

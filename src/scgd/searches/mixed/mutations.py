@@ -33,6 +33,17 @@ class Mutations(Seeker):
     over plateaus. Of a noisy function a point that looks better is evaluated until it has as many
     values as the best one or a higher mean, and the best one is evaluated again whenever it
     changes; with samples of the user's, both see the same ones.
+
+    Parameters
+    ----------
+    problem, point
+        The space as a box of steps, and where to begin.
+    rng
+        Where mutations come from.
+    budget
+        Evaluations to plan for.
+    sampled
+        Whether the function takes samples.
     """
 
     name: ClassVar[str] = "mutations"

@@ -45,6 +45,11 @@ class Niches(Mutations):
     brought down to that, so that disasters do not fill the model; lost values count as such.
     Points under way are taken in at the value that the model expects. After 300 points mutations
     go on alone.
+
+    Parameters
+    ----------
+    problem, point, rng, budget, sampled
+        As for :class:`Mutations`.
     """
 
     name: ClassVar[str] = "niches"

@@ -16,6 +16,11 @@ class InverseCost(BlockLaw):
 
     In the mean every block is trained for the same time. The upper blocks are the cheap ones,
     because backward stops at the lowest block in training.
+
+    Parameters
+    ----------
+    mix, coverage, first_cycle, first_period
+        As for :class:`BlockLaw`.
     """
 
     timed: ClassVar[bool] = True

@@ -18,6 +18,11 @@ class LISA(BlockPolicy):
 
     Reference: Pan et al., *LISA: layerwise importance sampling for memory-efficient large language
     model fine-tuning*, NeurIPS 2024.
+
+    Parameters
+    ----------
+    ends_always
+        Whether the lowest and the uppermost block are trained at every visit.
     """
 
     ends_always: bool = True

@@ -24,6 +24,15 @@ class MISA(BlockPolicy):
 
     Reference: *MISA: memory-efficient LLMs optimization with module-wise importance sampling*,
     NeurIPS 2025 (arXiv 2511.00056); eta = 1 for fine-tuning, 500 for pre-training there.
+
+    Parameters
+    ----------
+    eta
+        Sharpness of the softmax.
+    forget
+        Weight of a new visit in the running mean.
+    share
+        Share of the parameters to train at a time; ``None``: as many modules as ``active`` says.
     """
 
     eta: float = 1.0

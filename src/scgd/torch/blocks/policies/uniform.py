@@ -13,7 +13,13 @@ __all__ = ["UniformBlocks"]
 
 @dataclass(frozen=True)
 class UniformBlocks(BlockLaw):
-    """Draw all blocks with the same probability."""
+    """Draw all blocks with the same probability.
+
+    Parameters
+    ----------
+    mix, coverage, first_cycle, first_period
+        As for :class:`BlockLaw`.
+    """
 
     def scores(self, book: Ledger) -> Array:
         """Return ones."""
