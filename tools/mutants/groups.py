@@ -53,11 +53,13 @@ GROUPS = (
     Group(
         "searches",
         ("searches/*.py", "searches/arms/*.py"),
-        ("tests/test_searches.py", "tests/test_race.py", "tests/test_auto.py"),
+        ("tests/test_searches.py", "tests/test_plan_numbers.py", "tests/test_guards.py",
+         "tests/test_race.py", "tests/test_noisy.py", "tests/test_auto.py"),
     ),
     Group(
         "plans",
         ("plans/*.py",),
-        ("tests/test_auto.py", "tests/test_searches.py", "tests/test_auto_resume.py"),
+        ("tests/test_plan_numbers.py", "tests/test_guards.py", "tests/test_auto.py",
+         "tests/test_searches.py"),
     ),
 )  # fmt: skip
