@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from scgd.checks import flag
 from scgd.problem import count
 from scgd.typing import Floats, Ints
 
@@ -107,11 +108,14 @@ class Float(Parameter):
     step: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        flag(self.log, "log")
         check_range(self, number)
         if self.step is not None:
             object.__setattr__(self, "step", number(self.step, "step"))
             if self.log or self.step <= 0:
                 raise ValueError(f"step must be positive, and excludes log, got {self.step!r}")
+            if self.high - self.low >= 2**53 * self.step:
+                raise ValueError(f"step must not be lost beside the range, got {self.step!r}")
         if not math.isfinite(self.high - self.low):
             raise ValueError(f"the range from {self.low} to {self.high} is too wide; use log=True")
 
@@ -180,6 +184,7 @@ class Int(Parameter):
     step: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
+        flag(self.log, "log")
         check_range(self, whole)
         object.__setattr__(self, "step", count(self.step, "step"))
         if self.log and self.step != 1:
