@@ -145,8 +145,8 @@ def new_style(one: dict[str, Any]) -> Any:
     kind, fun = one.get("type"), one.get("fun")
     if kind not in ("eq", "ineq") or not callable(fun):
         raise ValueError(
-            "constraints: a constraint that is a dict needs type='eq' or 'ineq' and a function fun, "
-            f"got {one!r}"
+            "constraints: a constraint that is a dict needs type='eq' or 'ineq' and a function "
+            f"fun, got {one!r}"
         )
     more = tuple(one.get("args", ()))
     return NonlinearConstraint(lambda x: fun(x, *more), 0.0, 0.0 if kind == "eq" else np.inf)
