@@ -164,3 +164,77 @@ def test_a_leash_doubles_beyond_its_half():
     other = Leash(leash.problem)
     other.load_state_dict(leash.state_dict())
     assert (other.reach, other.farthest) == (20.0, 15.0)
+
+
+# ---- the comparison with x0 ----------------------------------------------------------------------
+
+
+class Ground:
+    """What a comparison looks at."""
+
+    def __init__(self, total=1000, room=500, converged=False):
+        self.problem = Problem.check(np.zeros(2), None, 1.0)
+        self.point = Point(np.ones(2))
+        self.total, self.room, self.budget, self.nominal = total, room, 1000, 64
+        self.converged, self.guarded = converged, True
+
+
+def compared(ground, here, there, **more):
+    """Answer a comparison; return what the story asks next, None where it ends."""
+    guard = import_module("scgd.plans.guard")
+    story = guard.settle_with_start(ground, len(here), **more)
+    judge = next(story)
+    np.testing.assert_array_equal(judge.reference, 0.0)
+    for pair in zip(here, there, strict=True):
+        judge.take(judge.pose(), np.array(pair))
+    try:
+        return story.send(judge.finding())
+    except StopIteration:
+        return None
+
+
+UP, DOWN = ([2.0, 2.1, 1.9], [1.0, 1.0, 1.0]), ([1.0, 1.1, 0.9], [2.0, 2.0, 2.0])
+
+
+def test_a_worse_end_is_given_up_and_a_better_one_kept():
+    for (here, there), x in ((UP, 0.0), (DOWN, 1.0)):
+        ground = Ground()
+        assert compared(ground, here, there) is None and not ground.guarded
+        np.testing.assert_array_equal(ground.point.x, x)
+
+
+def test_one_standard_error_is_enough():
+    for shift, x in ((0.0, 1.0), (0.9, 1.0), (1.1, 0.0)):  # in standard errors
+        here = shift * np.sqrt(1 / 3) + np.array([-1.0, 0.0, 1.0])
+        ground = Ground()
+        compared(ground, here.tolist(), [0.0, 0.0, 0.0])
+        np.testing.assert_array_equal(ground.point.x, x)
+
+
+def test_by_ranks_an_outlier_does_not_count():
+    here, there = [1.0, 1.0, 1.0, 99.0], [2.0, 2.0, 2.0, 2.0]
+    for ranks, x in ((False, 1.0), (True, 1.0)):
+        ground = Ground()
+        compared(ground, here, there, ranks=ranks)
+        np.testing.assert_array_equal(ground.point.x, x)
+    ground = Ground()
+    compared(ground, [3.0, 3.0, 3.0, -99.0], there, ranks=True)
+    np.testing.assert_array_equal(ground.point.x, 0.0)
+
+
+@pytest.mark.parametrize("room, rests", [(0, True), (20, True), (21, False), (500, False)])
+def test_where_hardly_any_budget_is_left_it_waits(room, rests):
+    """A 50th of the budget is too little to begin again."""
+    asked = compared(Ground(room=room), *UP)
+    assert (asked is not None) == rests
+    if rests:
+        np.testing.assert_array_equal(asked.standing.values, UP[1])
+        np.testing.assert_array_equal(compared(Ground(room=0), *DOWN).standing.values, DOWN[0])
+
+
+def test_without_a_budget_the_next_part_is_twice_as_long():
+    ground = Ground(total=None, room=0)
+    assert compared(ground, *DOWN) is None and ground.nominal == 128
+    over = Ground(total=None, converged=True)
+    assert compared(over, *UP) is None and over.nominal == 64
+    np.testing.assert_array_equal(over.point.x, 0.0)
