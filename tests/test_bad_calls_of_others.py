@@ -13,7 +13,7 @@ from test_bad_calls import CONSTANTS, MODEL, X, Y, bowl
 SAMPLED = 60
 MANY_X, MANY_Y = np.tile(X, (2, 1)) + 0.1 * np.arange(12)[:, None], np.tile(Y, 2)
 MODEL_CV = {
-    **MODEL, "alphas": "count+vector", "eps": "none", "cv": "anything", "scoring": "anything",
+    **MODEL, "alphas": "count+vector+one", "eps": "fraction+none", "cv": "anything", "scoring": "anything",
     "n_jobs": "count+none+whole", "penalty": "choice",
 }  # fmt: skip
 
@@ -81,11 +81,13 @@ DOORS = {
     ),
     "Float": (
         lambda **k: in_space(scgd.Float(**{"low": 0.5, "high": 2.0, **k})), scgd.Float,
-        {"low": "number", "high": "number", "log": "flag", "step": "positive+none", "size": "count+none"},
+        {"low": "number", "high": "number", "log": "flag", "step": "positive+none", "size": "count+none",
+         "default": "number+none", "when": "none+mapping"},
     ),
     "Int": (
         lambda **k: in_space(scgd.Int(**{"low": 1, "high": 3, **k})), scgd.Int,
-        {"low": "whole", "high": "whole", "log": "flag", "step": "count", "size": "count+none"},
+        {"low": "whole", "high": "whole", "log": "flag", "step": "count", "size": "count+none",
+         "default": "whole+none", "when": "none+mapping"},
     ),
 }  # fmt: skip
 OURS = Doors(

@@ -181,7 +181,7 @@ def test_malformed_states(method, tmp_path_factory):
 @pytest.mark.faults
 @pytest.mark.parametrize("method", METHODS, ids=NAMES)
 def test_malformed_states_many(method, tmp_path_factory):
-    fuzz_states(tmp_path_factory, 3000, method)
+    fuzz_states(tmp_path_factory, 1500, method)
 
 
 def test_nothing_in_a_file_is_executed(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,9 +123,11 @@ def keywords(options: dict[str, Any]) -> dict[str, Any]:
 
 def as_constraints(constraints: Any) -> Any:
     """Return constraints as objects, None where there are none."""
-    if isinstance(constraints, dict) or not isinstance(constraints, Iterable):
+    if constraints is None:
+        return None
+    if not isinstance(constraints, list | tuple):
         constraints = [constraints]
-    found = [new_style(one) if isinstance(one, dict) else one for one in constraints or ()]
+    found = [new_style(one) if isinstance(one, dict) else one for one in constraints]
     if not found:
         return None
     if "constraints" not in KNOWN:
@@ -143,7 +145,8 @@ def new_style(one: dict[str, Any]) -> Any:
     kind, fun = one.get("type"), one.get("fun")
     if kind not in ("eq", "ineq") or not callable(fun):
         raise ValueError(
-            f"a constraint that is a dict needs type='eq' or 'ineq' and a function fun, got {one!r}"
+            "constraints: a constraint that is a dict needs type='eq' or 'ineq' and a function "
+            f"fun, got {one!r}"
         )
     more = tuple(one.get("args", ()))
     return NonlinearConstraint(lambda x: fun(x, *more), 0.0, 0.0 if kind == "eq" else np.inf)
@@ -169,7 +172,10 @@ class Partials:
 
     def __call__(self, x: Any, coords: Any, *rest: Any) -> Any:
         """Return the partial derivatives at some coordinates."""
-        return np.asarray(self.jac(x.copy(), *rest), np.float64)[coords]
+        gradient = reals(self.jac(x.copy(), *rest), "jac", "return the gradient")
+        if gradient.shape != x.shape:
+            raise ValueError(f"jac must return {x.size} numbers, got shape {gradient.shape}")
+        return gradient[coords]
 
 
 class Watch:

@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,7 @@ def tests_of(mutant: Mutant, record: dict[str, Any]) -> tuple[list[str], float]:
 
 def run_group(group: Group, files: list[str], options: argparse.Namespace) -> list[dict[str, Any]]:
     """Judge the mutants of some files of a group; return a row per file."""
+    group = replace(group, tests=tuple(options.tests)) if options.tests else group
     helpers = [path for path in ROOT.glob("tests/*.py") if not path.name.startswith("test_")]
     tests = checksum([*helpers, *(ROOT / name for name in (*group.tests, *group.files(ROOT)))])
     sources = group.files(ROOT)  # with their examples
@@ -149,6 +151,7 @@ def main() -> int:
     parser.add_argument("--places", type=int, default=40, help="places per file")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--tests", nargs="*", help="show mutants to these files of tests alone")
     parser.add_argument("--least", type=float, default=0.9, help="share that must be noticed")
     options = parser.parse_args()
     os.chdir(ROOT)

@@ -36,7 +36,8 @@ GROUPS = (
     Group(
         "policies",
         ("policies/*.py", "random.py"),
-        ("tests/test_policies.py", "tests/test_law.py", "tests/test_random.py"),
+        ("tests/test_policies.py", "tests/test_policy_details.py", "tests/test_law.py",
+         "tests/test_random.py"),
     ),
     Group(
         "sampler",
@@ -52,11 +53,13 @@ GROUPS = (
     Group(
         "searches",
         ("searches/*.py", "searches/arms/*.py"),
-        ("tests/test_searches.py", "tests/test_race.py", "tests/test_auto.py"),
+        ("tests/test_searches.py", "tests/test_plan_numbers.py", "tests/test_guards.py",
+         "tests/test_race.py", "tests/test_noisy.py", "tests/test_auto.py"),
     ),
     Group(
         "plans",
         ("plans/*.py",),
-        ("tests/test_auto.py", "tests/test_searches.py", "tests/test_auto_resume.py"),
+        ("tests/test_plan_numbers.py", "tests/test_guards.py", "tests/test_auto.py",
+         "tests/test_searches.py"),
     ),
 )  # fmt: skip

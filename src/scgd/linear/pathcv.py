@@ -20,6 +20,7 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from scgd.checks import reals
 from scgd.linear.paths import alpha_path, best_place, follow, path_scores
 from scgd.typing import Array, Floats
 
@@ -43,6 +44,10 @@ def path_constraints(single: Any) -> dict[str, list[Any]]:
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "n_jobs": [Integral, None],
     }
+
+
+MOST = 100_000
+"""Penalties of a path at most."""
 
 
 class PathCV(BaseEstimator):
@@ -107,10 +112,12 @@ class PathCV(BaseEstimator):
     def _alphas(self, X: Any, y: Any, weight: Floats) -> Floats:
         """Return the penalties to try, the strongest first."""
         if not isinstance(self.alphas, Integral):
-            alphas = np.asarray(self.alphas, np.float64)
+            alphas = reals(self.alphas, "alphas", "be a number of them or a list of numbers")
             if alphas.ndim != 1 or not len(alphas) or not np.all((alphas >= 0) & (alphas < np.inf)):
                 raise ValueError(f"alphas must be a number or a list of numbers >= 0, got {alphas}")
             return np.unique(alphas)[::-1]
+        if self.alphas > MOST:
+            raise ValueError(f"alphas must be at most {MOST} penalties, got {self.alphas}")
         share: float = {"l2": 0.0, "l1": 1.0}.get(self.penalty, self.l1_ratio)
         return alpha_path(
             X, y, weight, l1_share=share, n_alphas=int(self.alphas), span=self.eps,

@@ -20,6 +20,7 @@ from scgd.problem import as_scalar, count
 from scgd.questions import Question
 from scgd.run.ledger import Ledger
 from scgd.run.opened import Open, open_state, reopened
+from scgd.run.remedies import remedy
 from scgd.searches import Search, Standing
 from scgd.typing import Floats
 
@@ -436,23 +437,6 @@ class Run:
 
 ENDS = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)
 SUCCESSES = (Status.TARGET, Status.CALLBACK, *ENDS)
-STUCK = (
-    "Nothing improved on x0; give scale= (the typical size of a coordinate) or bounds=, more "
-    "evaluations, or another x0."
-)
-LARGEST_SIZE = 1e140
-"""Values beyond it (or below its inverse) have gradients whose squares leave the numbers."""
-
-
-def remedy(value: float) -> str:
-    """Return what helps a run that found nothing better than x0, where f has this value."""
-    size = abs(value)
-    if 0.0 < size < 1.0 / LARGEST_SIZE or size > LARGEST_SIZE:
-        return (
-            f"Nothing improved on x0: values of f are near {size:.0e}, and squares of its slopes "
-            "leave the numbers; multiply f so that they are near 1, or use method='auto'."
-        )
-    return STUCK
 
 
 def plausible(value: float, last: Floats, first: float) -> bool:

@@ -108,6 +108,7 @@ class Float(Parameter):
     step: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        flag(self.log, "log")
         check_range(self, number)
         if self.step is not None:
             object.__setattr__(self, "step", number(self.step, "step"))
@@ -183,6 +184,7 @@ class Int(Parameter):
     step: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
+        flag(self.log, "log")
         check_range(self, whole)
         object.__setattr__(self, "step", count(self.step, "step"))
         if self.log and self.step != 1:
