@@ -32,10 +32,6 @@ def search_cv(estimator=None, space=None, **keywords):
     return SCGDSearchCV(estimator, space, **{"n_iter": 3, "cv": 2, **keywords}).fit(MANY_X, MANY_Y)
 
 
-def in_space(parameter):
-    return scgd.minimize(lambda params: 1.0, scgd.Space({"a": parameter}), max_evals=3, seed=0)
-
-
 DOORS = {
     "SCGDRegressorCV": (cross_validated(linear.SCGDRegressorCV), linear.SCGDRegressorCV, MODEL_CV),
     "SCGDClassifierCV": (
@@ -78,16 +74,6 @@ DOORS = {
         {"fun": "callable", "x0": "vector+one+number", "jac": "callable+none", "bounds": "none",
          "constraints": "nothing+none", "callback": "callable+none", "maxiter": "count+none",
          "tol": "fraction+none"},
-    ),
-    "Float": (
-        lambda **k: in_space(scgd.Float(**{"low": 0.5, "high": 2.0, **k})), scgd.Float,
-        {"low": "number", "high": "number", "log": "flag", "step": "positive+none", "size": "count+none",
-         "default": "number+none", "when": "none+mapping"},
-    ),
-    "Int": (
-        lambda **k: in_space(scgd.Int(**{"low": 1, "high": 3, **k})), scgd.Int,
-        {"low": "whole", "high": "whole", "log": "flag", "step": "count", "size": "count+none",
-         "default": "whole+none", "when": "none+mapping"},
     ),
 }  # fmt: skip
 OURS = Doors(

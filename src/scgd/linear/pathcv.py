@@ -116,7 +116,7 @@ class PathCV(BaseEstimator):
             if alphas.ndim != 1 or not len(alphas) or not np.all((alphas >= 0) & (alphas < np.inf)):
                 raise ValueError(f"alphas must be a number or a list of numbers >= 0, got {alphas}")
             return np.unique(alphas)[::-1]
-        if self.alphas > MOST:
+        if int(self.alphas) > MOST:
             raise ValueError(f"alphas must be at most {MOST} penalties, got {self.alphas}")
         share: float = {"l2": 0.0, "l1": 1.0}.get(self.penalty, self.l1_ratio)
         return alpha_path(
