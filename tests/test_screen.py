@@ -10,6 +10,7 @@ from scgd.questions import Point
 from scgd.searches import Screen
 from scgd.searches.regression import Regression
 from scgd.searches.screen import FIRST, correlations, least_squares, pursue
+from scgd.searches.walk import Walk
 from test_noisy import Numbered, played
 from test_regression import features, priors
 from test_relevance import inputs
@@ -154,6 +155,46 @@ def test_errors_of_a_regression_are_those_of_the_posterior():
         assert model.errors[k] == pytest.approx(data.spread * np.sqrt(larger), rel=1e-6)
         size = np.hypot(model.slope[k], model.bend[k, k] / np.sqrt(2))
         assert model.effects[k] == pytest.approx(size)
+
+
+def test_effects_are_those_of_a_fit_in_which_coordinates_may_differ():
+    rng = np.random.default_rng(4)
+    data = Regression(rng.standard_normal((20, 3)), rng.standard_normal(20))
+    alike, apart = np.array([0.3, 1.0, -8.0, -0.4, -0.2]), np.array([0.3, 1.0, 0.0, -0.4, -0.2])
+    apart[2] = 1.0 - np.log10(3)  # as much by itself as in common: 4 e2 / D = 4 e1 / D^2
+    ours, theirs = data.quadratic(alike), data.quadratic(apart)
+    np.testing.assert_allclose(ours.errors, theirs.errors)
+    np.testing.assert_allclose(ours.effects, theirs.effects)
+    assert not np.allclose(ours.bend, theirs.bend)
+
+
+def test_a_curvature_that_only_the_sum_shows_is_nobodys():
+    """At the minimum signs of one length show the sum of 40 curvatures: no input is named."""
+    weights = np.zeros(40)
+    weights[[3, 7, 11, 20]] = 5, 3, 2, 1
+
+    def fun(x):
+        return float(np.sum(weights * (x - 1) ** 2))
+
+    result = scgd.minimize(Numbered(fun, 0.1), np.zeros(40), max_evals=1500, seed=1)
+    share = result.relevance
+    assert share is None or set(np.argsort(-share)[:2]) == {3, 7}
+
+
+def test_what_told_inputs_apart_is_kept():
+    walk = Walk.__new__(Walk)
+    walk.effects = np.full((2, 3), np.nan)
+    assert walk.relevance is None
+    everywhere, clear = np.arange(3), np.array([[1.0, 9.0, 1.0], [1.0, 1.0, 1.0]])
+    walk.learn(everywhere, clear)
+    walk.learn(everywhere, np.ones((2, 3)))
+    np.testing.assert_array_equal(walk.effects, clear)
+    np.testing.assert_allclose(walk.relevance, clear / 11)
+    clearer = np.array([[1.0, 1.0, 9.5], [1.0, 1.0, 1.0]])
+    walk.learn(everywhere, clearer)
+    np.testing.assert_array_equal(walk.effects, clearer)
+    walk.effects = np.array([[1.0, 4.9, 1.0], [1.0, 1.0, 1.0]])  # not by four errors
+    assert walk.relevance is None and walk.weights is None
 
 
 def test_a_model_tells_relevance_under_noise():

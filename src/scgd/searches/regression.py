@@ -51,23 +51,20 @@ class Quadratic:
         Its value, gradient and Hessian at the origin.
     sizes
         The five decimal exponents, from which a later fit may start.
-    errors
-        A bound of the standard errors of the effects; empty where nothing is known.
+    effects, errors
+        What f changes along each coordinate, :math:`\sqrt{g_k^2 + H_{kk}^2 / 2}` (the standard
+        deviation of the quadratic over normal moves of length 1), and a bound of its standard
+        error. They are those of a fit that expects each coordinate to bend as much by itself as all
+        do in common: a curvature that only their sum shows tells nothing of any one of them, and
+        its error then is as large as itself.
     """
 
     level: float
     slope: Floats
     bend: Floats
     sizes: Floats
+    effects: Floats = field(default_factory=lambda: np.empty(0))
     errors: Floats = field(default_factory=lambda: np.empty(0))
-
-    @property
-    def effects(self) -> Floats:
-        r"""What it changes along each coordinate, :math:`\sqrt{g_k^2 + H_{kk}^2 / 2}`.
-
-        That is its standard deviation over normal moves of length 1.
-        """
-        return np.sqrt(self.slope**2 + np.diag(self.bend) ** 2 / 2)
 
     def __call__(self, u: Floats) -> float:
         """Return its value."""
@@ -176,15 +173,33 @@ class Regression:
 
     def quadratic(self, sizes: Floats) -> Quadratic:
         """Return the posterior mean under given sizes, in units of the values."""
-        (_, alpha, factor), e, n = self.likelihood(sizes), 10.0**sizes, self.points.shape[1]
-        slope = e[0] * (self.points.T @ alpha) / n
-        own = 2 * e[1] / n * float(self.length @ alpha) + 2 * e[2] / n * (self.squares.T @ alpha)
+        (_, alpha, _), e, n = self.likelihood(sizes), 10.0**sizes, self.points.shape[1]
+        slope, own = self.along(e, alpha)
         bend = 2 * e[3] / n**2 * (self.points.T * alpha) @ self.points
         bend = (bend + bend.T) / 2
-        bend.flat[:: n + 1] += own
+        np.fill_diagonal(bend, own)
         level = self.middle + self.spread * level_of(e) * float(alpha.sum())
-        errors = self.spread * self.errors(e, alpha, factor)
-        return Quadratic(level, self.spread * slope, self.spread * bend, sizes, errors)
+        return Quadratic(
+            level, self.spread * slope, self.spread * bend, sizes, *self.effects(sizes)
+        )
+
+    def along(self, e: Floats, alpha: Floats) -> tuple[Floats, Floats]:
+        """Return slopes and curvatures along the coordinates."""
+        n = self.points.shape[1]
+        slope = e[0] * (self.points.T @ alpha) / n
+        own = (e[2] / n + e[3] / n**2) * (self.squares.T @ alpha)
+        return slope, 2 * (own + e[1] / n * float(self.length @ alpha))
+
+    def effects(self, sizes: Floats) -> tuple[Floats, Floats]:
+        """Return effects and bounds of their errors, in units of the values."""
+        wide = sizes.copy()
+        wide[2] = max(wide[2], wide[1] - np.log10(self.points.shape[1]))
+        (_, alpha, factor), e = self.likelihood(wide), 10.0**wide
+        slope, own = self.along(e, alpha)
+        return (
+            self.spread * np.sqrt(slope**2 + own**2 / 2),
+            self.spread * self.errors(e, alpha, factor),
+        )
 
     def errors(self, e: Floats, alpha: Floats, factor: Any) -> Floats:
         """Return a bound of the effects' posterior standard deviations.

@@ -34,6 +34,10 @@ NEAREST, NEAR = 300, 3.0
 """Points it is fitted to, at most, and how far away in units of the radius."""
 
 
+OUTSTANDING = 4.0
+"""Errors by which an effect must exceed the median one for the effects to mean anything."""
+
+
 class Walk(Search):
     r"""Walk down along pairs :math:`x \pm h s` with random signs s, one Adam step for each.
 
@@ -217,11 +221,22 @@ class Walk(Search):
         known = self.sizes if np.isfinite(self.sizes).all() else None
         model = fit(points, values, self.deviation, known)
         self.sizes = model.sizes
-        self.effects[:, places] = model.effects, model.errors
+        self.learn(places, np.stack([model.effects, model.errors]))
         farthest = self.trust * np.sqrt(n)
         u, x = model.minimiser(farthest), self.point.x.copy()
         x[places] += unit * u
         return self.problem.clipped(x), bool(np.linalg.norm(u) < 0.9 * farthest)
+
+    def learn(self, places: Ints, effects: Floats) -> None:
+        """Keep the effects of a fit unless an earlier one told inputs apart more clearly.
+
+        At the minimum slopes are zero and signs of one length show the sum of all curvatures only;
+        what is known of single inputs was seen on the way.
+        """
+        seen = np.full_like(self.effects, np.nan)
+        seen[:, places] = effects
+        if not outstanding(self.effects) > outstanding(seen):
+            self.effects = seen
 
     def go(self, x: Floats) -> None:
         """Go on from another point, without momentum."""
@@ -263,14 +278,34 @@ class Walk(Search):
 
     @property
     def relevance(self) -> Relevance | None:
-        """The effects as shares, and standard errors; None where a screen knows more, or nobody."""
-        total = float(self.effects[0].sum())
-        if not 0 < total < np.inf:
+        """The effects as shares, and standard errors; None where a screen knows more, or nobody.
+
+        Nobody knows where no effect stands out from the usual one by more than its error allows.
+        """
+        effects, errors = self.effects
+        total = float(effects.sum())
+        if not 0 < total < np.inf or not np.any(
+            effects - np.median(effects) > OUTSTANDING * errors
+        ):
             return None
-        shares, errors = self.effects / total
-        return shares, errors
+        return effects / total, errors / total
 
     @property
     def weights(self) -> Floats | None:
         """The shares."""
         return None if self.relevance is None else self.relevance[0]
+
+
+def outstanding(effects: Floats) -> float:
+    """Return by how many errors the clearest effect exceeds the median one.
+
+    Examples
+    --------
+    >>> outstanding(np.array([[1.0, 5.0, 1.0], [0.5, 0.5, 0.5]]))
+    8.0
+    """
+    known = np.isfinite(effects).all(axis=0) & (effects[1] > 0)
+    if not known.any():
+        return 0.0
+    sizes, errors = effects[:, known]
+    return float(np.max((sizes - np.median(sizes)) / errors))
