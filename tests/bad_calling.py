@@ -58,7 +58,7 @@ class Doors(NamedTuple):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self.table[door][0](**{name: value})
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, FileNotFoundError) as error:
             names = f"{name}|{ALSO[name]}" if name in ALSO else name
             if re.search(rf"(?<![\w])({names})(?![\w])", str(error)):
                 return None
