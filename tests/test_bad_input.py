@@ -137,7 +137,7 @@ BAD = [
     (lambda: asked().tell(0, 1.0, error="x"), TypeError, "error must be one real number, got 'x'"),
     (lambda: asked().tell([0, 1], [1.0, 2.0], error=[1.0]), ValueError, "tell got 2 ids, 2 values and 1 errors; give one each"),
     (lambda: asked().add([1.0], 2.0), ValueError, "x must be 3 finite numbers, got [1.]"),
-    (lambda: asked().add("abc", 2.0), TypeError, "x must be an array of numbers, got 'abc'"),
+    (lambda: asked().add("abc", 2.0), TypeError, "x must be an array of real numbers, got 'abc'"),
     (lambda: asked().add(np.ones(3), np.nan), ValueError, "value must be finite, got nan; leave measurements that failed out"),
     (lambda: asked().add(np.ones(3), None), TypeError, "value must be one real number, got None"),
     (lambda: asked().add(np.ones(3), 1.0, error=-2.0), ValueError, "error must be a standard error >= 0, got -2.0"),
@@ -163,9 +163,9 @@ BAD = [
     (lambda: minimize(earlier=[(np.ones(3), "1")]), TypeError, "the value of earlier[0] must be one real number, got '1'"),
     (lambda: minimize(earlier=[([0.0, 5.0, 0.0], 1.0)], bounds=[(0, 2)] * 3), ValueError, "the point of earlier[0] lies outside the bounds of coordinate 1; leave it out"),
     (lambda: scgd.Optimizer(np.ones(3), earlier=[3]), TypeError, "earlier[0] must be a pair (x, value), got 3"),
-    (lambda: asked().tell(0, None), TypeError, "fun must return one real number, got NoneType"),
-    (lambda: asked().tell(0, "1"), TypeError, "fun must return one real number, got str"),
-    (lambda: asked().tell(0, [1.0]), TypeError, "fun must return one real number, got list of shape (1,)"),
+    (lambda: asked().tell(0, None), TypeError, "values must be real numbers, one per trial, got None; NaN, an exception or fail(id) for one that is lost"),
+    (lambda: asked().tell(0, "1"), TypeError, "values must be real numbers, one per trial, got '1'"),
+    (lambda: asked().tell(0, [1.0]), TypeError, "values must be real numbers, one per trial, got [1.0]"),
     (lambda: asked().tell(0, np.inf), FloatingPointError, "fun returned inf at evaluation 0, x = ["),
     # what excludes each other
     (lambda: minimize(vectorized=True, asynchronous=4), ValueError, "a vectorized fun takes whole questions; drop asynchronous="),
@@ -290,7 +290,7 @@ def test_tell_refuses_at_once_and_the_question_stays_open(value):
     opt = scgd.Optimizer(np.ones(3), "uniform", scale=1.0, seed=0)
     low, high = opt.ask()
     before = opt.state_dict()
-    with pytest.raises(TypeError, match="fun must return one real number"):
+    with pytest.raises(TypeError, match="values must be real numbers, one per trial"):
         opt.tell(low.id, value)
     np.testing.assert_equal(opt.state_dict(), before)
     assert [trial.id for trial in opt.out()] == [low.id, high.id]

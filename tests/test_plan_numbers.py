@@ -1,6 +1,7 @@
 """The numbers that plans decide by, each as a table worked out by hand from its sentence."""
 
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ from scgd.questions import Point
 from scgd.searches import Length, Repeat, Rounding
 from scgd.searches.leash import Leash
 
-auto, descent, joint, members, noisy, steps = (
+auto, descent, guard, joint, members, noisy, steps = (
     import_module(f"scgd.plans.{name}")  # some of them are also functions of the package
-    for name in ("auto", "descent", "joint", "members", "noisy", "steps")
+    for name in ("auto", "descent", "guard", "joint", "members", "noisy", "steps")
 )
 
 
@@ -28,10 +29,26 @@ def test_samples_of_a_guard(budget, expected):
     assert auto.final_samples(budget) == max(expected, budget // 150)
 
 
-def test_number_of_guards():
-    assert [auto.n_guards(n) for n in (100, 2499, 2500, 10**6)] == [0, 0, 4, 4]
-    assert auto.n_guards(100, 1000, 100) == 10 and auto.n_guards(100, 50, 100) == 1
-    assert auto.n_guards(5000, 200, 100) == 4 and auto.n_guards(5000, 10**6, 100) == 40
+def test_patience_cuts_the_rest_into_parts():
+    ground = SimpleNamespace(patience=None, spent=0, converged=False)
+    patience = guard.Patience(ground)
+    assert patience.parts(10**6, 4) == 4
+    ground.patience = 100
+    assert [patience.parts(n, 4) for n in (200, 499, 500, 10**6)] == [4, 4, 5, 40]
+    assert patience.parts(50) == 1 and patience.parts(1000) == 10
+
+
+def test_patience_ends_after_so_many_evaluations_without_a_gain_of_two_errors():
+    ground = SimpleNamespace(patience=100, spent=10, converged=False)
+    patience = guard.Patience(ground, value=1.0)
+    ground.spent = 60
+    assert not patience.see(0.7, 0.1) and patience.since == 60  # three errors: a gain
+    ground.spent = 159
+    assert not patience.see(0.55, 0.1) and patience.since == 60 and patience.value == 0.7
+    ground.spent = 160
+    assert patience.see(0.55, 0.1) and ground.converged
+    ground.patience, ground.converged = None, False
+    assert not patience.note(False) and not ground.converged
 
 
 def test_rounds_of_the_length_search():
