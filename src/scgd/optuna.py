@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from scgd.checks import choice, count, shown, whole
 from scgd.desk import Desk
 from scgd.optimizer import Trial
 from scgd.spaces import Space
@@ -67,14 +69,14 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
         search_space: dict[str, BaseDistribution] | None = None,
         seed: int | None = None,
     ) -> None:
-        if isinstance(n_trials, bool) or n_trials != int(n_trials) or n_trials < 1:
-            raise ValueError(f"n_trials must be a whole number >= 1, got {n_trials!r}")
-        if method not in (None, "gp", "dds"):
-            raise ValueError(f"method must be 'gp', 'dds' or None, got {method!r}")
-        self.n_trials, self.method, self.seed = max(LEAST, int(n_trials)), method, seed
-        self.search_space = search_space
+        self.n_trials = max(LEAST, count(n_trials, "n_trials"))
+        self.method = None if method is None else choice(method, "method", ("gp", "dds"))
+        self.seed = None if seed is None else whole(seed, "seed")
+        if self.seed is not None and self.seed >= 2**32:  # NumPy's older generators, inside Optuna
+            raise ValueError(f"seed must be below 2**32, got {seed!r}")
+        self.search_space = distributions(search_space)
         self._seen = IntersectionSearchSpace()
-        self._random = RandomSampler(seed=seed)
+        self._random = RandomSampler(seed=self.seed)
         self._lock = threading.RLock()  # study.optimize(n_jobs=2) shares a sampler by threads
         self._desk: Desk | None = None
         self._distributions: dict[str, BaseDistribution] = {}
@@ -195,3 +197,16 @@ def value_of(trial: FrozenTrial) -> float | None:
     elif trial.state == TrialState.PRUNED and trial.intermediate_values:
         value = trial.intermediate_values[max(trial.intermediate_values)]
     return value if value is not None and math.isfinite(value) else None
+
+
+def distributions(space: Any) -> dict[str, BaseDistribution] | None:
+    """Return a search space as it was given, or say what is wrong with it."""
+    good = isinstance(space, Mapping) and all(
+        isinstance(name, str) and isinstance(value, BaseDistribution)
+        for name, value in space.items()
+    )
+    if space is not None and not (good and space):
+        raise TypeError(
+            f"search_space must be a dict from names to Optuna's distributions, got {shown(space)}"
+        )
+    return None if space is None else dict(space)

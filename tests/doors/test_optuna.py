@@ -130,7 +130,7 @@ def test_a_sampler_travels(again):
     [
         ({"n_trials": 0}, "n_trials must be a whole number >= 1, got 0"),
         ({"n_trials": 2.5}, "n_trials must be"),
-        ({"method": "tpe"}, "method must be 'gp', 'dds' or None"),
+        ({"method": "tpe"}, r"method must be one of \('gp', 'dds'\), got 'tpe'"),
     ],
 )
 def test_wrong_arguments_are_named(words, message):
