@@ -175,7 +175,7 @@ def fuzz_states(tmp_path_factory, n, method):
 
 @pytest.mark.parametrize("method", METHODS, ids=NAMES)
 def test_malformed_states(method, tmp_path_factory):
-    fuzz_states(tmp_path_factory, 200, method)
+    fuzz_states(tmp_path_factory, 100, method)
 
 
 @pytest.mark.faults

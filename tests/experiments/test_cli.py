@@ -35,6 +35,7 @@ FEW = {
     "theory": ["weights", "bound", "regret", "mean-step", "regret-bound", "gradient-norm"],
     "paths-2d": ["f", "h"],
 }
+SLOW = {("published", "zo-linear"): pytest.mark.slow}  # what `make run` does
 
 
 def run(*arguments) -> int:
@@ -93,8 +94,14 @@ def test_empty_folder_has_no_report(tmp_path, capsys):
     assert "holds no table" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", FEW)
-@pytest.mark.parametrize("settings", ["published", "paper"])
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        pytest.param(settings, name, marks=SLOW.get((settings, name), ()))
+        for settings in ("published", "paper")
+        for name in FEW
+    ],
+)
 def test_quick_runs_make_whole_tables_and_a_report(name, settings, tmp_path, capsys):
     experiment = EXPERIMENTS[name]
     if settings not in experiment.panels:
@@ -269,6 +276,7 @@ def test_settings_of_some_experiments():
     assert {m.name for p in only["paper"]["zo-linear"] for m in p.methods} == {"gaussian"}
 
 
+@pytest.mark.slow
 def test_full_disk_leaves_no_half_of_a_picture(tmp_path):
     command = [sys.executable, "-m", "scgd.cli", "run", "paths-2d", "--panel", "f", "--quick",
                "--no-progress", "--workers", "1", "--out", str(tmp_path)]  # fmt: skip

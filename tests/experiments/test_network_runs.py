@@ -75,7 +75,7 @@ def test_networks_have_the_sizes_and_the_softmax_named(name, panel, settings):
     assert torch.allclose(sums, torch.ones_like(sums), atol=1e-5)
 
 
-@pytest.mark.parametrize("settings", ["published", "paper"])
+@pytest.mark.parametrize("settings", [pytest.param("published", marks=pytest.mark.slow), "paper"])
 @pytest.mark.parametrize("name", ["zo-networks", "fo-networks"])
 def test_quick_runs_train_and_make_whole_tables(name, settings, data, tmp_path, capsys):
     assert quick_run(name, settings, data, tmp_path, "--runs", "1") == 0

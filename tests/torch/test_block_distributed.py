@@ -12,6 +12,7 @@ if not torch.distributed.is_available():
     pytest.skip("torch was built without distributed", allow_module_level=True)
 
 WORKER = Path(__file__).with_name("block_worker.py")
+pytestmark = pytest.mark.slow  # a thousand steps on two processes
 
 
 @pytest.fixture(scope="module")
