@@ -8,7 +8,6 @@ import pytest
 
 from guards import GUARDS, changed_source
 
-
 LONG = "a_leg_that_got_worse_is_taken_back"
 
 
