@@ -34,7 +34,7 @@ test-trainers: $(VENV)/.dev
 		tests/torch/test_block_trainers.py
 
 test-doors: $(VENV)/.dev
-	@$(PIP) install -c constraints.txt -e ".[optuna]" tensorboard
+	@$(PIP) install -c constraints.txt -e ".[optuna]" tensorboard mlflow-skinny wandb
 	@$(PY) -m pytest -q tests/doors src/scgd/scipy.py src/scgd/optuna.py src/scgd/sklearn.py src/scgd/desk.py
 
 bench: $(VENV)/.dev

@@ -4,6 +4,7 @@ Examples that need a cluster, a trained network or minutes are not executed at b
 shows the picture kept in ``images/gallery`` and the command that makes it.
 """
 
+import re
 import shutil
 from pathlib import Path
 
@@ -15,7 +16,8 @@ HEAVY = ("finetune_forward_only", "train_blocks", "dask_cluster", "optuna_study"
 FRAME = """
 .. raw:: html
 
-    <iframe class="picture" src="{source}" title="{title}" loading="lazy"></iframe>
+    <iframe class="picture" style="height: {height}px" src="{source}" title="{title}"
+            loading="lazy"></iframe>
 """
 
 
@@ -42,12 +44,20 @@ class Pages:
             place = Path(gallery["src_dir"]) / "_static" / "pictures" / page.name
             place.parent.mkdir(parents=True, exist_ok=True)
             share_plotly(page, place)
+            height = height_of(page.read_text())
             page.unlink()
-            shown.append(FRAME.format(source=f"../_static/pictures/{page.name}", title=page.stem))
+            source_of = f"../_static/pictures/{page.name}"
+            shown.append(FRAME.format(source=source_of, title=page.stem, height=height))
         kept = self.thumbnails / f"{source.stem}.png"
         if shown and kept.exists():
             shutil.copyfile(kept, next(variables["image_path_iterator"]))
         return "".join(shown)
+
+
+def height_of(page: str) -> int:
+    """Return how high a page's picture is, with room for its toolbar."""
+    found = re.findall(r'"height":\s*(\d+)', page[-200_000:])
+    return max([440, *map(int, found)]) + 40
 
 
 def share_plotly(page: Path, place: Path) -> None:

@@ -29,6 +29,7 @@ def test_pages_run(page, tmp_path, monkeypatch):
         assert names["last"] < names["first"] and names["columns"].shape[1] == 2
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what the trackers stand on
 @pytest.mark.parametrize("package", ["mlflow", "wandb", "torch.utils.tensorboard"])
 def test_recipes_of_trackers(package, tmp_path, monkeypatch):
     if package == "torch.utils.tensorboard":
