@@ -9,6 +9,7 @@ Compares with random search over the same space and writes hyperparameters.html.
 """
 
 import warnings
+from functools import partial
 
 import numpy as np
 from plotly.subplots import make_subplots
@@ -25,7 +26,7 @@ import scgd
 DATA, TARGET = load_breast_cancer(return_X_y=True)
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
 LEARNERS = {"linear": LogisticRegression, "neighbours": KNeighborsClassifier}
-LEARNERS["tree"] = DecisionTreeClassifier
+LEARNERS["tree"] = partial(DecisionTreeClassifier, random_state=0)
 SPACE = scgd.Space(
     learner=scgd.Choice("tree", "neighbours", "linear"),
     max_depth=scgd.Int(1, 20, when={"learner": "tree"}),
