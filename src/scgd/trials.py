@@ -210,7 +210,7 @@ def check_error(error: Any) -> float:
 
 def sized(given: Any) -> bool:
     """Tell whether something has a length; an array without dimensions has none."""
-    return hasattr(given, "__len__") and not (isinstance(given, np.ndarray) and given.ndim == 0)
+    return hasattr(given, "__len__") and not is_scalar(given)
 
 
 def check_told(value: Any) -> None:

@@ -284,9 +284,7 @@ class Walk(Search):
         """
         effects, errors = self.effects
         total = float(effects.sum())
-        if not 0 < total < np.inf or not np.any(
-            effects - np.median(effects) > OUTSTANDING * errors
-        ):
+        if not 0 < total < np.inf or not outstanding(self.effects) > OUTSTANDING:
             return None
         return effects / total, errors / total
 
@@ -304,8 +302,7 @@ def outstanding(effects: Floats) -> float:
     >>> outstanding(np.array([[1.0, 5.0, 1.0], [0.5, 0.5, 0.5]]))
     8.0
     """
-    known = np.isfinite(effects).all(axis=0) & (effects[1] > 0)
-    if not known.any():
-        return 0.0
-    sizes, errors = effects[:, known]
-    return float(np.max((sizes - np.median(sizes)) / errors))
+    sizes, errors = effects[:, np.isfinite(effects).all(axis=0)]
+    above = sizes - (np.median(sizes) if len(sizes) else 0.0)
+    certain = np.where(above > 0, np.inf, 0.0)  # where the error is zero
+    return float(np.max(np.divide(above, errors, out=certain, where=errors > 0), initial=0.0))
