@@ -34,8 +34,8 @@ test-trainers: $(VENV)/.dev
 		tests/torch/test_block_trainers.py
 
 test-doors: $(VENV)/.dev
-	@$(PIP) install -c constraints.txt -e ".[optuna]" tensorboard mlflow-skinny wandb
-	@$(PY) -m pytest -q tests/doors src/scgd/scipy.py src/scgd/optuna.py src/scgd/sklearn.py src/scgd/desk.py
+	@$(PIP) install -c constraints.txt -e ".[optuna]" tensorboard mlflow-skinny wandb array-api-strict
+	@SCIPY_ARRAY_API=1 $(PY) -m pytest -q tests/doors src/scgd/scipy.py src/scgd/optuna.py src/scgd/sklearn.py src/scgd/desk.py
 
 bench: $(VENV)/.dev
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done

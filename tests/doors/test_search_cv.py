@@ -20,19 +20,12 @@ from scgd.sklearn import SCGDSearchCV
 C = {"C": Float(0.1, 10, log=True)}
 
 
-def skipped_here(name):
-    return name.startswith("check_array_api")
-
-
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's own, of fits that are meant to fail
 @parametrize_with_checks([
     SCGDSearchCV(Ridge(), {"alpha": Float(0.1, 10, log=True)}, n_iter=2, cv=2, random_state=0),
     SCGDSearchCV(LogisticRegression(), Space(C), n_iter=2, cv=2, random_state=0),
 ])  # fmt: skip
 def test_scikit_learns_checks(estimator, check):
-    name = getattr(check, "func", check).__name__
-    if skipped_here(name):
-        pytest.skip("needs array-api-strict")
     check(estimator)
 
 
