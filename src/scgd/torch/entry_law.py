@@ -6,6 +6,7 @@ The gains have the precision of the parameters and are refreshed at every step (
 from __future__ import annotations
 
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -237,7 +238,7 @@ class EntryLaw:
 
     def settle(self, i: int, total: float) -> None:
         """Note the total of one tensor's gains, mended if an undefined gradient spoiled it."""
-        if not np.isfinite(total):
+        if not isfinite(total):
             gains = self.law.sums[self._offsets[i] : self._offsets[i + 1]]
             total = kernels.mend(gains, LARGEST[self.dtype])
         self.totals[i] = total

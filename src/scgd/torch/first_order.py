@@ -15,6 +15,7 @@ from scgd.torch.distributed import Team
 from scgd.torch.draws import part_of
 from scgd.torch.laws import SAMPLINGS, EntryLaw, UnitLaw, make_law
 from scgd.torch.layout import GRANULARITIES, Layout, is_plain, real_entries
+from scgd.torch.watching import watchable
 from scgd.typing import Array
 
 __all__ = ["SCGD"]
@@ -194,7 +195,7 @@ class SCGD(CoordinateOptimizer):
             )
         return law
 
-    @torch.no_grad()
+    @watchable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Move the coordinates drawn for this step; return what the closure returned."""
         loss = None
@@ -233,7 +234,7 @@ class SCGD(CoordinateOptimizer):
 
     def _step_fused(self, g: int, group: dict[str, Any], views: list[Array]) -> None:
         law, layout = self.laws[g], self.layouts[g]
-        found = [flat_gradient(p, layout) for p in layout.params]
+        found = list(map(flat_gradient, layout.params, layout.shapes, views))
         words, numbers = law.words(), law.numbers()
         sign = -1.0 if group["maximize"] else 1.0
         rates(group, law, sign, numbers)
@@ -251,6 +252,7 @@ class SCGD(CoordinateOptimizer):
                 kernels.sgd_uniform(theta, grads, bounds[i], words, numbers)
         law.close(expected if everywhere else None)
 
+    @torch.no_grad()
     def _step_gathered(self, g: int, group: dict[str, Any]) -> None:
         """Draw, gather the gradients drawn, move those coordinates, put them back."""
         law, layout = self.laws[g], self.layouts[g]
@@ -319,14 +321,22 @@ def flat_views(params: list[torch.Tensor], layout: Layout) -> list[Array] | None
     return views
 
 
-def flat_gradient(p: torch.Tensor, layout: Layout) -> Array | None:
-    """Return a gradient as a flat array of the working precision, as long as its parameter."""
+def flat_gradient(p: torch.Tensor, shape: torch.Size, theta: Array) -> Array | None:
+    """Return a gradient as a flat array like ``theta``, the flat entries of its parameter."""
+    if type(p.grad) is torch.Tensor:
+        try:
+            grad = p.grad.numpy()
+        except (RuntimeError, TypeError):  # sparse, conjugated, or part of a graph itself
+            return plain_gradient(p)
+        if grad.shape == shape and grad.dtype == theta.dtype:
+            return grad.reshape(-1)  # a copy where it is not contiguous
+    return plain_gradient(p)
+
+
+def plain_gradient(p: torch.Tensor) -> Array | None:
+    """Return any gradient as a flat array of its parameter's precision and length."""
     grad = checked(p)
-    if grad is None:
-        return None
-    if grad.requires_grad or grad.dtype != p.dtype or not grad.is_contiguous():
-        grad = real_entries(grad).to(p.dtype).contiguous()
-    return grad.numpy().reshape(-1)
+    return None if grad is None else real_entries(grad).to(p.dtype).contiguous().numpy().reshape(-1)
 
 
 def check_fraction(fraction: Any) -> None:

@@ -89,19 +89,21 @@ def learn_span(theta, grads, gains, offset, words, numbers, gain):  # type: igno
     """Do a step on a short stretch of a tensor: see :func:`learn`.
 
     Branch-free, a constant gain and no integer sums: what it takes to vectorise. The draw
-    selects the gradient, not the result, because masked stores are slow.
+    selects the gradient, not the result, because masked stores are slow. Counting coordinates of
+    the group, not entries of the tensor, leaves the shift to the addresses, where it is free.
     """
     slope, floor, draws = numbers[SLOPE], numbers[FLOOR], numbers[N_DRAWS]
     rate, rate_by_prob, decay = numbers[RATE], numbers[RATE_BY_PROB], numbers[DECAY]
     one, top, zero, fade = numbers[ONE], numbers[TOP], numbers[ONE] - numbers[ONE], numbers[FADE]
-    word1, word2, first = words[0], words[1], np.uint32(offset)
+    word1, word2, first = words[0], words[1], np.uint64(offset)
     total, expected = zero, zero
-    for i in range(len(theta)):
+    for k in range(first, first + np.uint64(len(theta))):
+        i = k - first
         here, learned = theta[i], gains[i]
         prob = slope * abs(learned) + floor
         prob = top if prob > top else prob
         expected += prob
-        taken = scramble(np.uint32(first + np.uint32(i)), word1, word2) < np.int32(prob)
+        taken = scramble(np.uint32(k), word1, word2) < np.int32(prob)
         inverse = (one if taken else zero) / prob
         grad = grads[i] + decay * here
         grad = grad if taken else zero
@@ -163,10 +165,11 @@ def sgd_uniform(theta, grads, offset, words, numbers):  # type: ignore[no-untype
     threshold, decay = np.int32(numbers[FLOOR]), numbers[DECAY]
     rate = numbers[RATE] + numbers[RATE_BY_PROB] / numbers[FLOOR]
     zero = numbers[ONE] - numbers[ONE]
-    word1, word2, first = words[0], words[1], np.uint32(offset)
-    for i in range(len(theta)):
+    word1, word2, first = words[0], words[1], np.uint64(offset)
+    for k in range(first, first + np.uint64(len(theta))):
+        i = k - first
         grad = grads[i] + decay * theta[i]
-        taken = scramble(np.uint32(first + np.uint32(i)), word1, word2) < threshold
+        taken = scramble(np.uint32(k), word1, word2) < threshold
         theta[i] -= rate * (grad if taken else zero)
 
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from scgd.estimators import (
     ESTIMATORS,
@@ -45,6 +44,7 @@ from scgd.torch.probes import (
 )
 from scgd.torch.selection import select
 from scgd.torch.stillness import Stillness
+from scgd.torch.watching import watchable
 
 __all__ = ["ZeroOrderSCGD"]
 
@@ -276,17 +276,12 @@ class ZeroOrderSCGD(CoordinateOptimizer):
             return known
         return super().quantities(g)
 
-    def step(self, closure: Callable[[], Any] | None = None) -> torch.Tensor:  # type: ignore[override]
+    @watchable
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take one step; return the loss at the parameters before it.
 
         With central differences or two-sided directions it is the mean of the losses around them.
         """
-        # torch's wrapper, for hooks and the profiler, costs as much as everything else here.
-        if self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks or is_watched():
-            return self._watched_step(closure)  # type: ignore[no-any-return]
-        return self._plain_step(closure)  # type: ignore[no-any-return]
-
-    def _plain_step(self, closure: Callable[[], Any] | None = None) -> Any:
         groups = self.prepare()
         if closure is None:
             return self._no_step(groups)
@@ -321,9 +316,6 @@ class ZeroOrderSCGD(CoordinateOptimizer):
             masks_of(self.laws[g], self.layouts[g], group["estimator"])
             self.publish(g)
 
-    step.hooked = True  # type: ignore[attr-defined]
-    _watched_step = torch.optim.Optimizer.profile_hook_step(_plain_step)
-
     def _probe_group(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
         """Return the loss of a group's probes, and what makes its move."""
         estimator = group["estimator"]
@@ -354,12 +346,6 @@ def check_auto(group: dict[str, Any]) -> None:
         )
     if group["importance"] is not None:
         raise ValueError("estimator='auto' needs importance=None")
-
-
-def is_watched() -> bool:
-    """Whether a profiler runs or hooks for all optimizers are registered."""
-    hooks = _global_optimizer_pre_hooks or _global_optimizer_post_hooks
-    return bool(hooks) or torch.autograd._profiler_enabled()  # type: ignore[attr-defined]
 
 
 def warn_if_lost(radius: float, params: list[torch.Tensor]) -> None:
