@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from math import inf, isfinite
 from typing import Any
 
@@ -12,7 +13,7 @@ from scgd.estimators import sides
 from scgd.torch.batched import Change, losses_together
 from scgd.torch.forward_loss import ForwardLoss, StackProbes
 from scgd.torch.layout import Layout
-from scgd.torch.stillness import Stillness, generator_states, same, set_generator_states
+from scgd.torch.stillness import Still, Stillness, generator_states, same, set_generator_states
 
 __all__ = ["BACKWARD", "Evaluation", "as_loss"]
 
@@ -41,9 +42,14 @@ class Evaluation:
         self.closure = closure
         self.opaque = not isinstance(closure, ForwardLoss)
         self.n_calls = 0
-        self.still = None if stillness is None else stillness.begin()
+        self.stillness = stillness
         self.watched, self.gradient = watched, watched.grad
         self.here: float | None = None
+
+    @cached_property
+    def still(self) -> Still | None:
+        """What holds the losses of this step still, begun with the first that needs it."""
+        return None if self.stillness is None else self.stillness.begin()
 
     def base(self) -> float:
         """Return the loss at the parameters before the step, evaluated once for all groups."""
@@ -56,7 +62,7 @@ class Evaluation:
         self.n_calls += 1
         fast = None if self.opaque else self.closure.probes(None)  # type: ignore[attr-defined]
         call = self.closure if fast is None else fast.loss
-        if self.still is None or (fast is not None and fast.code >= 0):
+        if (fast is not None and fast.code >= 0) or self.still is None:
             value = call()
         else:
             with self.still:
@@ -110,13 +116,15 @@ class Evaluation:
         self, fast: StackProbes, coords: list[int], radius: float, central: bool
     ) -> tuple[list[float], list[float]] | None:
         """Do the same without touching the parameters; None if the loss draws random numbers."""
-        known = self.still is None or fast.code >= 0
+        known = fast.code >= 0 or self.stillness is None
         before = None if known else generator_states()
         values, widths = fast.differences(coords, radius, central)
         if before is not None and not same(before, generator_states()):
             set_generator_states(before)
             return None
-        values = [as_loss(value) for value in values[central:]]
+        values = values[central:]
+        if fast.code < 0 or not all(map(isfinite, values)):
+            values = [as_loss(value) for value in values]
         self.n_calls += len(values)
         return values, widths
 

@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-__all__ = ["Stillness", "generator_states", "same", "set_generator_states"]
+__all__ = ["Still", "Stillness", "generator_states", "same", "set_generator_states"]
 
 
 class Stillness:
