@@ -93,7 +93,7 @@ def run_group(group: Group, files: list[str], options: argparse.Namespace) -> li
     tests = checksum([*helpers, *(ROOT / name for name in (*group.tests, *group.files(ROOT)))])
     sources = group.files(ROOT)  # with their examples
     record = recorded(FOLDER / f"{group.name}-{tests}.json", sources, [*group.tests, *sources])
-    results, same = Results(FOLDER / "results.json"), equivalents()
+    results, same = Results(FOLDER / f"{group.name}.json"), equivalents()
     chosen, work = {}, []
     for file in files:
         mutants = sample(ROOT / file, ROOT, options.places, options.seed)

@@ -61,8 +61,9 @@ GROUPS = (
     Group(
         "plans",
         ("plans/*.py",),
-        ("tests/test_plan_numbers.py", "tests/test_guards.py", "tests/test_auto.py",
-         "tests/test_auto_uses.py", "tests/test_searches.py", "tests/test_noisy.py",
+        ("tests/test_plan_numbers.py", "tests/test_stories.py", "tests/test_noisy_stories.py",
+         "tests/test_guards.py", "tests/test_auto.py", "tests/test_auto_uses.py",
+         "tests/test_searches.py", "tests/test_noisy.py",
          "tests/test_relevance.py", "tests/spaces/test_mixed.py"),
     ),
 )  # fmt: skip
