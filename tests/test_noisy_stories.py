@@ -1,5 +1,7 @@
 """The story under noise told by hand, and what plans stand on."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -7,14 +9,17 @@ import scgd
 from scgd.plans.base import Plan
 from scgd.plans.ground import Ground
 from scgd.plans.guard import Patience
-from scgd.plans.joint import first_leg, leg, own_radii
+from scgd.plans.joint import first_leg, joint_directions, leg, own_radii
 from scgd.plans.noisy import noisy, rounds, screened
+from scgd.plans.ran import what_ran
+from scgd.plans.steps import steps
 from scgd.problem import Problem
 from scgd.searches import (
     Footing,
     OwnRadii,
     RandomSearch,
     Screened,
+    Standing,
     Verdict,
 )
 from scgd.searches.check import Progress
@@ -312,3 +317,75 @@ def test_a_plan_counts_over_its_searches():
     np.testing.assert_allclose(plan.weights, [0.25, 0.75])
     where.arrays["importance"] = np.zeros(2)
     assert plan.weights is None
+
+
+class Looks(RandomSearch):
+    """A search of so many points that tells how far it looked and what it saw of its point."""
+
+    def __init__(self, where, n, far, values):
+        super().__init__(where.problem, where.point, where.rng())
+        self.n, self.far, self.seen = n, far, np.array(values)
+
+    @property
+    def finished(self):
+        return self.n_evals >= self.n
+
+    @property
+    def standing(self):
+        return Standing(self.point.x, self.seen)
+
+
+def three_looks(where):
+    yield Looks(where, 2, 5.0, [4.0, np.nan])
+    yield Looks(where, 1, 3.0, [np.nan])
+    yield Looks(where, 1, 1.0, [np.nan])
+
+
+def test_a_plan_remembers_what_its_searches_saw():
+    plan = Plan(three_looks, ground(2, 100))
+    for value in (9.0, 8.0, 7.0):
+        question = plan.pose()
+        plan.take(question, np.array([value]))
+    assert plan.farthest == 5.0  # not that of the last search
+    np.testing.assert_array_equal(plan.standing.values, [4.0, np.nan])  # one number is something
+    assert [entry["spent"] for entry in plan.log] == [2, 3] and plan.past == 3
+    assert plan.journal == [(1, 9.0), (2, 8.0), (3, 7.0)]
+    assert what_ran("mine", plan).steps is None
+    assert str(what_ran("mine", plan)) == "mine: random search 3"
+
+
+def test_what_ran_names_the_recipe_of_its_steps():
+    recipe = scgd.RECIPES["uniform"]
+    plan = Plan(steps(recipe), ground(2, 100))
+    ran = what_ran("uniform", plan)
+    assert ran.steps == recipe and ran.members == () and str(ran) == "uniform: nothing"
+
+
+def test_joint_directions_go_on_as_long_as_there_is_budget():
+    where = ground(4, 4000)
+    telling = joint_directions(where, 0.5, Patience(where))
+    answers = {"radii": OwnRadii(0, 2.0, True, 7.0), "steps": None, "judge": EQUAL}
+    search, asked, bases = next(telling), [], []
+    while len(asked) < 11:
+        asked.append(search.name)
+        if search.name == "steps":
+            bases.append(search.base)
+        search = telling.send(answers[search.name])
+    once = ["steps", "judge", "judge"]
+    assert asked == ["radii", "steps", "judge", "radii", *once, *once, "steps"]
+    assert bases[:2] == [7.0, 7.0] and np.isnan(bases[2:]).all()
+    where.converged = True
+    telling.send(EQUAL)
+    with pytest.raises(StopIteration):
+        telling.send(EQUAL)
+
+
+@pytest.mark.parametrize(
+    "found, scale, warned", [("nothing", None, 1), ("nothing", 1.0, 0), ("bend", None, 0)]
+)
+def test_where_nothing_shows_the_user_is_asked_for_a_scale(found, scale, warned):
+    where = ground(101, 4010, scale=scale)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        told(noisy(where), where, (UNSEEN, 10), (Signal(0.25, found), 100))
+    assert len(seen) == warned

@@ -5,7 +5,7 @@ import pytest
 
 import scgd
 from scgd.plans.auto import auto
-from scgd.plans.descent import descent, race
+from scgd.plans.descent import descent, race, random_search
 from scgd.plans.doubt import doubted
 from scgd.plans.ground import Ground
 from scgd.plans.mixed import over_space
@@ -104,6 +104,43 @@ def test_small_budgets_are_compared_at_the_end_alone(total, n_judges):
     asked = told(auto(where), where, *script, (Leg(True), 100))
     assert names(asked[3:]) == ["steps", "judge"] * n_judges
     np.testing.assert_array_equal(asked[-1].reference, where.problem.x0)
+    if n_judges == 1:
+        n_evals = 2499 - 2 * 16 - 137
+        assert asked[3].until == n_evals
+        assert asked[3].timetable.total == n_evals // asked[3].step_cost
+
+
+def test_the_last_comparison_is_with_the_start():
+    where = ground(4, 2500, sample=50)
+    telling = auto(where)
+    told(telling, where, (Noise("controllable"), 9), (LENGTH, 120), (FINE, 8))
+    where.point.put(np.ones(4))
+    references = []
+    for _ in range(4):
+        where.spent += 400
+        references.append(telling.send(Leg(True)).reference[0])
+        where.spent += 32
+        assert telling.send(EQUAL).name == "steps"
+    where.spent += 400
+    assert [*references, telling.send(Leg(True)).reference[0]] == [0.0, 1.0, 1.0, 1.0, 0.0]
+
+
+def test_a_space_with_budget_for_slopes_is_like_any_other_problem():
+    from scgd.spaces import Space
+
+    problem = Space(a=scgd.Float(0, 1)).problem()
+    for total, first in ((300, "niches"), (301, "classify")):
+        where = Ground(problem, ground().samples, np.random.SeedSequence(0), total)
+        assert next(auto(where)).name == first
+
+
+def test_lengths_of_a_descent_take_few_directions():
+    assert next(descent()(ground(4, 3600))).rounds == (5, 5, 5, 5, 5)
+
+
+def test_random_search_takes_f_for_deterministic():
+    where = ground(4)
+    assert next(random_search(where)).name == "random search" and where.repeats
 
 
 def test_a_leg_that_got_worse_goes_back_and_is_a_third_as_wide():
@@ -211,6 +248,12 @@ def test_patience_under_noise_runs_legs_until_one_does_not_fall():
         lengths.append(walk.until)
         telling.send(leg_found)
     assert [*lengths, walk.until] == [100, 100, 200, 400, 100]
+    where.total, where.spent = 5000, 1000
+    telling.send(Leg(True))
+    assert walk.timetable.total == 4000 // walk.step_cost  # planned anew, for what is left
+    where.total = None
+    telling.send(Leg(True))
+    assert walk.timetable.total is None
 
 
 def test_runs_on_derivatives_keep_a_tenth_or_sixteen_values_back():
