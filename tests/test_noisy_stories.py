@@ -199,6 +199,7 @@ def test_a_first_leg_that_got_worse_is_taken_back_and_tried_nearer_by():
     assert (search.n_repeats, search.n_pairs) == (10, 4)
     walk = telling.send(OwnRadii(0, 3.0, True, 7.0))
     assert walk.recipe.radius == scgd.Constant(3.0) and walk.base == 7.0
+    assert walk.until == 1182  # a share of .3
     where.point.put(np.ones(4))
     assert telling.send(None).n_samples == 10
     assert telling.send(Verdict(2.1, 1.0)).name == "radii"
@@ -241,8 +242,8 @@ def test_radii_of_coordinates_are_units_of_the_second_leg():
     search.resolved[3] = False
     search.radii[...] = [1.0, 2.0, 4.0, 9.0]
     with pytest.raises(StopIteration) as end:
-        telling.send(OwnRadii(4, 0.5, True, 7.0))
-    wide = 0.5 * 2.0
+        telling.send(OwnRadii(4, 0.25, True, 7.0))
+    wide = 0.25 * 2.0
     assert end.value.value == (wide, 7.0)
     np.testing.assert_allclose(scale, [0.5, 1.0, 2.0, 3.0 / wide * 2.0])
     np.testing.assert_allclose(where.arrays["importance"], [1.0, 0.25, 0.0625, 0.0])
@@ -326,9 +327,9 @@ class Looks(RandomSearch):
         super().__init__(where.problem, where.point, where.rng())
         self.n, self.far, self.seen = n, far, np.array(values)
 
-    @property
-    def finished(self):
-        return self.n_evals >= self.n
+    def tell(self, question, values):
+        super().tell(question, values)
+        self.finished = self.n_evals >= self.n
 
     @property
     def standing(self):
@@ -389,3 +390,42 @@ def test_where_nothing_shows_the_user_is_asked_for_a_scale(found, scale, warned)
         warnings.simplefilter("always")
         told(noisy(where), where, (UNSEEN, 10), (Signal(0.25, found), 100))
     assert len(seen) == warned
+
+
+def test_inputs_without_an_effect_are_told():
+    where = ground(400, 3000)
+    asked = told(noisy(where), where, (SEEN, 20), (Screened(7, True), 200))
+    assert names(asked) == ["ladder", "screen", "walk"]
+    assert where.sentence.endswith("radius 0.5. 7 of 400 inputs show an effect; others stay.")
+
+
+class Knows(Looks):
+    """A search that knows what matters."""
+
+    @property
+    def relevance(self):
+        return np.array([0.25, 0.75]), np.array([0.1, 0.1])
+
+
+def remembering(where):
+    held = where.hold("held", np.zeros(2))
+    yield Knows(where, 1, 1.0, [4.0])
+    held += 1.0
+    yield Looks(where, 9, 1.0, [np.nan])
+
+
+def test_a_plan_is_taken_up_with_what_it_held():
+    plan = Plan(remembering, ground(2, 100))
+    question = plan.pose()
+    plan.take(question, np.array([9.0]))
+    plan.ground.arrays["held"][...] = [5.0, 6.0]
+    state = plan.state_dict()
+    other = Plan(remembering, ground(2, 100))
+    other.load_state_dict(state)
+    np.testing.assert_array_equal(other.ground.arrays["held"], [5.0, 6.0])
+    np.testing.assert_array_equal(other.relevance[0], [0.25, 0.75])
+    assert other.n_evals == 1 and other.past == 1 and other.members == plan.members
+    for name, value in (("known", np.zeros((2, 3))), ("x", np.zeros(3)), ("x", np.full(2, np.nan)),
+                        ("arrays", {}), ("live", {"leg": {}})):  # fmt: skip
+        with pytest.raises(ValueError):
+            Plan(remembering, ground(2, 100)).load_state_dict({**state, name: value})

@@ -72,6 +72,8 @@ def test_a_sweep_needs_two_evaluations_per_coordinate(total, third):
     where = ground(20, total)
     script = [(Noise("deterministic"), 3), (LENGTH, 6)]
     assert names(told(auto(where), where, *script))[2] == third
+    if third == "steps":
+        assert where.sentence == "Deterministic, too wide for a sweep; length scale 2."
 
 
 def test_blocks_under_a_sample_are_compared_four_times_along_the_way():
@@ -83,7 +85,8 @@ def test_blocks_under_a_sample_are_compared_four_times_along_the_way():
     assert names(asked) == ["classify", "scale", "rounding", "steps"]
     assert walk.until == int(start + 0.2 * (end - start)) - start
     np.testing.assert_array_equal(walk.scale, 2.0)
-    where = ground(4, 2500, sample=50)
+    assert where.sentence == "Noise that the sample controls; length scale 2."
+    where = ground(4, 2500, sample=50, scale=3.0)
     script = list(head)
     for verdict in (EQUAL, EQUAL, EQUAL, EQUAL):
         script += [(Leg(True), 470), (verdict, 32)]
@@ -92,6 +95,7 @@ def test_blocks_under_a_sample_are_compared_four_times_along_the_way():
     assert names(asked[3:]) == ["steps", "judge"] * 5
     assert [j.n_samples for j in asked[4::2]] == [16] * 5
     np.testing.assert_array_equal(asked[-1].reference, where.problem.x0)
+    np.testing.assert_array_equal(asked[3].scale, 2.0 * 3.0)
     assert where.mean_law is not None and float(where.arrays["n_laws"][0]) == 4.0
 
 

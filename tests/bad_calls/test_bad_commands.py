@@ -133,7 +133,8 @@ def calls(command):
     for name in actions(command):
         for label in WORDS:
             processes = name in ("jobs", "workers") and label in ("-1", "underscored")
-            if name != "cluster" and not processes:  # an address is waited for
+            unused = (command, name) == ("run", "data")  # the theory needs none
+            if name != "cluster" and not processes and not unused:  # an address is waited for
                 yield name, label
 
 
