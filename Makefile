@@ -16,11 +16,7 @@ test: $(VENV)/.dev
 
 test-faults: $(VENV)/.dev
 	@$(PIP) install -c constraints.txt -e ".[engines]"
-	@$(ONE) $(PY) -m pytest -q tests/test_faults.py tests/test_kills.py tests/test_workers.py tests/test_scheduler.py \
-		tests/test_asynchronous.py tests/test_command.py tests/test_checkpoint.py \
-		tests/test_signals.py tests/test_resuming.py tests/test_limits.py tests/test_files.py tests/test_identity.py \
-		tests/test_bad_calls.py tests/test_lock.py tests/test_engines.py tests/test_extremes.py \
-		tests/experiments/test_cli.py::test_killed_run_goes_on_to_the_same_table
+	@$(ONE) $(PY) -m pytest -q -m faults -n 2 --dist worksteal --durations 25 tests
 
 test-slow: $(VENV)/.dev
 	@$(ONE) $(PY) -m pytest -q -m slow

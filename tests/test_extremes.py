@@ -9,7 +9,7 @@ from registry import EVERY_METHOD
 MANY = 10_000_000
 LARGE = [
     "musketeer", "uniform", "random", "spsa", "sphere", "gaussian", "full", "noisy", "descent",
-    "parabola",
+    "parabola", "auto",
 ]  # fmt: skip
 """Methods whose memory and time per step allow ten million coordinates."""
 

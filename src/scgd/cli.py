@@ -8,6 +8,7 @@ when something failed (said in one line on standard error), 2 when the command l
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -63,6 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:
         args = build_parser().parse_args(argv)
+        check_words(args)
         return int(args.run(args))
     except UsageError as error:
         return complain(error, 2)
@@ -75,9 +77,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         return complain("stopped; the same command goes on from here", 1)
 
 
+PLACES = (
+    "checkpoint", "data", "folder", "log", "model", "out", "plot", "published", "space", "status",
+)  # fmt: skip
+"""Options that name a file or a folder."""
+LONGEST = 255
+"""Bytes of a name that file systems take."""
+
+
+def check_words(args: argparse.Namespace) -> None:
+    """Refuse names that no file can have, whatever the command would do with them."""
+    for name, value in vars(args).items():
+        words = [str(w) for w in (value if isinstance(value, list) else [value])]
+        if "" in words and name != "time_ordered":  # which may stand without a word
+            raise UsageError(f"{name} must not be empty")
+        if any("\0" in word for word in words):
+            raise UsageError(f"{name} must not hold a NUL character")
+        parts = [part for word in words for part in word.split(os.sep)]
+        if name in PLACES and max(len(os.fsencode(part)) for part in parts) > LONGEST:
+            raise UsageError(f"{name} must be a name of at most {LONGEST} bytes")
+
+
 def complain(message: object, code: int) -> int:
-    """Say what went wrong and return the exit code."""
-    print(f"scgd: {message}", file=sys.stderr)
+    """Say in one line what went wrong and return the exit code."""
+    print("scgd:", " ".join(str(message).splitlines()), file=sys.stderr)
     return code
 
 

@@ -172,6 +172,10 @@ def find_exception(name: str) -> Any:
         ) from None
 
 
+MOST_COORDS = 10**9
+"""Coordinates that the command starts with."""
+
+
 def start(args: argparse.Namespace) -> Any:
     """Return where to start."""
     import numpy as np
@@ -184,8 +188,9 @@ def start(args: argparse.Namespace) -> Any:
         except ValueError as error:
             raise UsageError(f"--space: {error}") from error
     if args.dim is not None:
-        if args.dim < 1:
-            raise UsageError(f"--dim must be a whole number above zero, got {args.dim}")
+        if not 1 <= args.dim <= MOST_COORDS:
+            wanted = f"a whole number above zero, {MOST_COORDS:g} at most"
+            raise UsageError(f"--dim must be {wanted}, got {args.dim}")
         return np.zeros(args.dim)
     try:
         if args.x0.endswith(".npy"):

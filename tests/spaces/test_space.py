@@ -247,7 +247,7 @@ def file_of(text):
 
 
 BAD = [
-    (lambda _: Space(), ValueError, "a Space needs parameters"),
+    (lambda _: Space(), ValueError, "a space needs parameters"),
     (lambda _: Space([Float(0, 1)]), TypeError, "a Space is made of named parameters, got list"),
     (lambda _: Space(a=3), TypeError, "parameter 'a' must be a Float, an Int, a Choice"),
     (lambda _: Space(a=Float), TypeError, "parameter 'a' must be a Float"),
@@ -285,7 +285,7 @@ BAD = [
     (file_of("a = {type = 'float', low = 1, high = 2, lg = true}"), ValueError, "a has 'lg', which is none of"),
     (file_of("a = {type = 'float', low = 3, high = 2}"), ValueError, "a: low must not be above high"),
     (file_of("a = {type = 'choice', values = 3}"), ValueError, "a: values must be a list, got 3"),
-    (file_of(""), ValueError, "a Space needs parameters"),
+    (file_of(""), ValueError, "a space needs parameters"),
 ]  # fmt: skip
 
 

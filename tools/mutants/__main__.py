@@ -19,9 +19,9 @@ from typing import Any
 
 os.environ["NUMBA_DISABLE_JIT"] = "1"  # before anything imports numba: kernels are mutated too
 
-from covering import LONGEST, recorded
+from covering import IMPORT, LONGEST, recorded
 from groups import GROUPS, Group
-from judging import judge
+from judging import Work, judge
 from places import Mutant, sample
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,11 +73,10 @@ class Results:
 
 def tests_of(mutant: Mutant, record: dict[str, Any]) -> tuple[list[str], float]:
     """Return the tests that run the line, or the file where it runs at import; and their time."""
-    seeing = [
-        (s, t) for t, (s, files) in record.items() if mutant.line in files.get(mutant.file, ())
-    ]
+    tests = [(s, t, files) for t, (s, files) in record.items() if t != IMPORT]
+    seeing = [(s, t) for s, t, files in tests if mutant.line in files.get(mutant.file, ())]
     if not seeing:
-        seeing = [(s, t) for t, (s, files) in record.items() if mutant.file in files]
+        seeing = [(s, t) for s, t, files in tests if mutant.file in files]
     chosen, spent = [], 0.0
     for seconds, test in sorted(seeing):
         if spent + seconds > ENOUGH:
@@ -94,7 +93,7 @@ def run_group(group: Group, files: list[str], options: argparse.Namespace) -> li
     tests = checksum([*helpers, *(ROOT / name for name in (*group.tests, *group.files(ROOT)))])
     sources = group.files(ROOT)  # with their examples
     record = recorded(FOLDER / f"{group.name}-{tests}.json", sources, [*group.tests, *sources])
-    results, same = Results(FOLDER / "results.json"), equivalents()
+    results, same = Results(FOLDER / f"{group.name}.json"), equivalents()
     chosen, work = {}, []
     for file in files:
         mutants = sample(ROOT / file, ROOT, options.places, options.seed)
@@ -105,11 +104,12 @@ def run_group(group: Group, files: list[str], options: argparse.Namespace) -> li
                 continue
             if results.status(mutant, source, tests) is None:
                 names, spent = tests_of(mutant, record)
-                work.append((mutant, names, 15.0 + 4.0 * spent))
-    untested = [mutant for mutant, names, _ in work if not names]
+                imported = mutant.line in record[IMPORT][1].get(file, ())
+                work.append(Work(mutant, names, 10.0 + 3.0 * spent, imported))
+    untested = [piece.mutant for piece in work if not piece.tests]
     for mutant in untested:
         results.note(mutant, chosen[mutant.file][1], tests, "survived")
-    tested = [piece for piece in work if piece[1]]
+    tested = [piece for piece in work if piece.tests]
     for i, (mutant, status, spent) in enumerate(judge(ROOT, tested, options.jobs), 1):
         results.note(mutant, chosen[mutant.file][1], tests, status)
         print(f"{i}/{len(tested)} {mutant.file}:{mutant.line} {status} {spent:.1f} s", flush=True)
@@ -157,11 +157,14 @@ def main() -> int:
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT / "src"))
     FOLDER.mkdir(exist_ok=True)
-    rows = []
+    rows: list[dict[str, Any]] = []
+    taken: set[str] = set()  # a file belongs to the first group that names it
     for group in GROUPS:
-        files = [f for f in group.files(ROOT) if group.asked(f, options.names)]
-        if files:
-            rows += run_group(group, files, options)
+        files = [f for f in group.files(ROOT) if f not in taken]
+        taken.update(files)
+        asked = [f for f in files if group.asked(f, options.names)]
+        if asked:
+            rows += run_group(group, asked, options)
     if not rows:
         parser.error(f"nothing is called {options.names}; groups: {[g.name for g in GROUPS]}")
     show(rows)

@@ -18,8 +18,12 @@ from typing import Any
 import coverage
 import pytest
 
-LONGEST = 1.0
-"""Seconds that a test may take while it is recorded."""
+LONGEST = 2.0
+"""Seconds of processor time that a test may take while it is recorded."""
+WAITING = 20.0
+"""Seconds that it may wait."""
+IMPORT = ""
+"""The context of what runs outside of tests."""
 QUIET = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore::RuntimeWarning"]
 """Random words overflow on purpose, which plain Python reports and compiled code does not."""
 
@@ -31,7 +35,7 @@ class TooSlow(BaseException):
 def give_up(_: int, frame: Any) -> None:
     """Leave the test; not while coverage holds its lock, which would stay locked."""
     if "coverage" in Path(frame.f_code.co_filename).parts:
-        signal.setitimer(signal.ITIMER_REAL, 1e-3, LONGEST)
+        signal.setitimer(signal.ITIMER_PROF, 1e-3, LONGEST)
         return
     raise TooSlow
 
@@ -47,12 +51,15 @@ class Recorder:
     def pytest_runtest_call(self, item: Any) -> Any:
         """Run a test against the clock."""
         self.measured.switch_context(item.nodeid)
+        signal.signal(signal.SIGPROF, give_up)
         signal.signal(signal.SIGALRM, give_up)
-        signal.setitimer(signal.ITIMER_REAL, LONGEST, LONGEST)  # again, where it waits for a thread
+        signal.setitimer(signal.ITIMER_PROF, LONGEST, LONGEST)
+        signal.setitimer(signal.ITIMER_REAL, WAITING, WAITING)  # again: it may wait for a thread
         began = time.process_time()
         outcome = yield
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
         signal.setitimer(signal.ITIMER_REAL, 0.0)
-        self.measured.switch_context("")
+        self.measured.switch_context(IMPORT)
         if outcome.excinfo is None:
             self.seconds[item.nodeid] = time.process_time() - began
         elif outcome.excinfo[0] is TooSlow:
@@ -60,7 +67,10 @@ class Recorder:
 
 
 def record(out: Path, sources: list[str], tests: list[str]) -> None:
-    """Run the tests; write ``{test: [seconds, {file: lines}]}``."""
+    """Run the tests; write ``{test: [seconds, {file: lines}]}``.
+
+    Lines that run outside of tests (imports, fixtures) stand under :data:`IMPORT`.
+    """
     root = Path.cwd()
     measured = coverage.Coverage(data_file=None, include=[str(root / name) for name in sources])
     recorder = Recorder(measured)
@@ -71,6 +81,7 @@ def record(out: Path, sources: list[str], tests: list[str]) -> None:
     measured.stop()
     data = measured.get_data()
     found: dict[str, Any] = {test: [seconds, {}] for test, seconds in recorder.seconds.items()}
+    found[IMPORT] = [0.0, {}]
     for path in data.measured_files():
         name = Path(path).relative_to(root).as_posix()
         for line, contexts in data.contexts_by_lineno(path).items():

@@ -17,20 +17,32 @@ from dataclasses import replace
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from covering import QUIET
 from places import Mutant
 from swapping import forget, swap
 
 MEMORY = 8 << 30
+WAITING = 10.0
+"""Times its processor time that a child may take."""
 ANEW = 99
 """What a child says when it cannot judge without a new import."""
+ENDS = {0: "survived", -signal.SIGXCPU: "timeout"}
 LEAN = [
     "--assert=plain", "-p", "_hypothesis_pytestplugin", "-p", "no:unraisableexception",
     "-p", "no:threadexception", "-W", "ignore::pytest.PytestAssertRewriteWarning",
 ]  # fmt: skip
 """No plugin but one, no messages: most of the time of a child would go there."""
+
+
+class Work(NamedTuple):
+    """A mutant, its tests, the processor time it may take, and whether it must be imported anew."""
+
+    mutant: Mutant
+    tests: list[str]
+    limit: float
+    anew: bool
 
 
 def mutate_imports(path: Path, source: bytes) -> None:
@@ -71,15 +83,17 @@ def dotted(path: Path) -> str:
     return ".".join(parts[parts.index("src") + 1 :]) if "src" in parts else path.stem
 
 
-def start(root: Path, mutant: Mutant, tests: list[str], anew: bool) -> int:
+def start(root: Path, work: Work) -> int:
     """Fork a child that judges a mutant."""
     child = os.fork()
     if child == 0:
         code = 1
         try:
             os.setsid()
-            path = root / mutant.file
-            code = run_tests(root, path, mutant.of(path.read_bytes()), tests, anew)
+            resource.setrlimit(resource.RLIMIT_CPU, (int(work.limit), int(work.limit) + 5))
+            path = root / work.mutant.file
+            source = work.mutant.of(path.read_bytes())
+            code = run_tests(root, path, source, work.tests, work.anew)
         finally:
             os._exit(code)
     return child
@@ -94,6 +108,7 @@ def warm_up(root: Path, files: set[str]) -> None:
     import scipy.stats
 
     assert numba.config.DISABLE_JIT and pytest and scipy and hypothesis
+    sys.path.insert(0, str(root / "tests"))  # helpers
     for file in sorted(files):
         path = root / file
         if "src" not in path.parts and str(path.parent) not in sys.path:
@@ -102,41 +117,42 @@ def warm_up(root: Path, files: set[str]) -> None:
     gc.freeze()
 
 
-def judge(
-    root: Path, work: list[tuple[Mutant, list[str], float]], jobs: int
-) -> Iterator[tuple[Mutant, str, float]]:
+def judge(root: Path, work: list[Work], jobs: int) -> Iterator[tuple[Mutant, str, float]]:
     """Yield every mutant with "noticed", "survived" or "timeout", and the seconds it took.
 
-    Each piece of work has the seconds after which it counts as a loop without end. Who survives an
-    exchange of code (it may be of a function that ran at import) is tried again, imported anew.
+    Who uses more processor time than allowed counts as a loop without end (cores may be busy:
+    waiting is cut much later). Code is exchanged where that can be done and the line runs in tests
+    alone; else the child imports the package anew.
     """
-    warm_up(root, {test.split("::")[0] for _, tests, _ in work for test in tests})
+    warm_up(root, {test.split("::")[0] for piece in work for test in piece.tests})
     check_control(root, work)
-    queue, running = [(*piece, False) for piece in reversed(work)], {}
+    queue, running = list(reversed(work)), {}
     while queue or running:
         while queue and len(running) < jobs:
-            mutant, tests, limit, anew = piece = queue.pop()
-            running[start(root, mutant, tests, anew)] = (piece, time.monotonic())
+            piece = queue.pop()
+            running[start(root, piece)] = (piece, time.monotonic())
         for child, (piece, began) in list(running.items()):
             ended, status = os.waitpid(child, os.WNOHANG)
-            spent, (mutant, _, limit, anew) = time.monotonic() - began, piece
+            spent = time.monotonic() - began
             if ended:
                 del running[child]
-                if not anew and os.waitstatus_to_exitcode(status) in (0, ANEW):
-                    queue.append((*piece[:3], True))
+                code = os.waitstatus_to_exitcode(status)
+                if code == ANEW:
+                    queue.append(piece._replace(anew=True))
                 else:
-                    yield mutant, "survived" if status == 0 else "noticed", spent
-            elif spent > limit:
+                    yield piece.mutant, ENDS.get(code, "noticed"), spent
+            elif spent > WAITING * piece.limit:
                 os.killpg(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 del running[child]
-                yield mutant, "timeout", spent
+                yield piece.mutant, "timeout", spent
         time.sleep(0.02)
 
 
-def check_control(root: Path, work: list[tuple[Mutant, list[str], float]]) -> None:
+def check_control(root: Path, work: list[Work]) -> None:
     """Refuse to judge where a source without any change is "noticed" as well."""
-    for mutant, tests, _ in work[:1]:
-        unchanged = replace(mutant, end=mutant.start, new="")
-        if any(os.waitpid(start(root, unchanged, tests, anew), 0)[1] for anew in (False, True)):
-            raise RuntimeError(f"tests fail on the source as it is: {tests}")
+    for piece in work[:1]:
+        same = piece._replace(mutant=replace(piece.mutant, end=piece.mutant.start, new=""))
+        starts = (start(root, same._replace(anew=anew)) for anew in (False, True))
+        if any(os.waitpid(child, 0)[1] for child in starts):
+            raise RuntimeError(f"tests fail on the source as it is: {piece.tests}")

@@ -182,9 +182,10 @@ def children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def sample(path: Path, root: Path, n: int, seed: int) -> list[Mutant]:
-    """Return a seeded sample of the changes of a file, in the order of its lines."""
+    """Return a seeded sample of the changes of a file, in the order of its lines.
+
+    A larger sample contains the smaller ones: what was found for those is used again.
+    """
     found = Finder(path, root).mutants
-    chosen = random.Random(f"{seed}:{path.relative_to(root).as_posix()}").sample(
-        found, min(n, len(found))
-    )
-    return sorted(chosen, key=lambda mutant: (mutant.start, mutant.kind))
+    random.Random(f"{seed}:{path.relative_to(root).as_posix()}").shuffle(found)
+    return sorted(found[:n], key=lambda mutant: (mutant.start, mutant.kind))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"choose one of MODULE:FUNCTION, --suite and --problems, got {chosen}")
     if args.jobs < 1:
         raise UsageError(f"--jobs must be a whole number above zero, got {args.jobs}")
+    if not 0 < args.max_seconds < math.inf:
+        raise UsageError(f"--max-seconds must be positive and finite, got {args.max_seconds}")
+    if args.budgets and not args.problems and chosen:
+        raise UsageError(f"--budgets goes with --problems, not with {chosen[0]}; see --max-evals")
     check_folder(args.out, "--out")
     if args.function:
         from scgd.compare.own import compare_function

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.optimize import minimize as scipy_minimize
 from scipy.special import expit
 
+from scgd.checks import choice, count, number, reals, shown, whole
 from scgd.linear.data import Problem
 from scgd.linear.inputs import as_problem
 from scgd.linear.objective import objective
@@ -27,6 +28,10 @@ __all__ = ["BlockData", "block_data", "optimum"]
 
 NOISE = 0.01
 KINDS = ("ridge", "logistic")
+LAWS = ("published", "paper")
+MOST_DECAY = 100.0
+LARGEST = 10**9
+"""Entries of a matrix: eight gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,6 @@ class BlockData:
     truth: Floats
 
 
-@lru_cache(maxsize=32)
 def block_data(
     kind: Literal["ridge", "logistic"] = "ridge",
     n_samples: int = 10_000,
@@ -96,11 +100,32 @@ def block_data(
     >>> problem.X.shape, problem.l2, problem.f_star < problem.f_start
     ((100, 20), 0.01, True)
     """
-    if kind not in KINDS or law not in ("published", "paper"):
-        raise ValueError(f"no problem {kind!r} with law {law!r}; kinds are {KINDS}, laws "
-                         "('published', 'paper')")  # fmt: skip
-    if n_coords % block or n_coords < 1 or n_samples < 1:
+    kind, law = choice(kind, "kind", KINDS), choice(law, "law", LAWS)
+    n_samples, n_coords = count(n_samples, "n_samples"), count(n_coords, "n_coords")
+    block, seed = count(block, "block"), whole(seed, "seed")
+    decay = number(decay, "decay", -MOST_DECAY, MOST_DECAY)
+    if n_coords % block:
         raise ValueError(f"n_coords must be a multiple of block, got {n_coords} and {block}")
+    if n_samples * n_coords > LARGEST:
+        raise ValueError(
+            f"n_samples times n_coords must not exceed {LARGEST}, got {n_samples} and {n_coords}"
+        )
+    if truth is not None:
+        ends = reals(truth, "truth", "be an interval (low, high)")
+        if ends.shape != (2,) or not np.all(np.isfinite(ends)) or ends[0] > ends[1]:
+            raise ValueError(f"truth must be an interval (low, high), got {shown(truth)}")
+        truth = tuple(ends.tolist())
+    if law == "published" and seed >= 2**32:
+        raise ValueError(f"seed must be below 2**32 with law='published', got {seed}")
+    return made(kind, n_samples, n_coords, decay, block, law, seed, truth)
+
+
+@lru_cache(maxsize=32)
+def made(
+    kind: str, n_samples: int, n_coords: int, decay: float, block: int, law: str, seed: int,
+    truth: tuple[float, float] | None,
+) -> BlockData:  # fmt: skip
+    """Return what was asked for, made once."""
     rng: Any = np.random.RandomState(seed) if law == "published" else np.random.default_rng(seed)
     power = decay if law == "published" else decay / 2
     X = columns(rng, n_samples, n_coords // block, block, power)

@@ -73,7 +73,12 @@ def auto(ground: Ground) -> Telling:
 
 def blocks(ground: Ground, length: Length, error: float) -> Telling:
     """Let blocks with a shared base run from guard to guard, as often as there is budget."""
-    ground.sentence = f"Noise that the sample controls; length scale {ground.size(length.length)}."
+    what = (
+        "Deterministic, too wide for a sweep"
+        if ground.repeats
+        else "Noise that the sample controls"
+    )
+    ground.sentence = f"{what}; length scale {ground.size(length.length)}."
     ground.hold("laws", np.zeros((2, ground.problem.n_coords)))
     ground.hold("n_laws", np.zeros(1))
     patience = Patience(ground)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
-from scgd.checks import reals
+from scgd.checks import number, reals
 from scgd.policies.base import LawPolicy
 from scgd.policies.frozen import FixedLaw, fixed_law
 from scgd.typing import Array, Floats
@@ -73,5 +74,12 @@ def coordinate_smoothness(X: Array, *, curvature: float = 1.0, l2: float = 0.0) 
     >>> coordinate_smoothness(np.array([[1.0, 2.0], [1.0, 0.0]]))
     array([1., 2.])
     """
-    squares = X.multiply(X) if hasattr(X, "multiply") else np.square(X)
-    return curvature * np.asarray(squares.mean(axis=0), np.float64).ravel() + l2
+    curvature, l2 = number(curvature, "curvature", 0), number(l2, "l2", 0)
+    given = X if sparse.issparse(X) else reals(X, "X")
+    if given.ndim != 2 or min(given.shape) == 0:
+        raise ValueError(f"X must have samples and coordinates, got shape {given.shape}")
+    squares = given.multiply(given) if sparse.issparse(X) else np.square(given)
+    means = np.asarray(squares.mean(axis=0), np.float64).ravel()
+    if not np.all(np.isfinite(means)):
+        raise ValueError("X must be finite, and so must its squares")
+    return curvature * means + l2

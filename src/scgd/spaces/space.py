@@ -68,7 +68,7 @@ class Space:
             )
         given = {**(parameters or {}), **named}
         if not given:
-            raise ValueError("a Space needs parameters, as in Space(lr=Float(0, 1))")
+            raise ValueError("a space needs parameters, as in Space(lr=Float(0, 1))")
         self.parameters: dict[str, Parameter] = {
             str(name): adopted(name, parameter) for name, parameter in given.items()
         }

@@ -2,9 +2,11 @@ r"""The regret of the average iterate under importance weights (appendix B.3).""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from scgd.checks import number, reals
+from scgd.checks import number, reals, shown
 from scgd.typing import Array, Floats
 
 __all__ = ["regret_bound", "regret_terms"]
@@ -33,10 +35,37 @@ def regret_terms(gradients: Array, weights: Array, variance: Array | float = 0.0
     >>> regret_terms(np.array([[3.0, 1.0]]), np.array([[0.5, 0.5]]), variance=1.0)
     array([24.])
     """
-    if np.any(np.asarray(variance) < 0):
-        raise ValueError(f"variance must not be negative, got {variance!r}")
-    moments = np.square(gradients) + variance
-    return np.asarray(np.sum(moments / weights, axis=-1))
+    slopes, shares = finite(gradients, "gradients"), finite(weights, "weights")
+    spread = finite(variance, "variance")
+    if slopes.ndim == 0 or slopes.size == 0:
+        raise ValueError(f"gradients must have coordinates, got shape {slopes.shape}")
+    for name, array in (("weights", shares), ("variance", spread)):
+        if not fits(array.shape, slopes.shape):
+            raise ValueError(
+                f"{name} must have the shape of gradients, {slopes.shape}, got {array.shape}"
+            )
+    if np.any(shares <= 0):
+        raise ValueError("weights must be above zero: no bound holds where a weight is zero")
+    if np.any(spread < 0):
+        raise ValueError(f"variance must not be negative, got {shown(variance)}")
+    with np.errstate(over="ignore"):
+        return np.asarray(np.sum((np.square(slopes) + spread) / shares, axis=-1))
+
+
+def finite(value: Any, name: str) -> Floats:
+    """Return finite numbers of whatever shape."""
+    found = reals(value, name)
+    if not np.all(np.isfinite(found)):
+        raise ValueError(f"{name} must be finite, got {shown(value)}")
+    return found
+
+
+def fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether an array of a shape can stand for one of another."""
+    try:
+        return np.broadcast_shapes(shape, wanted) == wanted
+    except ValueError:
+        return False
 
 
 def regret_bound(terms: Array, gamma: float, distance: float) -> float:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from scgd.checks import function, shown
 from scgd.estimators import sides
 from scgd.torch import activations, mlp
 from scgd.torch.layout import FLOATS, Layout
@@ -58,7 +59,10 @@ class ForwardLoss:
     def __init__(
         self, model: nn.Module, loss: Callable[..., Any], inputs: Any, targets: Any
     ) -> None:
-        self.model, self.loss, self.inputs, self.targets = model, loss, inputs, targets
+        if not isinstance(model, nn.Module):
+            raise TypeError(f"model must be a torch.nn.Module, got {shown(model)}")
+        self.model, self.loss = model, function(loss, "loss")
+        self.inputs, self.targets = inputs, targets
 
     def __call__(self) -> Any:
         """Return the loss by an ordinary forward pass."""

@@ -122,6 +122,8 @@ def read_text(path: Path, text: str, encoding: str, sep: str | None) -> Table:
     if sep is None and found != ",":
         notes.append(f"columns are separated by {SEPARATORS[found]}")
     records = cut(text, found)
+    if len(records[0]) == 1 < len(cut(text, find_separator(text))[0]):
+        raise CommandError(f"--sep does not cut the lines of {path}; leave it out to have it found")
     words: dict[str, Any] = {"sep": found}
     if found != "," and has_decimal_commas(records):
         words["decimal"] = ","

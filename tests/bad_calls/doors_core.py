@@ -1,15 +1,8 @@
-"""Every public argument against every odd value: it works, or the error names the argument.
-
-A new argument needs a word here for what it takes (``bad_values.WORDS``); without one the test fails
-and says so.
-"""
+"""What the arguments of minimize and its parts take: ``{door: (call, whose signature, kinds)}``."""
 
 import numpy as np
-import pytest
 
 import scgd
-from bad_calling import SAMPLED, Doors
-from scgd import linear, theory
 from scgd.results import Result
 
 P = 3
@@ -43,30 +36,6 @@ RUN = {
     "record": "flag",
 }  # fmt: skip
 LAW = {"mixing": "fraction+callable"}
-MODEL = {
-    "loss": "choice", "penalty": "choice+none", "alpha": "nonnegative", "l1_ratio": "fraction",
-    "fit_intercept": "flag", "class_weight": "anything", "policy": "choice", "dual": "flag",
-    "batch_size": "count+none", "learning_rate": "positive+callable", "max_iter": "count",
-    "tol": "nonnegative", "early_stopping": "flag", "validation_fraction": "fraction",
-    "n_iter_no_change": "count", "random_state": "anything", "warm_start": "flag",
-    "verbose": "anything", "epsilon": "nonnegative",
-}  # fmt: skip
-X = np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0], [2.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 2.0, 1.0],
-              [1.0, 2.0, 0.0]])  # fmt: skip
-Y = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
-CONSTANTS = theory.Constants(1.0, 0.5, 1.0, 1.0)
-
-
-def fitted(cls):
-    def call(**keywords):
-        return cls(**{"max_iter": 5, "tol": 0.0, **keywords}).fit(X, Y)
-
-    return call
-
-
-def solved(**keywords):
-    data = {"X": X, "y": Y, "n_passes": 2.0}
-    return linear.solve(**{**data, **keywords})
 
 
 def schedule(cls, **fixed):
@@ -129,7 +98,6 @@ def pictured(**keywords):
 NUMERIC = {"size": "count+none", "when": "none+dict", "log": "flag"}
 
 
-# door: (what is called, whose signature, {argument: what it takes})
 DOORS = {
     "minimize": (minimize, scgd.minimize, {
         **RUN, "fun": "callable", "args": "anything", "jac": "callable+none", "max_time": "limit+none",
@@ -146,6 +114,7 @@ DOORS = {
         "low": "whole", "high": "whole", "default": "none+whole", "step": "count", **NUMERIC,
     }),
     "Choice": (chosen, scgd.Choice, {"default": "none", "when": "none+dict", "values": "anything"}),
+    "Space": (scgd.Space, scgd.Space.__init__, {"parameters": "choice"}),
     "ask": (laboratory(scgd.Optimizer.ask), scgd.Optimizer.ask, {"n": "count+none"}),
     "tell": (laboratory(lambda opt, ids=0, values=1.0, **k: opt.tell(ids, values, **k)),
              scgd.Optimizer.tell, {"ids": "whole", "values": "number+lost", "error": "none+nonnegative"}),
@@ -199,53 +168,4 @@ DOORS = {
         lambda **k: minimize(method="sphere", estimator=scgd.SphereSmoothing(**k)),
         scgd.SphereSmoothing, {"unbiased": "flag"},
     ),
-    "SCGDRegressor": (fitted(linear.SCGDRegressor), linear.SCGDRegressor, MODEL),
-    "SCGDClassifier": (fitted(linear.SCGDClassifier), linear.SCGDClassifier, MODEL),
-    "solve": (solved, linear.solve, {
-        "X": "matrix", "y": "choice", "loss": "choice", "l2": "nonnegative", "l1": "nonnegative",
-        "sample_weight": "none", "fit_intercept": "flag", "epsilon": "nonnegative+none", **PARTS,
-        "importance": "none+vector", "learning_rate": "positive+callable", "batch_size": "count+none",
-        "path": "choice", "shared_sample": "flag", "n_passes": "positive",
-        "record_every": "positive+none", "record_loss": "none", "start": "none+vector",
-        "seed": "seeds", "n_jobs": "count+none+whole",
-    }),
-    "Constants": (
-        lambda **k: theory.Constants(**{**vars(CONSTANTS), **k}), theory.Constants,
-        {"smoothness": "nonnegative", "convexity": "nonnegative", "growth": "nonnegative",
-         "noise": "nonnegative", "bias": "nonnegative"},
-    ),
-    "bias_constant": (
-        lambda **k: theory.bias_constant(**{"smoothness": 1.0, "n_coords": 3, **k}),
-        theory.bias_constant,
-        {"smoothness": "nonnegative", "n_coords": "count", "estimator": "choice", "norm": "choice",
-         "sharp": "flag"},
-    ),
-    "gap_order": (
-        lambda **k: theory.gap_order(**{"constants": CONSTANTS, "gamma": 1.0, "beta": 0.5, **k}),
-        theory.gap_order,
-        {"constants": "choice", "gamma": "positive", "beta": "fraction", "alpha": "fraction"},
-    ),
-    "gap_rate": (
-        lambda **k: theory.gap_rate(**{"alpha": 1.0, "speed": 3.0, **k}), theory.gap_rate,
-        {"alpha": "fraction", "speed": "positive"},
-    ),
 }  # fmt: skip
-OURS = Doors(DOORS, ("SCGDRegressor", "SCGDClassifier"))
-
-
-@pytest.mark.parametrize("door", DOORS)
-def test_every_argument_has_a_row(door):
-    OURS.check_rows(door)
-
-
-@pytest.mark.parametrize("door", DOORS)
-def test_odd_values_work_or_are_named(door, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    OURS.check(door, SAMPLED)
-
-
-@pytest.mark.faults
-@pytest.mark.parametrize("door", DOORS)
-def test_every_odd_value_works_or_is_named(door, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    OURS.check(door)

@@ -1,0 +1,331 @@
+"""The numbers of the race's arms, against the formulas they are taken from."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from scgd.searches.arms.box import Box
+from scgd.searches.arms.contest import Contest
+from scgd.searches.arms.ending import Ending
+from scgd.searches.arms.falling import Fall, falling_length
+from scgd.searches.arms.population import Population, default_size
+from scgd.searches.arms.quasinewton import QuasiNewton
+from scgd.searches.arms.structure import is_additive
+
+
+def replies(arm, fun):
+    """Answer a generator; return the points it asked for and what it returns."""
+    points = []
+    try:
+        asked = next(arm)
+        while True:
+            points.append(np.array(asked))
+            asked = arm.send(fun(asked))
+    except StopIteration as end:
+        return points, end.value
+
+
+# ---- walls and ends ------------------------------------------------------------------------------
+
+
+def test_a_point_on_a_wall_stays_there():
+    box = Box(np.ones(3), np.zeros(3), np.array([np.inf, 2.0, 2.0]), np.inf)
+    with np.errstate(all="raise", invalid="ignore"):
+        np.testing.assert_array_equal(box.reflect(np.array([0.0, 2.0, 2.5])), [0.0, 2.0, 1.5])
+        np.testing.assert_array_equal(box.reflect(np.array([5.0, 0.0, -0.5])), [5.0, 0.0, 0.5])
+    tight = Box(np.ones(1), np.ones(1), np.ones(1), np.inf)
+    np.testing.assert_array_equal(tight.reflect(np.array([7.0])), [1.0])
+
+
+def test_a_box_doubles_beyond_its_half_and_its_parts_with_it():
+    box = Box(np.zeros(2), np.full(2, -30.0), np.full(2, 30.0), 10.0)
+    part = box.part(np.array([True, False]))
+    box.note(np.array([5.0, 0.0]))
+    assert box.upper[0] == 10.0
+    box.note(np.array([5.1, 0.0]))
+    assert box.upper[0] == 20.0 == part.upper[0] and part.lower[0] == -20.0
+    box.note(np.array([0.0, 19.0]))
+    assert box.lower[0] == -30.0 == part.lower[0]
+
+
+def test_restarts_end_when_two_agree_or_many_failed():
+    ending = Ending(1e-3, first=101.0)
+    ending.note("descent", 1.0, 1.0 + 0.9)  # within ten times the worth: 1e-3 of the gain of 100
+    assert ending.n_agreed == 1 and not ending.over
+    ending.note("descent", 1.0, 1.0 + 1.1)
+    assert ending.n_agreed == 1 and ending.failed["descent"] == 1
+    ending.note("population", 1.0, 1.0 - 0.05)  # no gain that counts
+    assert ending.n_agreed == 2 and ending.over
+    ending.note("population", 1.0, 1.0 - 0.2)
+    assert ending.n_agreed == 0 and ending.failed == {"descent": 0, "population": 0}
+    for _ in range(20):
+        ending.note("descent", 1.0, 50.0)
+    for n in range(5):
+        assert not ending.over
+        ending.note("population", 1.0, 50.0)
+        assert ending.failed["population"] == n + 1
+    assert ending.over
+    ending.tol = 0.0
+    assert not ending.over
+    assert Ending(1.0, 1.0).worth(5.0) == 0.0 and Ending(0.5, 3.0).worth(1.0) == 1.0
+
+
+# ---- how far f falls -----------------------------------------------------------------------------
+
+
+def lengths(points, x):
+    return np.array([np.linalg.norm(point - x) for point in points])
+
+
+@pytest.mark.parametrize("budget, low, n_ways", [(399, -3, 1), (400, -6, 3)])
+def test_decades_are_tried_both_ways_then_along_others(budget, low, n_ways):
+    """F never falls: every length is looked at, and the answer is a third of .1, about."""
+    x = np.zeros(4)
+    arm = falling_length(x, 1.0, budget, np.random.default_rng(0))
+    points, (length, best, value) = replies(arm, lambda point: 2.0)
+    first = np.repeat(10.0 ** np.arange(low, 2), 2)  # no farther than ten units without a fall
+    start = 10.0**low
+    others = [h for h in 10.0 ** np.arange(low, 5) if 1.5 * start < h <= min(1.1e4 * start, 11.0)]
+    others = [h for h in others if h <= (100.0 if budget < 400 else 1e4)]
+    near = 0.1 / 2.2 ** np.arange(6)
+    n_near = 1 if budget < 400 else 4
+    expected = [
+        *first,
+        *np.tile(np.repeat(others, 2), n_ways),
+        *np.tile(np.repeat(near, 2), n_near),
+    ]
+    np.testing.assert_allclose(lengths(points, x), expected, rtol=1e-12)
+    assert length == pytest.approx(0.035) and value == 1.0 and best is x
+
+
+def test_a_fall_is_followed_outwards_by_factors():
+    fall = Fall(np.zeros(2), 1.0, np.random.default_rng(0), Box.around(np.zeros(2)))
+
+    def reach(point):
+        return 0.5 if np.linalg.norm(point) < 5.0 else 2.0
+
+    points, found = replies(fall.farthest(1.0), reach)
+    assert found == pytest.approx(2.2**2)  # 1, 2.2, 4.84; 10.6 does not fall, either way
+    np.testing.assert_allclose(lengths(points, 0.0), [1.0, 2.2, 2.2**2, 2.2**3, 2.2**3])
+
+
+# ---- a population (Hansen, The CMA evolution strategy: a tutorial, 2016) -------------------------
+
+
+@pytest.mark.parametrize("n, size", [(2, None), (10, None), (10, 200), (40, 12)])
+def test_the_constants_of_a_population(n, size):
+    state = Population(np.zeros(n), 1.0, np.random.default_rng(0), size)
+    lam = size or 4 + int(3 * np.log(n))
+    assert default_size(n) == 4 + int(3 * np.log(n)) and state.size == lam
+    raw = np.log((lam + 1) / 2) - np.log(np.arange(1, lam + 1))  # (49)
+    mu = lam // 2
+    mu_eff = raw[:mu].sum() ** 2 / (raw[:mu] ** 2).sum()  # (8)
+    assert state.mu_eff == pytest.approx(mu_eff)
+    c_sigma = (mu_eff + 2) / (n + mu_eff + 5)  # (55)
+    assert state.c_sigma == pytest.approx(c_sigma)
+    damping = 1 + 2 * max(0, np.sqrt((mu_eff - 1) / (n + 1)) - 1) + c_sigma
+    assert state.damping == pytest.approx(damping)
+    assert state.c_path == pytest.approx((4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n))  # (56)
+    c_one = 2 / ((n + 1.3) ** 2 + mu_eff)  # (57)
+    c_mu = min(1 - c_one, 2 * (0.25 + mu_eff + 1 / mu_eff - 2) / ((n + 2) ** 2 + mu_eff))  # (58)
+    assert state.c_one == pytest.approx(c_one) and state.c_mu == pytest.approx(c_mu)
+    minus = raw[mu:]
+    mu_minus = minus.sum() ** 2 / (minus**2).sum()
+    most = min(1 + c_one / c_mu, 1 + 2 * mu_minus / (mu_eff + 2),
+               (1 - c_one - c_mu) / (n * c_mu))  # fmt: skip
+    np.testing.assert_allclose(state.weights[mu:], most * minus / np.abs(minus).sum())
+    np.testing.assert_allclose(state.weights[:mu], raw[:mu] / raw[:mu].sum())
+    assert state.chi == pytest.approx(np.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2)))
+
+
+def test_a_generation_by_the_formulas():
+    """One step of a population that has already a path, in plain words."""
+    n, rng = 3, np.random.default_rng(1)
+    state = Population(np.ones(n), 0.5, rng)
+    state.path_sigma, state.path = np.full(n, 0.1), np.full(n, 0.2)
+    normal, steps = state.sample()
+    np.testing.assert_allclose(np.abs(steps), np.abs(normal @ state.axes.T))
+    values = rng.permutation(state.size).astype(float)
+    order, mu = np.argsort(values), state.parents
+    weights, c, covariance = state.weights, state.c_sigma, np.eye(n)
+    step = state.positive @ steps[order[:mu]]
+    path_sigma = (1 - c) * 0.1 + np.sqrt(c * (2 - c) * state.mu_eff) * step
+    length = np.linalg.norm(path_sigma)
+    steady = length < (1.4 + 2 / (n + 1)) * state.chi * np.sqrt(1 - (1 - c) ** 2)
+    path = (1 - state.c_path) * np.full(n, 0.2)
+    path = path + steady * np.sqrt(state.c_path * (2 - state.c_path) * state.mu_eff) * step
+    scaled = weights.copy()
+    scaled[mu:] *= n / np.sum(normal[order[mu:]] ** 2, axis=1)
+    lost = 0.0 if steady else state.c_path * (2 - state.c_path)
+    keep = 1 + state.c_one * lost - state.c_one - state.c_mu * weights.sum()
+    covariance = keep * covariance + state.c_one * np.outer(path, path)
+    covariance += state.c_mu * sum(
+        w * np.outer(y, y) for w, y in zip(scaled, steps[order], strict=True)
+    )
+    state.learn(normal, steps, values)
+    np.testing.assert_allclose(state.mean, 1.0 + 0.5 * step)
+    np.testing.assert_allclose(state.path, path)
+    np.testing.assert_allclose(state.covariance, covariance)
+    assert state.sigma == pytest.approx(
+        0.5 * np.exp(min(1, c / state.damping * (length / state.chi - 1)))
+    )
+    assert state.bests == [0.0] and state.medians == [float(mu)] and state.n_evals == state.size
+
+
+def test_a_flat_generation_widens():
+    state = Population(np.zeros(2), 1.0, np.random.default_rng(0))
+    other = Population(np.zeros(2), 1.0, np.random.default_rng(0))
+    values = np.arange(6.0)
+    flat = np.where(np.arange(6) < 3, 0.0, values)  # the best quarter and one more are equal
+    state.learn(*state.sample(), values)
+    other.learn(*other.sample(), flat)
+    assert other.sigma == pytest.approx(state.sigma * np.exp(0.2 + state.c_sigma / state.damping))
+
+
+def aged(n_generations, bests, medians=None):
+    state = Population(np.ones(2), 1.0, np.random.default_rng(0))  # six points, two coordinates
+    state.n_generations = n_generations
+    state.bests, state.medians = list(bests), list(medians or bests)
+    return state
+
+
+VALUES = np.arange(6.0)
+
+
+def test_when_a_population_is_over():
+    """120 + 30 * 2 / 6 = 130 generations; a fifth of them, 26, is compared with the first fifth."""
+    falling = list(np.linspace(5.0, 4.0, 131))
+    assert not aged(131, falling).over(VALUES, 1e-11)
+    risen = [*falling[:-26], *[9.0] * 26]
+    assert aged(131, risen).over(VALUES, 1e-11) is True
+    assert aged(130, risen).over(VALUES, 1e-11) is False
+    assert not aged(131, falling, risen)._stagnates() and not aged(131, risen, falling)._stagnates()
+    level = 20  # 10 + 30 * 2 / 6
+    assert aged(level + 1, [3.0] * level).over(np.full(6, 3.0), 1e-11) is True
+    assert aged(level, [3.0] * level).over(np.full(6, 3.0), 1e-11) is False
+    assert aged(level + 1, [3.0] * level).over(VALUES + 3, 1e-11) is False
+    for sigma, over in ((2e-11, False), (0.9e-11, True), (1.1e6, True), (0.9e6, False)):
+        state = aged(1, [3.0])
+        state.sigma, state.mean = sigma, np.zeros(2)
+        assert state.over(VALUES, 1e-11) is over
+    state = aged(1, [3.0])
+    state.sigma, state.mean = 1e-10, np.full(2, 1e6)  # below rounding of the mean
+    assert state.over(VALUES, 1e-11) is True
+    state = aged(1, [3.0])
+    state.deviations = np.array([1.0, 1.1e7])
+    state.sigma = 1e-3
+    assert state.over(VALUES, 1e-11) is True
+
+
+# ---- lines of a quasi-Newton step ----------------------------------------------------------------
+
+
+def line(fun, slope, p=1):
+    """Search along the first axis from 0; return rates asked, and what is found."""
+    newton = QuasiNewton(np.zeros(p), fun(0.0), 1.0, np.random.default_rng(0))
+    direction = np.eye(p)[0]
+    points, found = replies(
+        newton._search_line(direction, slope, slope * direction), lambda x: fun(float(x[0]))
+    )
+    return [float(point[0]) for point in points], found
+
+
+def test_a_line_search_takes_a_step_that_its_parabola_confirms():
+    rates, (best, value, point) = line(lambda t: (t - 1.0) ** 2, -2.0)
+    assert rates == [1.0] and best == 1.0 and value == 0.0 and point[0] == 1.0
+
+
+def test_a_line_search_goes_to_the_vertex_but_no_farther_than_by_its_growth():
+    rates, (best, _, _) = line(lambda t: (t - 6.0) ** 2, -12.0)
+    assert rates[:2] == [1.0, pytest.approx(6.0)] and best == pytest.approx(6.0)
+    rates, _ = line(lambda t: (t - 60.0) ** 2, -120.0)
+    assert rates[:2] == [1.0, pytest.approx(10.0)]
+
+
+def test_a_line_search_comes_back_by_a_half_to_a_twentieth():
+    rates, (best, _, _) = line(lambda t: (t - 0.3) ** 2, -0.6)
+    assert rates == [1.0, pytest.approx(0.3)] and best == pytest.approx(0.3)
+    rates, _ = line(lambda t: (t - 0.01) ** 2, -0.02)
+    assert rates[:2] == [1.0, pytest.approx(0.05)]
+    rates, _ = line(lambda t: -t if t < 0.2 else np.inf, -1.0)
+    assert rates == [1.0, pytest.approx(0.1)]
+    rates, (best, value, _) = line(lambda t: abs(t), -1.0)
+    assert best == 0.0 and value == 0.0 and min(rates) < 1e-10
+
+
+# ---- structure and turns -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fun, additive",
+    [(lambda x: float(np.sum(x**2)), True), (lambda x: float(np.sum(x) ** 2), False),
+     (lambda x: 1.0, False), (lambda x: float(np.sum(x**2) + 1e-6 * x[0] * x[1] * x[2]), False)],
+)  # fmt: skip
+def test_what_is_a_sum_over_coordinates(fun, additive):
+    arm = is_additive(np.ones(3), fun(np.ones(3)), 1.0, np.random.default_rng(0))
+    assert replies(arm, fun)[1] is additive
+
+
+class Turns:
+    """An arm that notes its turns and falls to values given beforehand."""
+
+    def __init__(self, name, log, values, over=False):
+        self.name, self.log, self.values, self.over = name, log, iter(values), over
+        self.best, self.x, self.n = 100.0, np.full(4, 9.0), 0
+
+    def run(self, n):
+        self.log.append((self.name, n))
+        self.best = next(self.values)
+        self.n += n
+        yield from ()
+
+
+def contest(left=1000, restarts=10**9):
+    made = SimpleNamespace(left=left, tol=1e-10, n_restarts=0, ending=Ending(1e-10, 100.0))
+    for name in ("_choose", "_is_rough", "_lead", "_follow"):
+        setattr(made, name, getattr(Contest, name).__get__(made))
+    return made
+
+
+def chosen(descent, crowd, left=1000, n_active=4, agreement=(), over=False):
+    log, made = [], contest(left)
+    newton = SimpleNamespace(n_active=n_active, agreement=[0.0, *agreement], p=4)
+    arms = Turns("bfgs", log, descent, over), Turns("crowd", log, crowd)
+    list(made._choose(np.zeros(4), 100.0, 1.0, newton, *arms))
+    return log
+
+
+def test_both_arms_get_the_same_until_one_leads():
+    """p = 4, 1,000 left: r is the least of 8 p, 6 % or 4 (p + 3), 15 %."""
+    assert chosen([50.0], [90.0]) == [("bfgs", 32), ("crowd", 32)]
+    tied = [("bfgs", 32), ("crowd", 32)]
+    assert chosen([50.0, 20.0], [54.0, 40.0]) == 2 * tied  # within a tenth of what was gained
+    assert chosen([50.0, 20.0], [54.0, 40.0], over=True) == tied
+    assert chosen([50.0], [54.0], left=119) == [("bfgs", 17)]  # scarce: 30 p, and it fell
+    assert chosen([100.0], [54.0], left=119) == [("bfgs", 17), ("crowd", 17)]
+    falls, stays = [50.0, 20.0, 10.0, 5.0], [90.0] * 4
+    assert chosen(falls, stays, agreement=[0.1, 0.1, 0.1]) == 4 * tied  # its slopes tell little
+    assert chosen([50.0], [90.0], agreement=[0.1, 0.1]) == tied
+
+
+def test_the_descent_leads_while_it_gains():
+    log, made = [], contest()
+    descent = Turns("bfgs", log, [50.0, 20.0, 20.0, 1.0])
+    list(made._lead(SimpleNamespace(p=4), descent))
+    assert log == [("bfgs", 40)] * 3
+    log.clear()
+    endless = Turns("bfgs", log, np.arange(99.0, 0.0, -1.0))
+    endless.n = 150 * 7 - 41
+    list(made._lead(SimpleNamespace(p=4), endless))
+    assert len(log) == 2
+
+
+def test_the_descent_is_looked_at_while_it_follows():
+    log, made = [], contest()
+    descent, crowd = Turns("bfgs", log, [60.0, 5.0, 5.0]), Turns("crowd", log, [50.0] * 16)
+    answer = replies(made._follow(SimpleNamespace(p=4), descent, crowd), None)[1]
+    eight = [("crowd", 40)] * 8 + [("bfgs", 40)]
+    assert answer is True and log == [*eight, *eight, ("bfgs", 40)]
+    made.n_restarts = 1
+    assert replies(made._follow(SimpleNamespace(p=4), descent, crowd), None)[1] is False
