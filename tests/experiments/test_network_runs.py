@@ -75,6 +75,36 @@ def test_networks_have_the_sizes_and_the_softmax_named(name, panel, settings):
     assert torch.allclose(sums, torch.ones_like(sums), atol=1e-5)
 
 
+def test_the_convolutional_network_is_the_one_described():
+    """Pooling before the ReLU and the order of the colours change the time, not a value."""
+    problem = EXPERIMENTS["fo-networks"].panel("cifar10", "published").problem
+    ours = network_runs.build(problem, 3)
+    first, second, *rest = [m for m in ours if list(m.parameters())]
+    images = torch.rand(5, 3, 32, 32, generator=torch.Generator().manual_seed(0)) - 0.5
+    pool = torch.nn.functional.max_pool2d
+    theirs = pool(torch.relu(first(images)), 2)
+    theirs = pool(torch.relu(second(theirs)), 2).flatten(1)
+    for layer in rest[:-1]:
+        theirs = torch.relu(layer(theirs))
+    theirs = torch.log_softmax(rest[-1](theirs), dim=1)
+    assert torch.allclose(ours(images), theirs, atol=1e-6)
+    assert [m.out_features for m in rest] == [120, 84, 10]
+
+
+def test_accuracy_counts_all_images_whatever_is_seen_at_once():
+    model = torch.nn.Identity()
+    images = torch.eye(10)[torch.arange(23) % 10]
+    labels = torch.arange(23) % 10
+    labels[[0, 7, 22]] += 1
+    for at_once in (None, 1, 5, 23, 100):
+        assert network_runs.accuracy(model, images, labels, at_once) == pytest.approx(20 / 23)
+    over_batch = torch.nn.LogSoftmax(dim=0)
+    tilted = torch.tensor([[3.0, 2.0], [3.0, 0.0]])  # class 1 is likelier for the first than usual
+    truth = torch.tensor([1, 0])
+    assert network_runs.accuracy(over_batch, tilted, truth) == 1
+    assert network_runs.accuracy(over_batch, tilted, truth, 1) == 0.5
+
+
 @pytest.mark.parametrize("settings", [pytest.param("published", marks=pytest.mark.slow), "paper"])
 @pytest.mark.parametrize("name", ["zo-networks", "fo-networks"])
 def test_quick_runs_train_and_make_whole_tables(name, settings, data, tmp_path, capsys):

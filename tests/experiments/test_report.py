@@ -439,6 +439,13 @@ def test_a_page_is_inert_whatever_names_a_table_holds(tmp_path, monkeypatch):
         browser.close()
 
 
+def test_the_slider_ends_with_the_run(tmp_path):
+    assert main(["run", "paths-2d", "--panel", "f", "--quick", "--runs", "1", "--workers", "1",
+                 "--no-progress", "--out", str(tmp_path)]) == 0  # fmt: skip
+    text = (tmp_path / "report.html").read_text()
+    assert 'max="20" step="0.5" value="20"' in text and "<output>pass 20</output>" in text
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 def test_paths_have_a_slider_over_passes(tmp_path):
     assert main(["run", "paths-2d", "--panel", "h", "--runs", "1", "--workers", "1",
@@ -481,6 +488,11 @@ def test_quick_runs_are_neither_ranked_nor_compared(tmp_path, monkeypatch, capsy
             assert praise not in body, praise
         words = terminal_summary(EXPERIMENTS["zo-networks"], folder, "published", ["mnist"])
         assert "mean nothing" in words
+        methods = EXPERIMENTS["zo-networks"].panel("mnist", "published").methods
+        in_order = [method.name for method in methods]
+        box = body.split('class="accuracies"')[1].split("</table>")[0]
+        assert re.findall(r"<td>([a-z ]+)</td>", box) == [m.replace("-", " ") for m in in_order]
+        assert re.findall(r"^ {5}([a-z]+-?[a-z-]*) +[\d.]+", words, re.M) == in_order * 2
         assert not re.search(r"^\s+1 ", words, re.M) and "0.768" not in words
         assert "published\n" not in words.replace("published ·", "")
     (folder / "zo-networks.json").write_text('{"quick": false}')

@@ -30,6 +30,8 @@ RADIUS = 0.01
 SGD_RATE = 0.01
 N_SAMPLES = 12
 """Samples per class on the picture of a data set."""
+CHUNK = 500
+"""Test images seen at once where each is judged by itself: convolutions of all leave the cache."""
 LOOKS_PER_PASS = 10
 """How often a first-order run is looked at per normalised pass."""
 EPOCH_COST = {"directions": 3.0, "coordinates": 1.0, "gradients": 3.5}
@@ -85,14 +87,23 @@ def tensors(problem: NetworkProblem, folder: str | None) -> tuple[torch.Tensor, 
     return x, y, x_test, y_test
 
 
+class ColoursInside(nn.Module):
+    """Lay the colours of a pixel side by side, where torch pools four times as fast."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Return the same images."""
+        return images.contiguous(memory_format=torch.channels_last)
+
+
 def build(problem: NetworkProblem, seed: int) -> nn.Sequential:
     """Return a freshly initialised network that ends in log-softmax; global draws untouched."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if isinstance(problem.layers, str):
             layers: list[nn.Module] = [
-                nn.Conv2d(3, 12, 5), nn.ReLU(), nn.MaxPool2d(2),
-                nn.Conv2d(12, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                ColoursInside(),  # pooled before the ReLU: the same values, a quarter as many
+                nn.Conv2d(3, 12, 5), nn.MaxPool2d(2), nn.ReLU(),
+                nn.Conv2d(12, 16, 5), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten(),
                 nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10),
             ]  # fmt: skip
         else:
@@ -103,10 +114,13 @@ def build(problem: NetworkProblem, seed: int) -> nn.Sequential:
         return nn.Sequential(*layers, nn.LogSoftmax(dim=0 if problem.over_batch else 1))
 
 
-def accuracy(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> float:
-    """Return the test accuracy; a softmax over the batch then spans the whole test set."""
+def accuracy(
+    model: nn.Module, images: torch.Tensor, labels: torch.Tensor, at_once: int | None = None
+) -> float:
+    """Return the test accuracy; a softmax over the batch spans the images taken at once."""
     with torch.no_grad():
-        return float((model(images).argmax(dim=1) == labels).float().mean())
+        found = [model(part).argmax(dim=1) for part in images.split(at_once or len(images))]
+        return float((torch.cat(found) == labels).float().mean())
 
 
 def train(job: Job, run: int) -> Run:
@@ -117,7 +131,8 @@ def train(job: Job, run: int) -> Run:
     model = build(problem, int(seeds[0]))
     order = torch.Generator().manual_seed(int(seeds[1]))
     opt, step = trainer(job, model, int(seeds[2]))
-    log = Log(job, lambda: accuracy(model, x_test, y_test))
+    at_once = None if problem.over_batch else CHUNK
+    log = Log(job, lambda: accuracy(model, x_test, y_test, at_once))
     n_batches = len(x) // problem.batch_size
     for _ in range(n_epochs(job)):
         shuffled = torch.randperm(len(x), generator=order)

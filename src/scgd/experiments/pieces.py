@@ -77,7 +77,7 @@ def panel_card(
     )
     switch = f'<span class="switch"><span class="options">{tabs}</span></span>'
     switch = switch if len(measures) > 1 and experiment.kind != "path" else ""
-    play = slider(shape) if experiment.kind == "path" else ""
+    play = slider(entry) if experiment.kind == "path" else ""
     figures = "".join(
         figures_box(settings, curves, entry) for settings, curves in entry["curves"].items()
     )
@@ -87,7 +87,7 @@ def panel_card(
         if entry["laws"]
         else ""
     )
-    praise = "" if experiment.kind == "theory" or entry.get("quick") else findings(entry)
+    praise = "" if experiment.kind == "theory" or entry.get("quick", False) else findings(entry)
     return (
         f'<article class="card" data-panel="{esc(f"{experiment.id}/{name}")}"><h3>{esc(title)}</h3>'
         '<p class="which"></p>'
@@ -99,9 +99,10 @@ def panel_card(
     )
 
 
-def slider(shape: Panel | None) -> str:
+def slider(entry: dict[str, Any]) -> str:
     """Return the button that plays the paths, and the slider over their passes."""
-    last = shape.n_passes if shape else 1
+    ways = (way for methods in entry.get("paths", {}).values() for way in methods.values())
+    last = fmt(max((float(way["pass"][-1]) for way in ways), default=1.0))
     return (
         '<span class="slider"><button data-play>Play</button>'
         f'<input type="range" data-upto min="0" max="{last}" step="0.5" value="{last}" '
@@ -175,10 +176,8 @@ def figures_box(settings: str, curves: dict[str, Any], entry: dict[str, Any]) ->
         known = entry["published"].get(measure, {}) if settings == "published" else {}
         head = ["method", "rank", "mean<small>± std</small>", "median<small>quartiles</small>"]
         head += ["published<small>± std</small>"] if known else []
-        rows = summary.finals(curves, measure)
+        rows = summary.finals(curves, measure, entry.get("quick", False))
         n = digits([row["median"] for row in rows])
-        if entry.get("quick"):
-            rows = [row | {"rank": None} for row in rows]
         body = "".join(figures_row(row, known, n, top) for row in rows)
         runs = max(c["runs"] for c in curves[measure].values())
         words = esc(f"Final {measure} over {runs} runs, {settings} settings")
@@ -221,11 +220,10 @@ def accuracies(payload: dict[str, Any]) -> str:
                   if "accuracy" in entry["curves"].get(settings, {})}  # fmt: skip
         if not panels:
             continue
-        finals = {
-            name: {r["method"]: r | ({"rank": None} if entry.get("quick") else {})
-                   for r in summary.finals(entry["curves"][settings], "accuracy")}
-            for name, entry in panels.items()
-        }  # fmt: skip
+        finals = {}
+        for name, entry in panels.items():
+            rows = summary.finals(entry["curves"][settings], "accuracy", entry.get("quick", False))
+            finals[name] = {row["method"]: row for row in rows}
         body = ""
         for method in dict.fromkeys(m for rows in finals.values() for m in rows):
             cells = ""

@@ -222,7 +222,7 @@ def terminal_summary(
     Those of quick runs are shown without rank and without published ones: they mean nothing.
     """
     lines, quick = [], is_quick(experiment, folder)
-    entries = [e for e in summary.summarize(experiment, folder)
+    entries = [e for e in summary.summarize(experiment, folder, quick)
                if e["settings"] == settings and e["measure"] not in NO_FINALS
                and e["panel"] in panels]  # fmt: skip
     for entry in entries[:limit]:

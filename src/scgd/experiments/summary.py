@@ -146,16 +146,21 @@ def paths(table: Any) -> dict[str, dict[str, Any]]:
     return out
 
 
-def finals(panel_curves: dict[str, dict[str, Any]], measure: str) -> list[dict[str, Any]]:
+def finals(
+    panel_curves: dict[str, dict[str, Any]], measure: str, quick: bool = False
+) -> list[dict[str, Any]]:
     """Return the final figures of the methods, best first, with their rank by the median.
 
-    What is only drawn for reference has the rank None.
+    What is only drawn for reference has the rank None. Quick runs keep the order of the table, all
+    of them without a rank.
     """
     rows = []
     for method, curve in panel_curves[measure].items():
         last = {name: float(curve[name][-1]) for name in ("mean", "std", "median", "q25", "q75")}
         seconds = float(curve["seconds"][-1])
         rows.append({"method": method, "runs": curve["runs"], "seconds": seconds, **last})
+    if quick:
+        return [row | {"rank": None} for row in rows]
     sign = -1 if measure in LARGER_IS_BETTER else 1
     rows.sort(key=lambda row: (np.isnan(row["median"]), sign * row["median"]))
     rank = 0
@@ -223,7 +228,7 @@ def overlay(
     return out
 
 
-def summarize(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:
+def summarize(experiment: Experiment, folder: Path, quick: bool = False) -> list[dict[str, Any]]:
     """Return the finals of each panel and setting in the table, with published ones beside."""
     path = folder / f"{experiment.id}.csv"
     if not path.exists():
@@ -237,7 +242,7 @@ def summarize(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:
             for measure in measures:
                 last_pass = float(rows["pass"].max())
                 known = published_finals(experiment.id, panel, last_pass).get(measure, {})
-                figures = finals(measures, measure)
+                figures = finals(measures, measure, quick)
                 for row in figures:
                     row["published"] = known.get(row["method"], {}).get("final", {})
                     if settings != "published":
