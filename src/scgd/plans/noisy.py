@@ -39,9 +39,9 @@ WIDER = 4.0
 """How much wider than the walk's pairs those of a screen are: what is even in f cancels."""
 KEPT = 1000
 """Points that regressions look at."""
-RARE, TWICE = 0.6, 2.3
+RARE, TWICE = 0.6, 1.8
 """The part of the values at x0 that must be equal for most to be free of noise, and what a value
-then costs: a repeat, and more where two do not agree."""
+then costs: repeats, but for those that are compared by ranks."""
 FALL = 40
 """Evaluations per coordinate from which step lengths fall faster than linearly."""
 

@@ -17,7 +17,7 @@ ROUNDING = 1e-12
 """Relative differences that sums in another order may make."""
 MOST_VOTES = 6
 """Values of a point after which their median must do."""
-FEWEST, USUAL = 20, 0.6
+FEWEST, USUAL = 20, 0.3
 """Points after which so large a part of them must have agreed at once."""
 
 
@@ -40,9 +40,11 @@ class Agreement(Finding):
 class Agreed(Search):
     """Run a search of a deterministic function where few calls are noisy, most exact.
 
-    Every point is evaluated twice. Two values that agree are free of noise, whatever outliers look
-    like; where they do not, the point is evaluated again until two agree. The search inside sees
-    only values that came twice (a median after six). It is over when too few pairs agree.
+    A point is evaluated twice. Two values that agree are free of noise, whatever outliers look
+    like; where they do not, the point is evaluated again until two agree (a median after six). The
+    points of a population are evaluated once: it goes by ranks, of which a few may be wrong. Of
+    those only what would be the best value so far must come twice. It is over when too few pairs
+    agree.
 
     Parameters
     ----------
@@ -66,7 +68,7 @@ class Agreed(Search):
     @property
     def cost(self) -> int:
         """Evaluations of the next question, at least."""
-        return 1 if self.asked is not None else 2 * self.inner.cost
+        return 2 * self.inner.cost if self.asked is None else 1
 
     def ask(self) -> Question | None:
         """Ask points twice, and those again that are in doubt."""
@@ -75,7 +77,7 @@ class Agreed(Search):
             self.asked = self.inner.pose()
             if self.asked is None:
                 return None
-            places = np.repeat(np.arange(len(self.asked)), 2)
+            places = np.repeat(np.arange(len(self.asked)), 1 if self.by_ranks else 2)
         else:
             places = np.flatnonzero(np.isnan(self._settled()))
             places = places[: int(max(1.0, min(self.room, len(places))))]
@@ -91,7 +93,7 @@ class Agreed(Search):
         first = not len(self.votes)
         self.votes = np.append(self.votes, np.where(np.isnan(values), np.inf, values))
         settled = self._settled()
-        if first:
+        if first and not self.by_ranks:
             self.n_points += len(settled)
             self.n_agreed += int(np.count_nonzero(~np.isnan(settled)))
         if np.isnan(settled).any():
@@ -104,17 +106,27 @@ class Agreed(Search):
     def _settled(self) -> Floats:
         """Return the values that the points have so far; NaN where votes do not agree."""
         assert self.asked is not None
-        values = np.full(len(self.asked), np.nan)
-        for place in range(len(values)):
-            votes = np.sort(self.votes[self.places[: len(self.votes)] == place])
-            low, high = votes[:-1], votes[1:]
-            with np.errstate(invalid="ignore"):  # of two infinities
-                same = np.flatnonzero((low == high) | (high - low <= ROUNDING * np.abs(low)))
-            if len(same):
-                values[place] = votes[same[0]]
-            elif len(votes) >= MOST_VOTES:
-                values[place] = np.median(votes)
+        n, places = len(self.asked), self.places[: len(self.votes)]
+        order = np.lexsort((self.votes, places))
+        places, votes = places[order], self.votes[order]
+        low, high = votes[:-1], votes[1:]
+        with np.errstate(invalid="ignore"):  # of two infinities
+            near = (low == high) | (high - low <= ROUNDING * np.abs(low))
+        same = np.flatnonzero(near & (places[:-1] == places[1:]))
+        values, n_votes = np.full(n, np.nan), np.bincount(places, minlength=n)
+        values[places[same]] = votes[same]
+        for place in np.flatnonzero(np.isnan(values) & (n_votes >= MOST_VOTES)):
+            values[place] = np.median(votes[places == place])
+        if self.by_ranks:
+            alone = n_votes[places] == 1
+            modest = alone & (votes >= self.inner.level)
+            values[places[modest]] = votes[modest]
         return values
+
+    @property
+    def by_ranks(self) -> bool:
+        """Whether what is asked is a population."""
+        return self.asked is not None and self.asked.joint and len(self.asked) > 1
 
     @property
     def rare(self) -> bool:
