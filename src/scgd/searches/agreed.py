@@ -15,9 +15,9 @@ __all__ = ["Agreed", "Agreement", "share_that_agrees"]
 
 ROUNDING = 1e-12
 """Relative differences that sums in another order may make."""
-MOST_VOTES = 6
+MOST_VOTES = 12
 """Values of a point after which their median must do."""
-FEWEST, USUAL = 20, 0.3
+FEWEST, USUAL = 10, 0.3
 """Points after which so large a part of them must have agreed at once."""
 
 
@@ -41,10 +41,10 @@ class Agreed(Search):
     """Run a search of a deterministic function where few calls are noisy, most exact.
 
     A point is evaluated twice. Two values that agree are free of noise, whatever outliers look
-    like; where they do not, the point is evaluated again until two agree (a median after six). The
-    points of a population are evaluated once: it goes by ranks, of which a few may be wrong. Of
-    those only what would be the best value so far must come twice. It is over when too few pairs
-    agree.
+    like; where they do not, the point is evaluated again until two agree (after twelve values
+    their median must do). The points of a population are evaluated once: it goes by ranks, of
+    which a few may be wrong. Of those only what would be the best value so far must come twice. It
+    is over when too few pairs agree.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Agreed(Search):
     def ask(self) -> Question | None:
         """Ask points twice, and those again that are in doubt."""
         if self.asked is None:
-            self.inner.lane, self.inner.room = self.lane, self.room // 2
+            self.inner.lane, self.inner.room = self.lane, self.room / 2
             self.asked = self.inner.pose()
             if self.asked is None:
                 return None
