@@ -223,6 +223,19 @@ def test_a_run_is_stopped_by_its_cpu_time_and_says_so():
     assert done.run.gap == 0.0
 
 
+def test_a_peer_is_stopped_where_nothing_is_left_to_gain():
+    def looks(oracle, seed):
+        for size in (1.0, 1e-5, 1e-4, 1e-6):  # gaps 4, 4e-10, 4e-8, 4e-12
+            oracle(np.full(4, size))
+        return oracle.answer(np.zeros(4))
+
+    assert run_one(sphere(), looks, 100, 1, 60).spent == 0.04
+    done = run_one(sphere(), looks, 100, 1, 60, enough=1e-8)
+    assert done.spent == 0.02 and done.run.gap == pytest.approx(4e-10)
+    assert run_one(sphere(), looks, 100, 1, 60, enough=1e-10).spent == 0.04
+    assert run_one(sphere(repeats=False), looks, 100, 1, 60, enough=1e-8).spent == 0.04
+
+
 # the peers
 
 
@@ -420,13 +433,15 @@ def test_bounds_are_told_to_ours_and_peers_rows_serve_both(tmp_path):
 # the runner
 
 
-def test_work_is_ordered_quick_first_and_strong_before_weak(tmp_path):
-    cells = [Cell("g", "f", "hp", 100), Cell("g", "f", "hp", 10_000)]
+def test_work_is_ordered_strong_before_weak_quick_first_and_home_late(tmp_path):
+    cells = [Cell("home", "f", "hp", 60), Cell("g", "f", "hp", 100), Cell("g", "f", "hp", 10_000)]
     rows = Rows(tmp_path / "r.csv")
     work = blocks(cells, ["random", "cma"], [1, 2], rows)
     assert [(b.cell.budget, b.method) for b in work] == [
-        (100, "cma"), (100, "random"), (10_000, "cma"), (10_000, "random"),
+        (100, "cma"), (10_000, "cma"), (100, "random"), (60, "cma"), (10_000, "random"),
+        (60, "random"),
     ]  # fmt: skip
+    cells = cells[1:]
     first = blocks(cells, ["random"], [1], rows, first=frozenset({"hp@10000"}))
     assert [b.cell.budget for b in first] == [100, 10_000]  # a hundred times longer still waits
     near = [Cell("g", "f", "hp", 100), Cell("g", "f", "hp", 1000)]

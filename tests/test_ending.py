@@ -78,6 +78,10 @@ def test_restarts_that_agree_or_many_that_do_not_end_a_race():
     assert not agreed.over
     agreed.note("population", 0.0, 0.0999)
     assert agreed.over
+    agreed.note("descent", 0.0, 0.11)  # elsewhere and higher: there are other minima
+    assert not agreed.over
+    agreed.note("descent", 0.0, 0.0)
+    assert agreed.over
     agreed.note("descent", 0.0, -0.011)
     assert not agreed.over and agreed.n_agreed == 0
     for _ in range(DESCENTS):

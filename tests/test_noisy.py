@@ -11,7 +11,8 @@ from noises import Stop
 from scgd.plans.noisy import n_final
 from scgd.problem import Problem
 from scgd.questions import Point
-from scgd.searches import Archive, Check, Doubt, Footing, Judge, Ladder, Race, Walk
+from scgd.searches import Agreed, Archive, Check, Doubt, Footing, Judge, Ladder, Race, Walk
+from scgd.searches.agreed import share_that_agrees
 from scgd.searches.judge import Verdict
 
 P = 8
@@ -420,6 +421,90 @@ def test_doubt_forgives_rounding_only(off, differs):
         doubt.take(question, values)
     assert doubt.differs == doubt.finished == doubt.finding().differs == differs
     assert doubt.standing.exact != differs
+
+
+class Outliers:
+    """A function of which a part of the calls is off by anything, up or down."""
+
+    def __init__(self, seed, fun=bowl, share=0.2, size=1.0):
+        self.rng, self.fun, self.share = np.random.default_rng(seed), fun, share
+        self.size = size
+
+    def __call__(self, x):
+        off = self.size * self.rng.standard_cauchy()
+        return 5 + self.fun(x) + (off if self.rng.random() < self.share else 0.0)
+
+
+def voted(fun, n_evals):
+    """Run a race on agreed values; return it and what the search inside was told, with points."""
+    problem = Problem.check(np.zeros(P), None, 1.0)
+    agreed = Agreed(Race(problem, Point(problem.x0), np.random.SeedSequence(1), n_evals))
+    told, inner = [], agreed.inner
+    take = inner.take
+
+    def recorded(question, values):
+        ranks = question.joint and len(question) > 1
+        told.extend((x, v, ranks, inner.level) for x, v in zip(question.points(), values))
+        take(question, values)
+
+    inner.take = recorded
+    while agreed.n_evals < n_evals and not agreed.finished:
+        question = agreed.pose()
+        agreed.take(question, np.array([fun(x) for x in question.points()]))
+    return agreed, told
+
+
+def turned_valley(x):
+    """Not a sum over coordinates, and bent: BFGS and a population are both at work."""
+    y = np.cumsum(x - 1)
+    return float(np.sum(np.abs(y) ** 1.5 * np.arange(1, P + 1)))
+
+
+def test_a_search_is_told_what_came_twice_whatever_outliers_look_like():
+    agreed, told = voted(Outliers(4, turned_valley), 3000)
+    assert agreed.rare and not agreed.finished and len(told) > 1000
+    ranked = [entry for entry in told if entry[2]]
+    assert 100 < len(ranked) < len(told) - 100
+    for x, value, ranks, level in told:
+        if not ranks or value < level:
+            assert value == 5 + turned_valley(x)
+    wrong = np.mean([value != 5 + turned_valley(x) for x, value, _, _ in ranked])
+    assert 0.1 < wrong < 0.25  # asked once each
+    assert agreed.n_evals < 2.3 * len(told)
+    assert agreed.members["again"] == agreed.n_evals - agreed.inner.n_evals
+    assert not agreed.standing.exact and agreed.standing.values[0] == agreed.level
+
+
+def test_votes_end_where_hardly_any_two_values_agree():
+    agreed, told = voted(Outliers(5, share=1.0), 3000)
+    assert agreed.finished and not agreed.finding().rare
+    assert 10 <= len(told) <= 40 and agreed.n_evals <= 12 * len(told)
+    x, value, _, _ = told[0]
+    assert value != 5 + bowl(x)  # a median had to do
+
+
+def test_a_lost_value_is_one_vote_and_two_of_them_are_believed():
+    problem = Problem.check(np.zeros(P), None, 1.0)
+    agreed = Agreed(Race(problem, Point(problem.x0), np.random.SeedSequence(1), 400))
+    votes = iter([3.0, np.nan, 3.0, np.nan, np.nan])
+    while (asked := agreed.pose()) is not None and agreed.inner.n_evals < 2:
+        agreed.take(asked, np.array([next(votes) for _ in range(len(asked))]))
+    assert agreed.inner.told[:1] == [3.0] and agreed.inner.told[1] == np.inf
+
+
+@pytest.mark.parametrize("repeats, share", [([2.0, 7.0, 2.0, 2.0], 0.75), ([1.0, 2.0, 3.0], 0.0)])
+def test_the_ladder_tells_how_many_values_agree(repeats, share):
+    assert share_that_agrees(repeats) == share
+
+
+def test_rare_outliers_do_not_keep_a_function_from_being_solved():
+    ends = []
+    for seed in range(5):
+        fun = Outliers(seed, size=10.0)
+        result = scgd.minimize(fun, np.zeros(P), max_evals=1500, seed=seed)
+        ends.append(bowl(result.x))
+    assert "Few values are noisy: a race on values that came twice." in result.message
+    assert np.max(ends) < 1e-9
 
 
 def test_the_final_comparison_grows_with_the_budget():

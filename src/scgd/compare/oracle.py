@@ -15,10 +15,12 @@ import numpy as np
 from scgd.compare.problems import Task
 from scgd.typing import Floats, Ints
 
-__all__ = ["TOLERANCES", "Method", "Oracle", "Spent", "TimedOracle", "first_reached"]
+__all__ = ["FLOOR", "TOLERANCES", "Method", "Oracle", "Spent", "TimedOracle", "first_reached"]
 
 LOOKS = 20
 """Points per decade of evaluations that are kept for data profiles."""
+FLOOR = 1e-8
+"""Gaps below it count as nothing left to gain."""
 TOLERANCES = (0.1, 0.01, 0.001)
 """Shares of the start's gap; a data profile asks when a run came down to them."""
 
@@ -77,18 +79,25 @@ class TimedOracle(Oracle):
     """An oracle that ends a run when its CPU time is over, and keeps what data profiles need.
 
     Where f repeats, that is the count at each improvement; else points, for the judge to look at.
+    A run that repeats itself also ends once its best gap is ``enough``: the answer of a peer is
+    the best point seen, and nothing that counts is left to gain.
     """
 
-    def __init__(self, task: Task, budget: int, seed: int, max_seconds: float) -> None:
+    def __init__(
+        self, task: Task, budget: int, seed: int, max_seconds: float, enough: float = -inf
+    ) -> None:
         self.deadline = time.process_time() + max_seconds
-        self.stopped = False
+        self.stopped = self.solved = False
+        self.enough = enough
         self.looks: list[tuple[int, Floats]] = []
         self.gains: list[tuple[int, float]] = []
         self.next_look = 1 if task.looks and not task.repeats else budget + 1
         super().__init__(task, budget, seed)
 
     def at(self, x: Floats, rows: Ints | None) -> float:
-        """Evaluate, unless budget or time is spent."""
+        """Evaluate, unless budget or time is spent or nothing is left to gain."""
+        if self.solved:
+            raise Spent
         if self.count % 16 == 0 and time.process_time() > self.deadline:
             self.stopped = True
             raise Spent
@@ -103,6 +112,7 @@ class TimedOracle(Oracle):
         super().improved(x, value)
         if self.task.repeats:
             self.gains.append((self.count, value - self.task.lowest))
+            self.solved = value - self.task.lowest <= self.enough
 
     def reached(self, gap: float, start: float) -> list[float]:
         """Return after how many evaluations the run came down to each tolerance."""

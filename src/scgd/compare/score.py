@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scgd.compare.oracle import FLOOR
 from scgd.compare.peers import OURS
 from scgd.compare.rows import Rows
 from scgd.compare.suites import Cell
 
-__all__ = ["FLOOR", "KEPT", "Class", "Score", "class_table", "classes", "scores", "worse"]
+__all__ = ["KEPT", "Class", "Score", "class_table", "classes", "scores", "worse"]
 
-FLOOR = 1e-8
-"""Gaps below it count as nothing left to gain."""
 WORSE, KEPT = 1.25, 1.1
 """Factors by which a cell may be worse than the stored row, and where version 0.1 won."""
 COVERED = 0.8

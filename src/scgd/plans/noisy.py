@@ -14,7 +14,7 @@ import numpy as np
 from scgd.plans.base import Ground, Telling
 from scgd.plans.guard import Patience, settle_with_start
 from scgd.plans.joint import joint_directions
-from scgd.searches import Archive, Check, Footing, Ladder, Reach, Screen, Walk
+from scgd.searches import Agreed, Archive, Check, Footing, Ladder, Race, Reach, Screen, Walk
 from scgd.searches.screen import FIRST
 from scgd.searches.walk import LARGEST
 from scgd.typing import Floats
@@ -39,6 +39,9 @@ WIDER = 4.0
 """How much wider than the walk's pairs those of a screen are: what is even in f cancels."""
 KEPT = 1000
 """Points that regressions look at."""
+RARE, TWICE = 0.6, 1.8
+"""The part of the values at x0 that must be equal for most to be free of noise, and what a value
+then costs: repeats, but for those that are compared by ranks."""
 FALL = 40
 """Evaluations per coordinate from which step lengths fall faster than linearly."""
 
@@ -54,6 +57,8 @@ def noisy(ground: Ground, before: str = "") -> Telling:
     footing = yield Ladder(problem, ground.point, ground.rng(), budget, archive)
     moving = ground.hold("moving", np.ones(problem.n_coords))
     few, patience = 0, Patience(ground, footing.base)
+    if footing.agreed >= RARE and (yield from raced(ground, before)):
+        return
     if many and budget >= FEWEST_SCREENED and footing.seen and not footing.rough:
         few = yield from screened(ground, footing, moving)
         archive = archive_of(ground, few)
@@ -83,6 +88,15 @@ def noisy(ground: Ground, before: str = "") -> Telling:
         budget = ground.room
         alone = few or budget <= LARGE
     yield from joint_directions(ground, footing.radius, patience)
+
+
+def raced(ground: Ground, before: str) -> Any:
+    """Race on values that came twice; tell whether that was the end."""
+    ground.sentence = f"{before}Few values are noisy: a race on values that came twice."
+    race = Race(ground.problem, ground.point, ground.stream(), int(ground.room / TWICE), ground.tol)
+    found = yield Agreed(race)
+    ground.converged = found.rare and race.found(**found.found).held
+    return ground.converged
 
 
 def screened(ground: Ground, footing: Footing, moving: Floats) -> Any:

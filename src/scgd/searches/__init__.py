@@ -3,6 +3,7 @@
 :mod:`scgd.searches.base` has the one interface, :mod:`scgd.searches.random` a skeleton.
 """
 
+from scgd.searches.agreed import Agreed, Agreement
 from scgd.searches.archive import Archive
 from scgd.searches.base import Body, Finding, Relevance, Search, Standing, Stop
 from scgd.searches.bfgs import ActiveBFGS
@@ -33,6 +34,8 @@ from scgd.searches.watch import Watch
 __all__ = [
     "SEARCHES",
     "ActiveBFGS",
+    "Agreed",
+    "Agreement",
     "Archive",
     "Body",
     "Check",
@@ -81,8 +84,8 @@ __all__ = [
 SEARCHES: dict[str, type[Search]] = {
     search.name: search
     for search in (
-        ActiveBFGS, Check, Classify, Descent, Doubt, Judge, Ladder, Mutations, Niches, Parabolas,
-        Race, Radii, RandomSearch, Reach, Repeat, Rest, Rounding, ScaleSearch, Screen, Stepping,
+        ActiveBFGS, Agreed, Check, Classify, Descent, Doubt, Judge, Ladder, Mutations, Niches,
+        Parabolas, Race, Radii, RandomSearch, Reach, Repeat, Rest, Rounding, ScaleSearch, Screen, Stepping,
         Walk, Watch,
     )
 }  # fmt: skip

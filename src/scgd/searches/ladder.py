@@ -9,6 +9,7 @@ import numpy as np
 
 from scgd.problem import Problem
 from scgd.questions import EVERYWHERE, Point, Question, here, joint
+from scgd.searches.agreed import share_that_agrees
 from scgd.searches.archive import Archive
 from scgd.searches.base import Finding, Search, Standing
 from scgd.typing import Floats
@@ -48,6 +49,8 @@ class Footing(Finding):
         Whether f does not get smoother nearer by (a jump, chaos), so that the base means little.
     farthest
         How far a coordinate was moved, in units of x.
+    agreed
+        The largest part of the values at the start that are equal.
     """
 
     radius: float
@@ -57,6 +60,7 @@ class Footing(Finding):
     seen: bool
     rough: bool
     farthest: float
+    agreed: float = 0.0
 
 
 class Ladder(Search):
@@ -246,5 +250,6 @@ class Ladder(Search):
         blind = BLIND_BOUNDED if self.problem.lower.size else BLIND
         radius = self.radius if self.seen else blind
         return Footing(
-            radius, self.deviation, self.base, self.signal, self.seen, self.rough, self.far
-        )
+            radius, self.deviation, self.base, self.signal, self.seen, self.rough, self.far,
+            share_that_agrees(self.repeats),
+        )  # fmt: skip

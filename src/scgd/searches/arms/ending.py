@@ -5,8 +5,9 @@ from __future__ import annotations
 __all__ = ["Ending"]
 
 AGREED = 2
-"""Independent restarts that come back to the best value, after which it is believed."""
-DESCENTS, POPULATIONS = 20, 5
+"""Independent restarts that come back to the best value, after which it is believed, and so many
+more as ended elsewhere."""
+DESCENTS, POPULATIONS = 60, 7
 """Restarts of either kind that end elsewhere and higher, after which no more is worth its while."""
 ROUNDING = 1e-11
 
@@ -16,7 +17,7 @@ class Ending:
 
     A gain is worth it above ``tol`` times what was gained since x0. Restarts from elsewhere that
     come down to the best value say that it is the lowest; those that end higher say that there are
-    others, and it takes many of them to say as much. While nothing has improved on x0, coming back
+    other minima, perhaps lower ones, and it takes many of them to say that there are none. While nothing has improved on x0, coming back
     to its value says nothing.
 
     Parameters
@@ -31,6 +32,9 @@ class Ending:
     >>> ending = Ending(1e-10, first=100.0)
     >>> for value in (1e-12, 3.9, 2e-12):
     ...     ending.note("descent", before=0.0, value=value)
+    >>> ending.over  # two came back, but one ended elsewhere
+    False
+    >>> ending.note("population", before=0.0, value=0.0)
     >>> ending.over
     True
     """
@@ -66,4 +70,4 @@ class Ending:
         if self.tol == 0:
             return False
         many = self.failed["descent"] >= DESCENTS and self.failed["population"] >= POPULATIONS
-        return self.n_agreed >= AGREED or many
+        return self.n_agreed >= AGREED + sum(self.failed.values()) or many

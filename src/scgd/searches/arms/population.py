@@ -17,6 +17,8 @@ WIDEST, NARROWEST = 1e6, 1e-11
 """Step sizes, in units of the first one, at which a population has lost its way or converged."""
 WORST = 1e7
 """Condition of the covariance's axes at which it is given up."""
+LEVEL, FLAT = 0.75, 2
+"""The part of a generation that may have one value, and for how many generations in a row."""
 
 
 def default_size(n: int) -> int:
@@ -60,7 +62,7 @@ class Population:
         self.path_sigma, self.path = np.zeros(n), np.zeros(n)
         self.axes: Floats = np.eye(0)
         self.deviations: Floats = np.ones(n)
-        self.n_evals = self.n_decomposed = self.n_generations = 0
+        self.n_evals = self.n_decomposed = self.n_generations = self.n_flat = 0
         self.bests: list[float] = []
         self.medians: list[float] = []
 
@@ -118,9 +120,7 @@ class Population:
             self.path += np.sqrt(self.c_path * (2 - self.c_path) * m) * step
         self._learn_covariance(normal, steps, steady)
         self.sigma *= float(np.exp(min(1.0, c / self.damping * (length / self.chi - 1))))
-        flat = values[0] == values[min(self.size - 1, int(np.ceil(0.1 + self.size / 4)))]
-        if flat:
-            self.sigma *= float(np.exp(0.2 + c / self.damping))
+        self.n_flat = self.n_flat + 1 if values[0] == values[int(LEVEL * self.size)] else 0
         self.bests.append(float(values[0]))
         self.medians.append(float(values[mu]))
 
@@ -148,6 +148,8 @@ class Population:
         recent = self.bests[-n:]
         level = max(recent) - min(recent) <= 1e-12 * abs(best)
         if self.n_generations > n and level and values.max() - best <= 1e-12 * abs(best):
+            return True
+        if self.n_flat >= FLAT:  # a step of f is wider than the population: a larger one sees more
             return True
         if not narrowest * self.start <= widest <= WIDEST * self.start:
             return True
