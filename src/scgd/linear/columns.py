@@ -25,7 +25,6 @@ from scgd.linear.rows import (
     LOSS,
     MODE,
     N_FEATURES,
-    RULE,
     SCALED,
     fetch_ahead,
     sample_part,
@@ -33,7 +32,7 @@ from scgd.linear.rows import (
 )  # fmt: skip
 from scgd.policies import law as laws
 from scgd.random import below
-from scgd.steps import move
+from scgd.steps import compiled_sgd, move
 
 __all__ = ["compute_margins", "explore_columns", "partial_sum", "run_columns"]
 
@@ -127,11 +126,11 @@ def sampled_sum(  # type: ignore[no-untyped-def]
 @njit(cache=True, error_model="numpy")
 def explore_columns(  # type: ignore[no-untyped-def]
     dense, indptr, indices, values, targets, weights, codes, params,
-    theta, coords, probs, grads, samples, margins, scale, hyper, slots, costs,
+    theta, coords, probs, grads, samples, margins, scale, rule, hyper, slots, costs,
     first, last, rates, radii,
 ):  # fmt: skip
     """Run steps ``first`` to ``last`` of the current phase."""
-    n_features, loss, mode, rule = codes[N_FEATURES], codes[LOSS], codes[MODE], codes[RULE]
+    n_features, loss, mode = codes[N_FEATURES], codes[LOSS], codes[MODE]
     block, epsilon, l2, l1 = codes[BLOCK], params[EPSILON], params[L2], params[L1]
     batch = samples.shape[1]
     for s in range(first, last):
@@ -163,7 +162,10 @@ def explore_columns(  # type: ignore[no-untyped-def]
             step *= unit
             if params[DIVISOR] > 0.0:
                 step /= params[DIVISOR] * probs[d]
-            theta[k] = place - move(rule, k, grads[d], step, hyper, slots)
+            if rule is None:
+                theta[k] = place - compiled_sgd(k, grads[d], step, hyper, slots)
+            else:
+                theta[k] = place - move(rule, k, grads[d], step, hyper, slots)
             if l1 > 0.0 and k < n_features:
                 theta[k] = soft_threshold(theta[k], step * l1)
                 grads[d] = (place - theta[k]) / step if step > 0.0 else 0.0
@@ -201,13 +203,14 @@ def run_columns(problem, walk, law, rates, radii, mixings, stride, snapshots):  
             n = min(n, (taken + 1) * stride - done)
         explore_columns(
             dense, indptr, indices, values, targets, weights, codes, params,
-            theta, coords, probs, grads, rows, margins, scale, hyper, slots, walk.costs,
+            theta, coords, probs, grads, rows, margins, scale, walk.rule, hyper, slots, walk.costs,
             here, here + n, rates[done : done + n], radii[done : done + n],
         )  # fmt: skip
         done += n
         place[AGE] += n
         if taken < len(snapshots) and done == (taken + 1) * stride:
-            snapshots[taken] = theta
+            for k in range(len(theta)):  # a slice would take numba seconds to compile
+                snapshots[taken, k] = theta[k]
             taken += 1
         place[POSITION] = (here + n) % len(rows)
         if place[POSITION] == 0:

@@ -7,7 +7,7 @@ from math import sqrt
 from scgd.compiling import njit
 from scgd.linear.data import REASSOCIATE, dot
 from scgd.linear.losses import difference
-from scgd.linear.rows import EPSILON, FACTOR, L2, LOSS, MODE, N_FEATURES, RULE
+from scgd.linear.rows import EPSILON, FACTOR, L2, LOSS, MODE, N_FEATURES
 from scgd.normal import fill_normal
 from scgd.random import below, uniform
 from scgd.steps import compiled_sgd, move
@@ -65,15 +65,15 @@ def quotient_along(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def step_along(problem, walk, u, rows, rate, h):  # type: ignore[no-untyped-def]
+def step_along(problem, walk, rule, u, rows, rate, h):  # type: ignore[no-untyped-def]
     """Move all coordinates along ``u``."""
     dense, indptr, indices, values = problem.rows
-    theta, hyper, slots, rule = walk.theta, walk.hyper, walk.slots, walk.codes[RULE]
+    theta, hyper, slots = walk.theta, walk.hyper, walk.slots
     along = walk.params[FACTOR] * quotient_along(
         dense, indptr, indices, values, problem.targets, problem.weights, walk.codes, walk.params,
         theta, u, rows, h,
     )  # fmt: skip
-    if rule == 0:  # the plain step as a loop of its own, which then vectorises
+    if rule is None:  # the plain step as a loop of its own, which then vectorises
         for k in range(len(theta)):
             theta[k] -= compiled_sgd(k, along * u[k], rate, hyper, slots)
         return
@@ -89,7 +89,8 @@ def run_directions(problem, walk, rates, radii, stride, snapshots):  # type: ign
         for j in range(len(rows)):
             rows[j] = below(walk.row_stream, len(problem.targets))
         fill_direction(walk.codes[MODE], walk.direction_stream, u)
-        step_along(problem, walk, u, rows, rates[t], radii[t])
+        step_along(problem, walk, walk.rule, u, rows, rates[t], radii[t])
         if taken < len(snapshots) and t + 1 == (taken + 1) * stride:
-            snapshots[taken] = walk.theta
+            for k in range(len(walk.theta)):
+                snapshots[taken, k] = walk.theta[k]
             taken += 1

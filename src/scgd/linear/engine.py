@@ -37,8 +37,9 @@ class Walk(NamedTuple):
         The margins of a mini-batch or, by columns, of all samples; or the direction of a step.
     scale
         Factors on the step size of each coordinate, or empty.
-    hyper, slots
-        The numbers and the memory of the step rule.
+    rule, hyper, slots
+        The code of the step rule (``None`` for the plain step, so that no other is compiled where
+        no other is used), its numbers and its memory.
     costs
         What a step along each coordinate costs, where that differs, or empty.
     place
@@ -56,6 +57,7 @@ class Walk(NamedTuple):
     rows: Ints
     margins: Floats
     scale: Floats
+    rule: int | None
     hyper: Floats
     slots: Floats
     costs: Floats
@@ -93,12 +95,13 @@ def run_rows(problem, walk, law, rates, radii, mixings, stride, snapshots):  # t
             n = min(n, (taken + 1) * stride - done)
         explore_rows(
             dense, indptr, indices, values, targets, weights, codes, params,
-            theta, coords, probs, grads, rows, margins, scale, hyper, slots,
+            theta, coords, probs, grads, rows, margins, scale, walk.rule, hyper, slots,
             here, here + n, rates[done : done + n], radii[done : done + n],
         )  # fmt: skip
         done += n
         if taken < len(snapshots) and done == (taken + 1) * stride:
-            snapshots[taken] = theta
+            for k in range(len(theta)):  # a slice would take numba seconds to compile
+                snapshots[taken, k] = theta[k]
             taken += 1
         place[POSITION] = (here + n) % len(rows)
         if place[POSITION] == 0:

@@ -24,7 +24,7 @@ __all__ = ["explore_rows"]
 
 FORWARD, CENTRAL, FIRST = range(3)
 # Slots of the codes and params that every kernel reads.
-N_FEATURES, LOSS, MODE, RULE, BLOCK, SHARED, SCALED = range(7)
+N_FEATURES, LOSS, MODE, BLOCK, SHARED, SCALED = range(6)
 EPSILON, L2, L1, DIVISOR, FACTOR = range(5)
 LINE, AHEAD = 8, 4
 
@@ -81,11 +81,11 @@ def soft_threshold(goal, cut):  # type: ignore[no-untyped-def]
 @njit(cache=True, error_model="numpy")
 def explore_rows(  # type: ignore[no-untyped-def]
     dense, indptr, indices, values, targets, weights, codes, params,
-    theta, coords, probs, grads, samples, margins, scale, hyper, slots,
+    theta, coords, probs, grads, samples, margins, scale, rule, hyper, slots,
     first, last, rates, radii,
 ):  # fmt: skip
     """Run steps ``first`` to ``last`` of the current phase."""
-    n_features, loss, mode, rule = codes[N_FEATURES], codes[LOSS], codes[MODE], codes[RULE]
+    n_features, loss, mode = codes[N_FEATURES], codes[LOSS], codes[MODE]
     block, shared = codes[BLOCK], codes[SHARED] == 1
     epsilon, l2, l1, divisor = params[EPSILON], params[L2], params[L1], params[DIVISOR]
     n_rows, intercept = samples.shape[1], len(theta) > n_features
@@ -123,7 +123,7 @@ def explore_rows(  # type: ignore[no-untyped-def]
                 step *= scale[k]
             if divisor > 0.0:
                 step /= divisor * probs[d]
-            if rule == 0:  # inlined, where a call would cost a tenth of the step
+            if rule is None:  # inlined, where a call would cost a tenth of the step
                 theta[k] = place - compiled_sgd(k, grads[d], step, hyper, slots)
             else:
                 theta[k] = place - move(rule, k, grads[d], step, hyper, slots)

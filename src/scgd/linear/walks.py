@@ -117,6 +117,7 @@ class Run:
             rows=np.zeros((n_phase, n_rows), np.int64),
             margins=np.zeros(n_coords if self.mode in DIRECTIONS else room),
             scale=frozen(scale),
+            rule=recipe.step.code or None,
             hyper=frozen(np.array(recipe.step.hyper, np.float64)),
             slots=make_slots(recipe.step, n_coords),
             costs=frozen(visit_costs(problem, n_coords) if scaled else NOTHING),
@@ -127,10 +128,8 @@ class Run:
         )
 
     def _codes(self, shared: bool, scaled: bool) -> Ints:
-        problem, step = self.problem, self.recipe.step.code
-        return np.array(
-            [problem.n_features, problem.loss, self.mode, step, self.block, shared, scaled]
-        )
+        problem = self.problem
+        return np.array([problem.n_features, problem.loss, self.mode, self.block, shared, scaled])
 
     def _params(self, n_coords: int) -> Floats:
         problem, estimator, kind = self.problem, self.recipe.estimator, self.recipe.importance
@@ -187,9 +186,9 @@ class Run:
         problem, walk = self.problem, self.walk
         if self.by_columns:
             compute_margins(problem, walk.theta, walk.margins)
-            data, n_arrays, kernel = problem.columns, 12, explore_columns
+            data, n_arrays, kernel = problem.columns, 13, explore_columns
         else:
-            data, n_arrays, kernel = problem.rows, 11, explore_rows
+            data, n_arrays, kernel = problem.rows, 12, explore_rows
         arrays = tuple(walk)[:n_arrays]
         kernel(*data, problem.targets, problem.weights, *arrays, first, last, rates, radii)
 

@@ -57,8 +57,8 @@ class AdaptiveState(NamedTuple):
 
 @njit(cache=True)
 def share_out(scores, shares, least, most):  # type: ignore[no-untyped-def]
-    """Set the shares of the next round from the scores."""
-    n, total, all_shares = len(scores), 0.0, 0.0
+    """Set the shares of the next round from the scores; return the largest."""
+    n, total, all_shares, largest = len(scores), 0.0, 0.0, 0.0
     for k in range(n):
         total += scores[k]
     for k in range(n):
@@ -67,6 +67,8 @@ def share_out(scores, shares, least, most):  # type: ignore[no-untyped-def]
         all_shares += shares[k]
     for k in range(n):
         shares[k] /= all_shares
+        largest = max(largest, shares[k])
+    return largest
 
 
 @njit(cache=True)
@@ -86,12 +88,22 @@ def top_up(credits, queue, first, end, enough):  # type: ignore[no-untyped-def]
     return end
 
 
+# Loops, not slices: those take numba seconds to compile.
+@njit(cache=True)
+def holds(queue, kept, k):  # type: ignore[no-untyped-def]
+    """Tell whether a coordinate is among the first ``kept``."""
+    for i in range(kept):  # noqa: SIM110
+        if queue[i] == k:
+            return True
+    return False
+
+
 @njit(cache=True)
 def part(queue, kept, block, end):  # type: ignore[no-untyped-def]
     """Move what is among the first ``kept`` already out of the block that they begin."""
     for i in range(kept, min(block, end)):
         j = i
-        while j < end - 1 and np.any(queue[:kept] == queue[j]):
+        while j < end - 1 and holds(queue, kept, queue[j]):
             j += 1
         queue[i], queue[j] = queue[j], queue[i]
 
@@ -101,16 +113,16 @@ def begin_round(state, stream, block, least, most):  # type: ignore[no-untyped-d
     """Fill the queue: what is left, then whole visits by credit, enough for a block, shuffled."""
     scores, shares, credits, queue, place = state
     n, kept = len(scores), place[END] - place[NEXT]
-    queue[:kept] = queue[place[NEXT] : place[END]].copy()
+    for i in range(kept):  # towards the front, so nothing is overwritten before it is read
+        queue[i] = queue[place[NEXT] + i]
     end = kept
     if place[ROUND] < PLAIN_ROUNDS:
         for k in range(n):
             queue[kept + k], shares[k] = k, 1.0 / n
         end += n
     else:
-        share_out(scores, shares, least, most)
         # A round is as short as it takes for the largest share to fit into it.
-        visits = min(float(n), most / shares.max())
+        visits = min(float(n), most / share_out(scores, shares, least, most))
         for k in range(n):
             credits[k] = min(credits[k] + visits * shares[k], most + 1.0)
             for _ in range(min(int(credits[k]), int(most), len(queue) - end)):
