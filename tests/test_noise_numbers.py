@@ -13,6 +13,7 @@ from scgd.searches import (
     Reach,
     Walk,
 )
+from scgd.searches.check import middle
 from scgd.searches.radii import quadratic
 
 
@@ -260,6 +261,25 @@ def test_the_noise_of_a_walk_moves_towards_that_of_repeats():
         walk, check = checking(n=n, noise=noise)
         check._measure_noise(groups)
         assert walk.deviation == 1.0
+
+
+def test_the_noise_of_a_walk_is_a_geometric_mean():
+    walk, check = checking(n=4, deviation=2.0)
+    check._measure_noise([np.array([-2.0, 0.0, 0.0, 2.0])])
+    assert walk.deviation == pytest.approx(np.sqrt(2.0 * 1.4826))
+
+
+def test_few_values_are_averaged_and_more_have_a_median():
+    assert middle(np.array([0.0, 0.0, 3.0])) == 1.0
+    assert middle(np.array([0.0, 0.0, 0.0, 4.0])) == 0.0 and middle(np.empty(0)) == np.inf
+
+
+def test_classify_looks_along_new_signs_at_every_reach():
+    search = made(Classify, 3, p=40)
+    signs = [np.sign(answer(search, 1.0)[0]) for _ in range(6)]
+    for k in (0, 2, 4):
+        np.testing.assert_array_equal(signs[k], signs[k + 1])
+    assert np.any(signs[0] != signs[2]) and np.any(signs[2] != signs[4])
 
 
 def test_what_a_check_finds():
