@@ -90,6 +90,10 @@ def test_a_reach_goes_by_half_decades_along_random_signs():
         points = answer(search, [1.0, 1.0])
         np.testing.assert_allclose(np.abs(points), h * search.problem.unit[0])
         np.testing.assert_allclose(points[0], -points[1])
+    search = made(Reach, 100, scale=None)
+    answer(search, 1.0)
+    answer(search, [5.0, 2.0])
+    assert (search.odd, search.even, search.where) == ([3.0], [7.0], [0.0])
 
 
 def test_the_odd_part_that_shows_and_is_not_bent():
@@ -221,7 +225,8 @@ def test_a_joint_radius_doubles_while_rises_are_those_of_a_square():
      ((10.0, 61.1), (1.0, 2.0), False), ((10.0, 40.0), (2.0, 8.1), False),
      ((10.0, 40.0), (2.0, 8.0), True), ((10.0, 26.0), (1.0, 2.0), True),
      ((10.0, 25.9), (1.0, 2.0), False), ((1.0, 1.0), (2.0, 2.8), True),
-     ((1.0, 1.0), (2.0, 2.7), False), ((1.0, 1.0), (0.9, 0.1), True)],
+     ((1.0, 1.0), (2.0, 2.7), False), ((1.0, 1.0), (0.9, 0.1), True),
+     ((2.0, 1.0), (2.0, 2.8), True), ((1.0, 1.0), (1.0, 0.1), False)],
 )  # fmt: skip
 def test_what_looks_like_a_quadratic(rises, slopes, fine):
     """Noise: rises below 2, slopes below 1; rises times 3 to 6, slopes times 1.4 to 4."""

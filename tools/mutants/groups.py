@@ -54,7 +54,7 @@ GROUPS = (
         "searches",
         ("searches/*.py", "searches/arms/*.py", "searches/mixed/*.py"),
         ("tests/test_searches.py", "tests/test_plan_numbers.py", "tests/test_search_numbers.py",
-         "tests/test_noise_numbers.py", "tests/test_arm_numbers.py",
+         "tests/test_noise_numbers.py", "tests/test_ladder_numbers.py", "tests/test_arm_numbers.py",
          "tests/test_sweep_numbers.py", "tests/spaces/test_mixed_numbers.py",
          "tests/test_guards.py", "tests/test_race.py",
          "tests/test_race_box.py", "tests/test_noisy.py",
