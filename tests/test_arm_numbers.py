@@ -9,6 +9,7 @@ from scgd.searches.arms.box import Box
 from scgd.searches.arms.contest import Contest
 from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.falling import Fall, falling_length
+from scgd.searches.arms.lines import Line, polish, sides, try_parabola, wall
 from scgd.searches.arms.population import Population, default_size
 from scgd.searches.arms.quasinewton import QuasiNewton
 from scgd.searches.arms.structure import is_additive
@@ -139,18 +140,19 @@ def test_the_constants_of_a_population(n, size):
     assert state.chi == pytest.approx(np.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2)))
 
 
-def test_a_generation_by_the_formulas():
+@pytest.mark.parametrize("pace", [0.1, 0.8, 1.5, 4.0])
+def test_a_generation_by_the_formulas(pace):
     """One step of a population that has already a path, in plain words."""
     n, rng = 3, np.random.default_rng(1)
     state = Population(np.ones(n), 0.5, rng)
-    state.path_sigma, state.path = np.full(n, 0.1), np.full(n, 0.2)
+    state.path_sigma, state.path = np.full(n, pace), np.full(n, 0.2)
     normal, steps = state.sample()
     np.testing.assert_allclose(np.abs(steps), np.abs(normal @ state.axes.T))
     values = rng.permutation(state.size).astype(float)
     order, mu = np.argsort(values), state.parents
     weights, c, covariance = state.weights, state.c_sigma, np.eye(n)
     step = state.positive @ steps[order[:mu]]
-    path_sigma = (1 - c) * 0.1 + np.sqrt(c * (2 - c) * state.mu_eff) * step
+    path_sigma = (1 - c) * pace + np.sqrt(c * (2 - c) * state.mu_eff) * step
     length = np.linalg.norm(path_sigma)
     steady = length < (1.4 + 2 / (n + 1)) * state.chi * np.sqrt(1 - (1 - c) ** 2)
     path = (1 - state.c_path) * np.full(n, 0.2)
@@ -201,6 +203,10 @@ def test_when_a_population_is_over():
     assert aged(131, risen).over(VALUES, 1e-11) is True
     assert aged(130, risen).over(VALUES, 1e-11) is False
     assert not aged(131, falling, risen)._stagnates() and not aged(131, risen, falling)._stagnates()
+    ten = Population(np.ones(10), 1.0, np.random.default_rng(0))  # 120 + 30 * 10 / 10
+    ten.bests = ten.medians = [*falling, *[9.0] * 40]
+    for ten.n_generations, over in ((150, False), (151, True)):
+        assert ten._stagnates() is over
     level = 20  # 10 + 30 * 2 / 6
     assert aged(level + 1, [3.0] * level).over(np.full(6, 3.0), 1e-11) is True
     assert aged(level, [3.0] * level).over(np.full(6, 3.0), 1e-11) is False
@@ -223,7 +229,7 @@ def test_when_a_population_is_over():
 
 def line(fun, slope, p=1):
     """Search along the first axis from 0; return rates asked, and what is found."""
-    newton = QuasiNewton(np.zeros(p), fun(0.0), 1.0, np.random.default_rng(0))
+    newton = QuasiNewton(np.zeros(p), fun(0.0), 1.0, 0.0)
     direction = np.eye(p)[0]
     points, found = replies(
         newton._search_line(direction, slope, slope * direction), lambda x: fun(float(x[0]))
@@ -252,6 +258,113 @@ def test_a_line_search_comes_back_by_a_half_to_a_twentieth():
     assert rates == [1.0, pytest.approx(0.1)]
     rates, (best, value, _) = line(lambda t: abs(t), -1.0)
     assert best == 0.0 and value == 0.0 and min(rates) < 1e-10
+
+
+def test_a_metric_is_trusted_more_after_long_steps_and_less_after_short_ones():
+    newton = QuasiNewton(np.zeros(2), 1.0, 1.0, 0.0)
+    newton.trust = 0.5
+    newton._judge_metric(1.0)
+    assert newton.trust == 0.5  # no memory, no metric
+    newton.steps = [np.ones(2)]
+    for rate, trust in ((1.0, 0.7), (0.5, 0.7), (0.49, 0.4), (0.4, 0.1), (0.4, 0.0), (2.0, 0.2)):
+        newton._judge_metric(rate)
+        assert newton.trust == pytest.approx(trust)
+    newton.trust = 0.9
+    newton._judge_metric(3.0)
+    assert newton.trust == 1.0
+
+
+def test_three_small_gains_end_a_descent_that_looked_both_ways():
+    newton = QuasiNewton(np.zeros(2), 1.0, 1.0, 1e-3)
+    newton.active = None
+    for value in (0.5, 0.4995, 0.499):
+        assert not newton._accept(np.full(2, value), value) and not newton.central
+    assert newton.n_small == 2 and newton.gains == pytest.approx([0.5, 5e-4, 5e-4])
+    assert newton.step_length == pytest.approx(5e-4 * np.sqrt(2))
+    assert newton._accept(np.full(2, 0.4985), 0.4985) is False and newton.central  # once more
+    for value in (0.498, 0.4975):
+        assert not newton._accept(np.full(2, value), value)
+    assert newton._accept(np.full(2, 0.497), 0.497) is True
+    newton.active, newton.n_small = np.array([True, False]), 2
+    assert newton._accept(np.full(2, 0.4965), 0.4965) is False
+    assert newton.active is None and newton.first and newton.n_small == 0
+
+
+def test_lines_that_do_not_fall_are_tried_another_way():
+    newton = QuasiNewton(np.zeros(2), 1.0, 1.0, 0.0)
+    newton.active, newton.step_length = np.array([True, False]), 1.0
+    assert newton._refuse() is False and newton.active is None and newton.n_failed == 0
+    assert newton.step_length == pytest.approx(1e-3)
+    newton.first = False
+    assert newton._refuse() is False and newton.central and newton.first
+    newton.steps = [np.ones(2)]
+    assert newton._refuse() is False and newton.steps == []
+    assert newton.step_length == pytest.approx(1e-6)
+    assert newton._refuse() is True  # nothing is left to forget
+    newton.steps, newton.n_failed = [np.ones(2)], 2
+    assert newton._refuse() is True
+    newton.step_length = 1e-12
+    newton._shorten()
+    assert newton.step_length == 1e-9
+
+
+# ---- lines ---------------------------------------------------------------------------------------
+
+
+def asked_on_line(arm, fun):
+    """Answer a search along a line, which asks numbers, or several at a time."""
+    places = []
+    try:
+        asked = next(arm)
+        while True:
+            places.append(asked)
+            many = isinstance(asked, tuple)
+            asked = arm.send([fun(t) for t in asked] if many else float(fun(asked)))
+    except StopIteration as end:
+        return places, end.value
+
+
+def test_both_sides_or_two_places_on_the_side_with_room():
+    assert sides(1.0, 0.5, -9.0, 9.0) == (1.5, 0.5)
+    assert sides(1.0, 0.5, -9.0, 1.0) == (0.75, 0.5)
+    assert sides(1.0, 0.5, 1.0, 9.0) == (1.5, 1.25)
+    assert sides(1.0, 0.5, 0.8, 1.2) == (1.2, 0.8)
+    assert wall(Box(np.zeros(2), np.array([-1.0, -2.0]), np.array([3.0, 4.0])), 1) == (-2.0, 4.0)
+
+
+@pytest.mark.parametrize("low, high", [(-9.0, 9.0), (-9.0, 0.0), (0.0, 9.0)])
+def test_a_parabola_is_told_from_either_side(low, high):
+    """F = 2 (t - 0.3)^2 + 1 from 0: slope -1.2, bend 2; at a wall no farther than the wall."""
+
+    def fun(t):
+        return 2.0 * (t - 0.3) ** 2 + 1.0
+
+    places, (t, value, told) = asked_on_line(
+        try_parabola(0.0, fun(0.0), 0.5, lambda: (low, high)), fun
+    )
+    expected = min(0.3, high)
+    assert places[1] == pytest.approx(expected) and told
+    assert t == pytest.approx(expected) and value == pytest.approx(fun(expected))
+
+
+def test_a_line_that_is_no_parabola_is_not_told():
+    _, (_, value, told) = asked_on_line(try_parabola(0.0, 1.0, 0.5), lambda t: abs(t - 0.4) + 0.6)
+    assert not told and value <= 0.7
+    assert asked_on_line(try_parabola(0.0, 1.0, 0.5), lambda t: 1.0)[1] == (0.0, 1.0, True)
+    places, found = asked_on_line(try_parabola(0.0, 0.0, 0.5), lambda t: -(t**2) - t)
+    assert len(places) == 1 and found == (0.5, -0.75, False)  # bent the wrong way
+
+
+def test_a_line_is_polished_by_a_thousandth_of_its_span_at_least():
+    line_ = Line(0.0, 0.0)
+    line_.t, line_.f = [-1.0, 0.0, 3.0], [1.0, 0.0, 9.0]  # a parabola with its vertex at 0
+    asked, _ = asked_on_line(polish(line_, 1.0), lambda t: t**2)
+    assert asked[0] == pytest.approx(4e-3)  # into the wider half
+    line_ = Line(0.0, 0.0)
+    line_.t, line_.f = [-3.0, 0.0, 1.0], [9.0, 0.0, 1.0]
+    assert next(polish(line_, 1.0)) == pytest.approx(-4e-3)
+    line_.t, line_.f = [-1e-11, 0.0, 1e-11], [1.0, 0.0, 1.0]
+    assert asked_on_line(polish(line_, 1.0), lambda t: t**2)[0] == []
 
 
 # ---- structure and turns -------------------------------------------------------------------------
@@ -329,3 +442,29 @@ def test_the_descent_is_looked_at_while_it_follows():
     assert answer is True and log == [*eight, *eight, ("bfgs", 40)]
     made.n_restarts = 1
     assert replies(made._follow(SimpleNamespace(p=4), descent, crowd), None)[1] is False
+
+
+def test_bfgs_looks_rough_where_slopes_tell_little_or_it_hardly_moved():
+    """p = 4 and s = 1: a quarter of a length per coordinate is .5, from 45 p = 180 evaluations."""
+    made = contest()
+    for agreement, away, budget, rough in (
+        ([9.0, 0.1, 0.1, 0.2], 9.0, 1000, True), ([0.0, 0.2, 0.2, 0.1], 9.0, 1000, False),
+        ([0.0, 0.1, 0.1], 9.0, 1000, False), ([0.0], 0.49, 180, True), ([0.0], 0.49, 179, False),
+        ([0.0], 0.51, 180, False),
+    ):  # fmt: skip
+        newton = SimpleNamespace(agreement=agreement)
+        descent = SimpleNamespace(best=50.0, x=np.array([away, 0.0, 0.0, 0.0]))
+        found = made._is_rough(np.zeros(4), 100.0, 1.0, newton, descent, budget)
+        assert found is not None and bool(found) is rough
+    stuck = SimpleNamespace(best=100.0, x=np.full(4, 9.0))
+    assert made._is_rough(np.zeros(4), 100.0, 1.0, SimpleNamespace(agreement=[0.0]), stuck, 180)
+
+
+def test_restarts_are_over_when_polishing_was_tried():
+    made = contest()
+    made._is_over = Contest._is_over.__get__(made)
+    open_, over = SimpleNamespace(over=False), SimpleNamespace(over=True)
+    assert not made._is_over(None, 0)
+    made.ending.n_agreed = 2
+    assert made._is_over(None, 0) and made._is_over(over, 0) and made._is_over(open_, 1)
+    assert not made._is_over(open_, 0)

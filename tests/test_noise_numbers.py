@@ -13,6 +13,7 @@ from scgd.searches import (
     Reach,
     Walk,
 )
+from scgd.searches.check import middle
 from scgd.searches.radii import quadratic
 
 
@@ -89,6 +90,10 @@ def test_a_reach_goes_by_half_decades_along_random_signs():
         points = answer(search, [1.0, 1.0])
         np.testing.assert_allclose(np.abs(points), h * search.problem.unit[0])
         np.testing.assert_allclose(points[0], -points[1])
+    search = made(Reach, 100, scale=None)
+    answer(search, 1.0)
+    answer(search, [5.0, 2.0])
+    assert (search.odd, search.even, search.where) == ([3.0], [7.0], [0.0])
 
 
 def test_the_odd_part_that_shows_and_is_not_bent():
@@ -220,7 +225,8 @@ def test_a_joint_radius_doubles_while_rises_are_those_of_a_square():
      ((10.0, 61.1), (1.0, 2.0), False), ((10.0, 40.0), (2.0, 8.1), False),
      ((10.0, 40.0), (2.0, 8.0), True), ((10.0, 26.0), (1.0, 2.0), True),
      ((10.0, 25.9), (1.0, 2.0), False), ((1.0, 1.0), (2.0, 2.8), True),
-     ((1.0, 1.0), (2.0, 2.7), False), ((1.0, 1.0), (0.9, 0.1), True)],
+     ((1.0, 1.0), (2.0, 2.7), False), ((1.0, 1.0), (0.9, 0.1), True),
+     ((2.0, 1.0), (2.0, 2.8), True), ((1.0, 1.0), (1.0, 0.1), False)],
 )  # fmt: skip
 def test_what_looks_like_a_quadratic(rises, slopes, fine):
     """Noise: rises below 2, slopes below 1; rises times 3 to 6, slopes times 1.4 to 4."""
@@ -260,6 +266,25 @@ def test_the_noise_of_a_walk_moves_towards_that_of_repeats():
         walk, check = checking(n=n, noise=noise)
         check._measure_noise(groups)
         assert walk.deviation == 1.0
+
+
+def test_the_noise_of_a_walk_is_a_geometric_mean():
+    walk, check = checking(n=4, deviation=2.0)
+    check._measure_noise([np.array([-2.0, 0.0, 0.0, 2.0])])
+    assert walk.deviation == pytest.approx(np.sqrt(2.0 * 1.4826))
+
+
+def test_few_values_are_averaged_and_more_have_a_median():
+    assert middle(np.array([0.0, 0.0, 3.0])) == 1.0
+    assert middle(np.array([0.0, 0.0, 0.0, 4.0])) == 0.0 and middle(np.empty(0)) == np.inf
+
+
+def test_classify_looks_along_new_signs_at_every_reach():
+    search = made(Classify, 3, p=40)
+    signs = [np.sign(answer(search, 1.0)[0]) for _ in range(6)]
+    for k in (0, 2, 4):
+        np.testing.assert_array_equal(signs[k], signs[k + 1])
+    assert np.any(signs[0] != signs[2]) and np.any(signs[2] != signs[4])
 
 
 def test_what_a_check_finds():

@@ -9,14 +9,12 @@ from scgd.searches import (
     ActiveBFGS,
     Descent,
     Doubt,
-    Filling,
     RandomSearch,
     Rest,
     Standing,
     Watch,
 )
 from scgd.searches.descent import active_set, potential
-from scgd.searches.filling import valley
 from scgd.searches.leash import Leash
 from scgd.searches.leg import above, compared
 
@@ -144,6 +142,29 @@ def test_radii_of_bfgs_rise_above_rounding():
     np.testing.assert_allclose(search._radii(np.ones(2)), 1.0)  # no wider than the length
 
 
+def test_radii_of_bfgs_are_as_narrow_as_can_be_while_rounding_is_usual():
+    for error, value, wide in ((1e-12, 1.0, False), (1.1e-12, 1.0, True), (1e-11, 100.0, False)):
+        search = newton()
+        search.error, search.value = error, value
+        expected = 2 * np.sqrt(error / 2.0) if wide else 1e-7
+        np.testing.assert_allclose(search._radii(np.ones(2)), expected)
+
+
+def test_bfgs_goes_by_the_inverse_that_it_has_learned():
+    search = newton()
+    search.inverse = np.diag([0.1, 0.7])
+    assert search.cost == 2
+    answer(search, search.value + 3e-7 * np.array([6.0, 6.0]))
+    np.testing.assert_allclose(search.direction, [-0.6, -4.2], rtol=1e-5)
+    assert search.cost == 1
+    search.line, search.central = False, True
+    assert search.cost == 4
+    search = newton()
+    search.inverse = np.diag([-1.0, -1.0])  # uphill: begin afresh
+    answer(search, search.value + 3e-7 * np.array([6.0, 6.0]))
+    np.testing.assert_allclose(search.direction, -3.0, rtol=1e-5)
+
+
 def test_bfgs_updates_the_inverse_by_the_secant():
     search = newton()
     step, change = np.array([1.0, 2.0]), np.array([3.0, 5.0])
@@ -216,6 +237,28 @@ def test_a_descent_pays_by_the_gain_per_evaluation():
     np.testing.assert_array_equal(np.isnan(search.relevance[1]), True)
 
 
+def test_a_descent_that_is_stuck_looks_around_before_it_ends():
+    """Two coordinates: ten evaluations without a gain of more than tol are enough."""
+    search = descended(tol=0.1)
+    search.first, search.n_evals = 10.0, 0
+    search._judge_end(5.0)
+    assert (search.stuck_since, search.stuck_value) == (0, 5.0) and not search.finished
+    search.n_evals = 9
+    search._judge_end(4.9)
+    assert search.stuck_since == 0 and not search.finished
+    search.n_evals = 10
+    search._judge_end(4.9)
+    assert search.finished
+    search._judge_end(4.0)  # a gain of 1 is more than a tenth of 6
+    assert search.stuck_since == 10 and not search.finished
+    never = descended(tol=0.0)
+    never.first, never.stuck_since, never.stuck_value, never.n_evals = 10.0, 0, 5.0, 10**6
+    never._judge_end(5.0)
+    assert not never.finished
+    assert search.members == {"parabolas": 0, "bfgs": 0}
+    assert search.sentence == "parabolas along coordinates (0), BFGS (0)"
+
+
 def test_a_descent_without_slopes_knows_no_weights():
     search = descended()
     search.parabolas.slope[...] = search.parabolas.bend[...] = 0.0
@@ -259,6 +302,25 @@ def test_doubt_asks_the_best_point_again_when_it_is_due():
     assert search.members == {} and search.n_evals == 2 * period + 2
 
 
+def test_doubt_looks_every_twentieth_of_the_budget_fifty_at_least():
+    for budget, period in ((100, 50), (1000, 50), (2000, 100)):
+        assert Doubt(made(Standing1), budget).period == period
+    search = doubting()
+    search.inner.__class__ = type("Knows", (Standing1,), {"relevance": "shares", "weights": "law"})
+    assert search.relevance == "shares" and search.weights == "law"
+
+
+def test_an_open_question_of_doubt_is_its_own():
+    search = doubting()
+    for _ in range(search.period):
+        answer(search, 3.0)
+    own = search.pose()
+    assert search.pose() is None  # until it is answered
+    again = search.reopen(own.state_dict())
+    assert again.role == own.role
+    np.testing.assert_array_equal(again.points(), own.points())
+
+
 @pytest.mark.parametrize("more", [{"exact": False}, {"values": (2.0, 2.0)}, {"values": (np.nan,)}])
 def test_doubt_leaves_alone_what_is_no_value_of_the_point(more):
     search = doubting(**more)
@@ -270,69 +332,3 @@ def test_doubt_leaves_alone_what_is_no_value_of_the_point(more):
 def test_questions_of_a_search_stay_open_under_doubt():
     search = doubting()
     assert search.pose() is not None and search.pose() is not None
-
-
-# ---- filling in ----------------------------------------------------------------------------------
-
-
-def test_a_valley_is_the_minimum_of_a_parabola_in_each_coordinate():
-    rng = np.random.default_rng(0)
-    points, unit = rng.normal(size=(60, 2)), np.array([1.0, 2.0])
-    target = np.array([0.3, -0.4])
-    values = 3.0 + ((points - target) ** 2) @ np.array([1.0, 4.0])
-    step = valley(points, 1e6 * values, np.zeros(2), unit, np.full(2, 5.0))
-    np.testing.assert_allclose(unit * step, target, atol=0.02)
-    near = valley(points, values, np.zeros(2), unit, np.full(2, 0.1))
-    np.testing.assert_allclose(near, [0.1, -0.1])
-    hill = valley(points, points @ np.array([1.0, -1.0]) - (points**2).sum(axis=1), np.zeros(2),
-                  unit, np.full(2, 0.5))  # fmt: skip
-    np.testing.assert_allclose(np.abs(hill), 0.5)
-
-
-class Table:
-    """Trials that were made."""
-
-    def __init__(self, points, values):
-        self.points, self.values = np.asarray(points, float), np.asarray(values, float)
-
-    def known(self):
-        return self.points, self.values
-
-
-def test_filling_in_draws_around_the_best_quarter():
-    where = problem(2)
-    empty = Filling(where, Table(np.empty((0, 2)), []), np.random.default_rng(0))
-    np.testing.assert_allclose(
-        empty.pose().points()[0], np.random.default_rng(0).standard_normal(2)
-    )
-    two = Filling(where, Table([[5.0, 5.0], [7.0, 7.0]], [2.0, 1.0]), np.random.default_rng(0))
-    np.testing.assert_allclose(
-        two.pose().points()[0], 7.0 + np.random.default_rng(0).standard_normal(2)
-    )
-
-
-def test_filling_in_measures_its_centre_every_fifth_time():
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(16, 2))
-    values = np.sum((points - 0.2) ** 2, axis=1)
-    search = Filling(problem(2), Table(points, values), np.random.default_rng(0))
-    first = search.pose()
-    centre = first.points()[0]
-    best = points[np.argsort(values)[:4]]
-    weights = np.log(4.5) - np.log(np.arange(1, 5))
-    weights /= weights.sum()
-    mean = weights @ best
-    spread = np.maximum(np.sqrt(weights @ (best - mean) ** 2), 0.5 / 4)
-    step = valley(points, values, mean, np.ones(2), 2 * spread)
-    np.testing.assert_allclose(centre, mean + step)
-    roles = [bool(first.role)] + [bool(search.pose().role) for _ in range(5)]
-    assert roles == [True, False, False, False, False, True]
-    search.take(first, np.array([7.0]))
-    np.testing.assert_array_equal(search.point.x, centre)
-    assert search.seen == [7.0]
-    plain = Filling(problem(2, scale=4.0), Table(points[:9], values[:9]), np.random.default_rng(0))
-    few = points[np.argsort(values[:9])[:4]]
-    middle = weights @ few
-    wide = np.maximum(np.sqrt(weights @ (few - middle) ** 2), 0.5 / 3 * 4.0)
-    reach = valley(points[:9], values[:9], middle, np.full(2, 4.0), 2 * wide / 4.0)
-    np.testing.assert_allclose(plain.pose().points()[0], middle + 4.0 * reach)

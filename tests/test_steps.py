@@ -10,7 +10,10 @@ import pytest
 
 import scgd
 from registry import EVERY_STEP, STEPS, P, quadratic
+from scgd.calling import JOINED
 from scgd.steps import StepRule, applier, compiled, make_slots, move
+from scgd.steps.loops import PACKAGE, built_in, specialised
+from scgd.steps.rule import LONGEST
 from skeletons import run_page
 from step_reference import REFERENCES
 
@@ -229,3 +232,64 @@ def test_the_skeleton_of_the_page_runs():
         for parts in ({}, {"block_size": 3})
     ]  # fmt: skip
     assert all(result.fun < 0.1 * quadratic(np.zeros(P)) for result in results)
+
+
+DEFAULTS = {
+    scgd.Momentum: {"beta": 0.9, "nesterov": False},
+    scgd.Adam: {"beta1": 0.9, "beta2": 0.999, "epsilon": 0.0},
+    scgd.Wiener: {
+        "beta": 0.98,
+        "beta2": 0.99,
+        "shrinkage": 1.0,
+        "shared_gain": 0.01,
+        "longest": 8.0,
+    },
+}
+
+
+@pytest.mark.parametrize("rule", DEFAULTS)
+def test_what_rules_are_without_a_word(rule):
+    assert vars(rule()) == DEFAULTS[rule]
+
+
+@pytest.mark.parametrize("rule", [scgd.Momentum, scgd.RMS, scgd.Adam, scgd.Learned, scgd.Wiener])
+def test_every_number_of_a_rule_is_checked(rule):
+    for name in vars(rule()):
+        with pytest.raises((TypeError, ValueError), match=name):
+            rule(**{name: "half"})
+
+
+def test_a_mean_of_exactly_zero_stands_still():
+    """After thirty gradients that cancel each other the filter would divide by it."""
+    slots = make_slots(scgd.Wiener(), 1)
+    slots[:3, 0] = 0.0, 5.0, 30.0  # mean, mean square, visits
+    assert scgd.Wiener.kernel(0, 0.0, 0.1, scgd.Wiener().hyper, slots) == 0.0
+
+
+def test_kernels_of_this_package_are_told_from_others():
+    assert LONGEST == 300.0 and PACKAGE == "scgd"
+    assert built_in(scgd.Adam.kernel) and not built_in(lambda *_: 0.0)
+
+
+def loop_of(kernel):
+    def loop(hyper, slots):
+        return kernel(0, 2.0, 0.1, hyper, slots)
+
+    return loop
+
+
+def test_a_loop_is_made_around_the_kernel_of_a_rule():
+    assert specialised(loop_of, scgd.SGD())(np.zeros(1), np.zeros((0, 1))) == 0.2
+
+
+def test_a_kernel_of_a_users_rule_is_a_part_of_the_machinery():
+    def own(k, grad, rate, hyper, slots):
+        return grad
+
+    class Own(StepRule):
+        kernel = staticmethod(own)
+
+    class Heir(Own):
+        pass
+
+    assert own.__code__ in JOINED and Heir.kernel is own

@@ -13,6 +13,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from scgd.checks import count
 from scgd.desk import Desk, as_space
 from scgd.optimizer import Trial
 from scgd.spaces import Space
@@ -112,7 +113,8 @@ class SCGDSearchCV(BaseSearchCV):
     def _run_search(self, evaluate_candidates: Callable[[list[dict[str, Any]]], Any]) -> None:
         """Fetch candidates, have them scored, bring the scores back."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        desk = Desk(as_space(self.space), self.n_iter, method=self.method, maximize=True, seed=seed)
+        n_iter = count(self.n_iter, "n_iter")
+        desk = Desk(as_space(self.space), n_iter, method=self.method, maximize=True, seed=seed)
         left, n_lost = self.n_iter, 0
         while left > 0:
             batch = fetched(desk, min(left, self.batch_size))

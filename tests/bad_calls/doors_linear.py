@@ -55,7 +55,7 @@ DOORS = {
     ),
     "coordinate_smoothness": (
         lambda X=X, **k: scgd.coordinate_smoothness(X, **k), scgd.coordinate_smoothness,
-        {"X": "matrix", "curvature": "nonnegative", "l2": "nonnegative"},
+        {"X": "matrix+np.matrix", "curvature": "nonnegative", "l2": "nonnegative"},
     ),
     "solve": (solved, linear.solve, {
         "X": "matrix", "y": "choice", "loss": "choice", "l2": "nonnegative", "l1": "nonnegative",

@@ -59,7 +59,7 @@ DOORS = {
     "regret_terms": (
         lambda **k: theory.regret_terms(**{"gradients": np.ones(3), "weights": np.ones(3), **k}),
         theory.regret_terms,
-        {"gradients": "vector+one+matrix", "weights": "vector+one+positive",
+        {"gradients": "vector+one+matrix+np.matrix", "weights": "vector+one+positive",
          "variance": "vector+one+nonnegative"},
     ),
     "warn_if_violated": (

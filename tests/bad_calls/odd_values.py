@@ -118,6 +118,7 @@ WORDS = {
     "vector": VECTOR,
     "one": {"list of one"},
     "matrix": {"matrix", "nested"},
+    "np.matrix": {"np.matrix"},
     "name": {"word", "empty text", "digit"},
     "path": {"path", "word", "digit"},
     "choice": set(),

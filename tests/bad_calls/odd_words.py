@@ -70,7 +70,7 @@ KINDS = {
     "separator": {"comma"},
     "old folder": {"folder", "here", "root"},
     "new file": NEW | {"text file", "file of bytes", "empty file"},
-    "new folder": NEW | {"folder", "here", "other folder"},
+    "new folder": NEW | {"folder", "here", "other folder", "empty"},
     "none": set(),
     "anything": set(WORDS),
 }

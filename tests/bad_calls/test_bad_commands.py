@@ -53,7 +53,7 @@ KINDS = {
     "compare": {
         "function": "none", "dim": "count", "x0": "point", "bounds": "none", "max_evals": "count",
         "suite": "none", "problems": "none", "budgets": "none", "methods": "none",
-        "instances": "count", "jobs": "count", "max_seconds": "positive", "out": "new folder",
+        "instances": "natural", "jobs": "count", "max_seconds": "positive", "out": "new folder",
     },
     "fit": {
         "data": "table", "target": "none", "task": "none", "loss": "none", "penalty": "none",
@@ -123,7 +123,10 @@ def complaint(command, name, label):
     of_argparse = errors.startswith("usage: ")
     if not of_argparse and errors.count("\n") != 1:
         return f"{name}={label} says more than a line: {errors[:200]!r}"
-    named = any(word in last for word in (name, spelled, ascii(WORDS[label])[1:-1], WORDS[label]))
+    named = any(
+        word in last
+        for word in (name.removesuffix("s"), spelled, ascii(WORDS[label])[1:-1], WORDS[label])
+    )
     required = of_argparse and "required" in last  # a word that looks like an option
     return None if named or required else f"{name}={label} is not named: {last[:200]}"
 

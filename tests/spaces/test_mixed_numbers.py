@@ -10,6 +10,7 @@ from scgd.questions import Point
 from scgd.searches import Mutations, Niches
 from scgd.searches.mixed.archive import Archive
 from scgd.searches.mixed.base import box
+from scgd.searches.mixed.mutation import mutated
 from scgd.searches.mixed.niches import ranks, tamed
 
 SMALL = Space(n=Int(0, 4))
@@ -73,13 +74,12 @@ def test_an_archive_grows_and_is_taken_up():
 
 def test_the_cube_lies_between_bounds_or_around_the_start():
     from scgd.problem import Problem
-    from scgd.searches.mixed.base import REACH
 
     lower, width = box(Problem.check(np.array([1.0, 1.0]), [(0, 5), (None, 4)], 2.0))
-    np.testing.assert_allclose(lower, [0.0, 1.0 - 2.0 * REACH])
+    np.testing.assert_allclose(lower, [0.0, 1.0 - 8.0])
     np.testing.assert_allclose(lower + width, [5.0, 4.0])
     lower, width = box(Problem.check(np.array([1.0]), None, 2.0))
-    np.testing.assert_allclose([lower[0], width[0]], [1.0 - 2.0 * REACH, 4.0 * REACH])
+    np.testing.assert_allclose([lower[0], width[0]], [1.0 - 8.0, 16.0])
 
 
 # ---- a small grid --------------------------------------------------------------------------------
@@ -268,3 +268,78 @@ def test_mutations_of_parents_are_near_by_default():
     ratio = np.median(wide[wide > 0]) / np.median(sizes)
     assert 1.7 < ratio < 2.3 and 0.01 < np.median(sizes) < 0.05  # .3 * 10 ** -1, about
     assert 0.4 < np.mean(np.count_nonzero(moves, axis=1) == 1) < 0.8
+
+
+# ---- moves ---------------------------------------------------------------------------------------
+
+
+class Draws:
+    """A generator whose numbers are given."""
+
+    def __init__(self, uniform, normal):
+        self.uniform, self.normal = uniform, normal
+
+    def random(self, shape=None):
+        return np.full(shape, self.uniform)
+
+    def standard_normal(self, shape):
+        return np.full(shape, self.normal)
+
+
+def test_a_move_goes_its_way_and_is_folded_back():
+    grid = Space(x=Float(0, 1, size=2)).grid
+    there = mutated(grid, np.array([[0.5, 0.9]]), 1.0, 0.1, Draws(0.0, 2.0))
+    np.testing.assert_allclose(there, [[0.7, 0.9]])  # .9 + .2, folded at 1
+    back = mutated(grid, np.array([[0.5, 0.1]]), 1.0, 0.1, Draws(0.0, -2.0))
+    np.testing.assert_allclose(back, [[0.3, 0.1]])
+
+
+@pytest.mark.parametrize("level, away, new", [(2, 1.0, 3), (2, -1.0, 1), (0, -1.0, 1), (4, 1.0, 3)])
+def test_a_short_move_changes_a_level_by_one(level, away, new):
+    grid = SMALL.grid
+    point = grid.centres(np.array([level]))
+    found = mutated(grid, point[None], 1.0, 1e-9, Draws(0.0, away))
+    assert grid.levels(found)[0, 0] == new
+
+
+def test_the_chance_of_a_coordinate_falls_with_the_logarithm_of_evaluations(monkeypatch):
+    """Of 100 evaluations 10 are half way: one half; at the end one of four coordinates."""
+    from scgd.searches.mixed import mutations
+
+    seen = []
+
+    def noted(grid, parents, chance, spread, rng, hold=None):
+        seen.append((len(parents), chance, spread))
+        return parents
+
+    monkeypatch.setattr(mutations, "mutated", noted)
+    search = made(Mutations, Space(x=Float(0, 1, size=4)))
+    search.archive = archive4()
+    for search.n_evals, chance in ((1, 1.0), (10, 0.5), (99, 0.25), (0, 1.0)):
+        search._mutation()
+        n, found, spread = seen[-1]
+        assert n == 8 and found == pytest.approx(chance)
+        assert np.all((spread <= 0.2) & (spread >= 0.2 * math.exp(-2.0)))
+    search.budget, search.n_evals = 1, 0
+    search._mutation()
+    assert seen[-1][1] == 1.0
+
+
+def archive4():
+    found = Archive(4)
+    row = found.add(np.full(4, 0.5))
+    found.waiting[row] += 1
+    found.tell(row, 1.0)
+    return found
+
+
+def test_places_have_so_many_candidates():
+    search = made(Niches, MIXED)
+    assert len(search._candidates("g")[0]) == 300
+    search.archive = Archive(search.n_coords)
+    row = search.archive.add(np.asarray(search.grid.start))
+    search.archive.waiting[row] += 1
+    search.archive.tell(row, 1.0)
+    assert len(search._candidates("l")[0]) == 250
+    points, hold = search._candidates("n")
+    assert len(points) == 201 and hold == 1  # the point itself with another choice, and around it

@@ -20,6 +20,10 @@ QUICK = {
 }
 
 
+MOST_JOBS, SHORTEST, LAST = 1000, 0.1, 10**6
+"""Processes, seconds of a run and instances that can be meant."""
+
+
 def add_parser(subparsers: Any) -> None:
     """Describe the command."""
     parser = subparsers.add_parser(
@@ -63,10 +67,12 @@ def run(args: argparse.Namespace) -> int:
     chosen = [name for name in ("function", "suite", "problems") if getattr(args, name)]
     if len(chosen) > 1:
         raise UsageError(f"choose one of MODULE:FUNCTION, --suite and --problems, got {chosen}")
-    if args.jobs < 1:
-        raise UsageError(f"--jobs must be a whole number above zero, got {args.jobs}")
-    if not 0 < args.max_seconds < math.inf:
-        raise UsageError(f"--max-seconds must be positive and finite, got {args.max_seconds}")
+    if not 1 <= args.jobs <= MOST_JOBS:
+        wanted = f"a whole number above zero, {MOST_JOBS} at most"
+        raise UsageError(f"--jobs must be {wanted}, got {args.jobs}")
+    if not SHORTEST <= args.max_seconds < math.inf:
+        wanted = f"at least {SHORTEST} and finite"
+        raise UsageError(f"--max-seconds must be {wanted}, got {args.max_seconds}")
     if args.budgets and not args.problems and chosen:
         raise UsageError(f"--budgets goes with --problems, not with {chosen[0]}; see --max-evals")
     check_folder(args.out, "--out")
@@ -109,12 +115,13 @@ def span(text: str) -> list[int]:
     """
     first, _, last = text.partition("-")
     try:
-        numbers = list(range(int(first), int(last or first) + 1))
+        numbers = range(int(first), int(last or first) + 1)
     except ValueError:
-        numbers = []
-    if not numbers:
-        raise UsageError(f"--instances must be first-last with first <= last, got {text!r}")
-    return numbers
+        numbers = range(0)
+    if not numbers or numbers[0] < 0 or numbers[-1] > LAST:
+        wanted = f"first-last with 0 <= first <= last <= {LAST}"
+        raise UsageError(f"--instances must be {wanted}, got {text!r}")
+    return list(numbers)
 
 
 def run_problems(args: argparse.Namespace) -> int:

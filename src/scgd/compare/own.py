@@ -61,6 +61,10 @@ class Watched(TimedOracle):
         return value
 
 
+MOST_EVALS = 10**12
+"""Evaluations of a run that can be meant."""
+
+
 def compare_function(args: argparse.Namespace) -> int:
     """Run methods and peers on a user's function: one table, one picture."""
     methods = (args.methods or USUAL).split(",")
@@ -68,8 +72,10 @@ def compare_function(args: argparse.Namespace) -> int:
         check_methods(methods)
     if (args.dim is None) == (args.x0 is None):
         raise UsageError("give the start: --dim P for P zeros, or --x0 X")
-    if args.max_evals is None or args.max_evals < 2:
-        raise UsageError(f"--max-evals must be 2 or more, got {args.max_evals}")
+    if args.max_evals is None or not 2 <= args.max_evals <= MOST_EVALS:
+        raise UsageError(f"--max-evals must be 2 to {MOST_EVALS:g}, got {args.max_evals}")
+    if args.bounds is not None and not args.bounds[0] < args.bounds[1]:
+        raise UsageError(f"--bounds must be LOW HIGH with LOW < HIGH, got {args.bounds}")
     seeds = span(args.instances or "1-3")
     task = own_task(find(args.function)[1], start(args), args.bounds, args.function)
     methods = [name for name in methods if usable(name, task, args)]

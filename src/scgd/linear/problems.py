@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize as scipy_minimize
@@ -69,12 +69,12 @@ class BlockData:
 
 
 def block_data(
-    kind: Literal["ridge", "logistic"] = "ridge",
+    kind: str = "ridge",
     n_samples: int = 10_000,
     n_coords: int = 250,
     decay: float = 5.0,
     block: int = 10,
-    law: Literal["published", "paper"] = "published",
+    law: str = "published",
     seed: int = 0,
     truth: tuple[float, float] | None = None,
 ) -> BlockData:

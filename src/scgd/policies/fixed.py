@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -75,7 +76,7 @@ def coordinate_smoothness(X: Array, *, curvature: float = 1.0, l2: float = 0.0) 
     array([1., 2.])
     """
     curvature, l2 = number(curvature, "curvature", 0), number(l2, "l2", 0)
-    given = X if sparse.issparse(X) else reals(X, "X")
+    given: Any = X if sparse.issparse(X) else reals(X, "X")
     if given.ndim != 2 or min(given.shape) == 0:
         raise ValueError(f"X must have samples and coordinates, got shape {given.shape}")
     squares = given.multiply(given) if sparse.issparse(X) else np.square(given)

@@ -38,10 +38,15 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--no-progress", action="store_true", help="no bar")
 
 
+MOST = 10_000
+"""Runs or processes beyond which a number is a slip."""
+
+
 def positive(text: str) -> int:
-    """Return a whole number above zero."""
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number above zero, got {text!r}")
+    """Return a whole number above zero that can be meant."""
+    if not text.isdecimal() or len(text) > len(str(MOST)) or not 1 <= int(text) <= MOST:
+        wanted = f"a whole number above zero, {MOST} at most"
+        raise argparse.ArgumentTypeError(f"must be {wanted}, got {text!r}")
     return int(text)
 
 
