@@ -20,6 +20,7 @@ test-faults: $(VENV)/.dev
 		tests/test_asynchronous.py tests/test_command.py tests/test_checkpoint.py \
 		tests/test_signals.py tests/test_resuming.py tests/test_limits.py tests/test_files.py tests/test_identity.py \
 		tests/test_bad_calls.py tests/test_lock.py tests/test_engines.py tests/test_extremes.py \
+		tests/linear/test_bounds.py \
 		tests/experiments/test_cli.py::test_killed_run_goes_on_to_the_same_table
 
 test-slow: $(VENV)/.dev

@@ -140,6 +140,34 @@ def test_any_layout_type_and_weight(n, p, layout, dtype, loss, penalty, weigh, i
     )
 
 
+@pytest.mark.faults
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(
+    st.integers(2, 9), st.integers(1, 9), st.sampled_from(sorted(layouts(np.eye(2)))),
+    st.sampled_from([np.float64, np.float32]), st.sampled_from(["logistic", "hinge", "squared-hinge"]),
+    st.sampled_from(["l2", "l1", "elasticnet"]), st.sampled_from(["auto", True, False]),
+    st.sampled_from(["adaptive", "musketeer", "uniform"]), st.sampled_from([None, 1, 3]),
+    st.booleans(), st.booleans(), st.integers(0, 99),
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_any_classifier_on_any_layout(
+    n, p, layout, dtype, loss, penalty, dual, policy, batch, weigh, intercept, seed
+):
+    """Rows or columns, dual or not, empty rows and columns, weights of zero: finite numbers."""
+    rng = np.random.default_rng(seed)
+    matrix = (rng.integers(-2, 3, (n, p)) * rng.integers(0, 2, (n, p))).astype(np.float64)
+    given_X = layouts(matrix)[layout]
+    if layout in ("C", "F", "csr", "csc"):
+        given_X = given_X.astype(dtype)
+    y = np.where(np.arange(n) % 2, 1, -1)
+    weights = np.where(np.arange(n) < 2, 1.0, rng.integers(0, 2, n)) if weigh else None
+    model = SCGDClassifier(loss, penalty=penalty, alpha=0.1, fit_intercept=intercept, dual=dual,
+                           policy=policy, batch_size=batch, max_iter=30, random_state=0)  # fmt: skip
+    model.fit(given_X, y, sample_weight=weights)
+    assert model.coef_.shape == (1, p) and np.all(np.isfinite(model.coef_))
+    assert np.isfinite(model.intercept_).all() and model.dual_gap_ >= 0.0
+
+
 def line(rows, seed):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(rows, 4))

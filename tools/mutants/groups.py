@@ -62,4 +62,10 @@ GROUPS = (
         ("tests/test_plan_numbers.py", "tests/test_guards.py", "tests/test_auto.py",
          "tests/test_searches.py"),
     ),
+    Group(
+        "linear",
+        ("linear/sweeps.py", "linear/ascent.py", "linear/leap.py", "linear/anderson.py",
+         "linear/certificate.py", "linear/samples.py", "linear/losses.py"),
+        ("tests/linear/test_kernels.py", "tests/linear/test_certificates.py"),
+    ),
 )  # fmt: skip
