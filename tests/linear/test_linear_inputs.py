@@ -223,9 +223,24 @@ def test_early_stopping_needs_full_batches():
 def test_the_hinge_takes_mini_batches_and_counts_its_passes():
     model = SCGDClassifier("hinge", alpha=0.01, batch_size=4, max_iter=300, random_state=0)
     signs = np.where(X[:, 0] > 0, 1, 0)
-    assert model.fit(X, signs).score(X, signs) > 0.8  # one row of six is out: its rate decays fast
+    assert model.fit(X, signs).score(X, signs) == 1.0
     for penalty in ("l2", "l1"):
         assert SCGDClassifier("hinge", penalty=penalty, max_iter=1).fit(X, SIGNS).n_iter_ == 1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_hinge_comes_near_its_minimum_with_mini_batches():
+    """With a rate that fell like 1 / passes a fifth of the way was left after 200 passes."""
+    rng = np.random.default_rng(4)
+    A = rng.normal(size=(200, 6))
+    signs = np.where(A[:, 0] + 0.5 * rng.normal(size=200) > 0, 1.0, -1.0)
+    values = []
+    for batch in (None, 16):
+        model = SCGDClassifier("hinge", alpha=0.01, batch_size=batch, max_iter=200, random_state=0)
+        w = model.fit(A, signs).coef_[0]
+        short = np.maximum(0.0, 1.0 - signs * (A @ w + model.intercept_[0]))
+        values.append(short.mean() + 0.005 * w @ w)
+    assert values[0] <= values[1] <= values[0] + 0.05 * (1.0 - values[0])
 
 
 def test_single_precision_stays_single():
