@@ -203,6 +203,24 @@ def test_the_hinge_ends_at_its_minimum():
     assert by_rows.converged and abs(values[0] - values[1]) <= 2e-7
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_hinge_with_an_l1_penalty_ends_at_its_minimum(kind, intercept):
+    """Rounding alone left gaps of 1e-2 and a warning."""
+    X, y = data("hinge", n=80, p=30)
+    parts = {"penalty": "l1", "alpha": 0.01, "fit_intercept": intercept}
+    model = SCGDClassifier("hinge", **parts).fit(kind(X), y)
+    problem = task(X, y, "hinge", l2=0.0, l1=0.01, intercept=intercept)
+    here = problem.terms(X @ model.coef_[0] + model.intercept_)[0] + problem.penalty(model.coef_[0])
+    rounded = SCGDClassifier("squared-hinge", **parts).fit(X, y)  # another point, not below it
+    there = problem.terms(X @ rounded.coef_[0] + rounded.intercept_)[0]
+    assert here <= there + problem.penalty(rounded.coef_[0])
+    assert model.dual_gap_ <= 1.1e-6 and 0 < np.count_nonzero(model.coef_) < 30
+    w, step = model.coef_[0], np.random.default_rng(0).normal(size=(200, 30)) * 1e-3
+    near = [problem.terms(X @ (w + d) + model.intercept_)[0] + problem.penalty(w + d) for d in step]
+    assert min(near) >= here - 1e-6
+
+
 def test_without_a_penalty_there_is_no_gap_to_tell():
     X, y = data("squared")
     model = SCGDRegressor(penalty=None).fit(X, y)

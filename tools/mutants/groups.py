@@ -69,4 +69,10 @@ GROUPS = (
          "tests/test_searches.py", "tests/test_noisy.py",
          "tests/test_relevance.py", "tests/spaces/test_mixed.py"),
     ),
+    Group(
+        "linear",
+        ("linear/sweeps.py", "linear/ascent.py", "linear/leap.py", "linear/anderson.py",
+         "linear/certificate.py", "linear/samples.py", "linear/losses.py"),
+        ("tests/linear/test_kernels.py", "tests/linear/test_certificates.py"),
+    ),
 )  # fmt: skip

@@ -128,8 +128,11 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
                 return self._fit_sampled(task, weight, w, b)
             return fit(task, self._policy(), self.dual, w, b)
 
-        with ThreadPoolExecutor(min(len(targets), os.cpu_count() or 1)) as pool:
-            fits = list(pool.map(fit_one, range(len(targets))))
+        if len(targets) == 1:  # a thread would cost as much as a small fit
+            fits = [fit_one(0)]
+        else:
+            with ThreadPoolExecutor(min(len(targets), os.cpu_count() or 1)) as pool:
+                fits = list(pool.map(fit_one, range(len(targets))))
         self._store([f.w for f in fits], [f.b for f in fits], [f.visits for f in fits], X.dtype)
         self.n_iter_ = max(f.n_passes for f in fits)
         self.dual_gap_ = max(f.gap for f in fits)

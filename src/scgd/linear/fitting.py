@@ -3,6 +3,7 @@
 =====================================  ==========================================================
 few features or few samples, no l1     Newton steps (:mod:`~scgd.linear.newton`)
 hinge with l2; sparse rows, no l1      dual coordinates (:mod:`~scgd.linear.dual`)
+hinge with l1 alone, not too large      a linear program (:mod:`~scgd.linear.program`)
 hinge otherwise                        rounded (:mod:`~scgd.linear.rounding`)
 all else                               sweeps over columns (:mod:`~scgd.linear.primal`)
 =====================================  ==========================================================
@@ -19,6 +20,7 @@ from scgd.linear.dual import LOSSES_WITH_DUAL, ascend
 from scgd.linear.losses import HINGE, SQUARED
 from scgd.linear.newton import newton
 from scgd.linear.primal import descend
+from scgd.linear.program import solve_program, suits_program
 from scgd.linear.rounding import follow_rounded
 from scgd.linear.task import Fit, Task
 from scgd.policies import Adaptive, Policy
@@ -56,6 +58,9 @@ def fit(
     if task.loss == HINGE and task.epsilon == 0.0:
         if ascends and not (free and suits_newton(task)):
             return ascend(task, BY_SAMPLES, start, b)
+        program = solve_program(task) if free and suits_program(task) else None
+        if program is not None and program.converged:
+            return program
         return follow_rounded(task, lambda part, w, b: fit(part, policy, False, w, b), start, b)
     if free and suits_newton(task):
         return newton(task, start, b)

@@ -16,7 +16,7 @@ import numpy as np
 
 from scgd.linear.anderson import DEPTH, Extrapolation
 from scgd.linear.certificate import balanced, dual_value
-from scgd.linear.leap import leap, sweeps_before_leap
+from scgd.linear.leap import Products, leap, sweeps_before_leap
 from scgd.linear.losses import CROSS_ENTROPY, LOGISTIC, SQUARED
 from scgd.linear.sweeps import correlate, curvatures, moved_margins, sweep
 from scgd.linear.task import Caution, Fit, Task
@@ -34,6 +34,8 @@ INNER = 0.3
 MOST_STALLS = 4
 MOST_HALVINGS = 30
 SHARE, RATIO = 0.003, 0.05
+TIGHT = 1e-6
+"""The gain, in limits, at which a set that costs no data is solved: gaps follow its root."""
 OVERHEAD = 20.0
 """What a visit costs beside its column's entries, in entries."""
 
@@ -71,6 +73,7 @@ class Descent:
         self.words = stream(np.random.SeedSequence(task.seed))
         self.all = np.arange(p)
         self.states: dict[int, Any] = {}
+        self.known: Products | None = None
         self.z = np.empty(n)
         self.refresh()
         self.caution = Caution(task.loss)
@@ -153,28 +156,44 @@ class Descent:
         shift = -float(slopes.sum()) / total if total > 0.0 else 0.0
         slopes = slopes + shift * curve if shift else slopes
         bends = self.bends(chosen, curve, total)
-        old, first, offset, since = self.w[chosen], 0.0, 0.0, 0
+        old, first, offset, since, known = self.w[chosen], 0.0, 0.0, 0, None
         memory = Extrapolation() if exact and task.l1 > 0.0 else None
+        gain, alone = 0.0, exact and task.l1 > 0.0 and isinstance(self.policy, Adaptive)
         for n in range(min(MOST_SWEEPS, task.max_passes - self.n_passes)):
+            if alone and self.n_passes >= sweeps_before_leap(task, len(chosen)):
+                known = self.products_with(curve, total)
+                offset = leap(known, chosen, self.w, slopes, offset, TIGHT * limit)
+                self.n_passes += 1
+                break
             turn = (n - PLAIN_SWEEPS) % (DEPTH + 1)
             again = memory is not None and n > PLAIN_SWEEPS and turn > 0
             offset, gain = self.sweep(chosen, slopes, curve, bends, total, offset, again)
             self.n_passes += 1
             first, since = max(first, gain), since + 1
-            if memory is None:
-                if gain <= max(min(SHARE * self.gap, RATIO * first), 0.02 * limit):
-                    break
-            else:
-                if n >= PLAIN_SWEEPS:
-                    offset = self.extrapolate(memory, chosen, slopes, curve, offset)
-                if turn in (0, DEPTH) and self.solved(chosen, slopes + offset * curve):
-                    break
-            used = chosen[self.w[chosen] != 0.0]
+            if memory is None and gain <= max(min(SHARE * self.gap, RATIO * first), 0.02 * limit):
+                break
+            used, leapt = chosen[self.w[chosen] != 0.0], False
             if since >= sweeps_before_leap(task, len(used)):
-                offset = leap(task, self.means, used, self.w, slopes, curve, total, offset)
-                since = 0
+                known = known or self.products_with(curve, total)
+                offset = leap(known, used, self.w, slopes, offset, 0.01 * limit)
+                since, leapt = 0, True
+            elif memory is not None and n >= PLAIN_SWEEPS:
+                offset = self.extrapolate(memory, chosen, slopes, curve, offset)
+            if memory is not None and (leapt or turn in (0, DEPTH)):
+                if leapt:
+                    memory = Extrapolation()  # what came before is another way
+                if self.solved(chosen, slopes + offset * curve):
+                    break
         self.advance(chosen, old, shift + offset, value)
         return gain
+
+    def products_with(self, curve: Floats, total: float) -> Products:
+        """Return the products of columns under these curvatures, which squares do not change."""
+        if self.task.loss != SQUARED:
+            return Products(self.task, self.means, curve, total)
+        if self.known is None:
+            self.known = Products(self.task, self.means, curve, total)
+        return self.known
 
     def solved(self, chosen: Ints, slopes: Floats) -> bool:
         """Tell whether the gap of the working set alone is well below that of all coordinates."""
@@ -204,6 +223,8 @@ class Descent:
 
     def bends(self, chosen: Ints, curve: Floats, total: float) -> Floats:
         """Return the curvature of the model along each chosen coordinate."""
+        if self.task.loss == SQUARED and total == 0.0:  # the same in every step
+            return self.norms()
         curvatures(*self.columns, self.means, curve, chosen, self.squares, self.products)
         bends = self.squares
         if total > 0.0:

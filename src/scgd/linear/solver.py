@@ -16,13 +16,13 @@ from scgd.checks import choice, flag, natural, number, reals, shown, whole
 from scgd.estimators import FirstOrder
 from scgd.linear.data import Problem, transposed
 from scgd.linear.inputs import as_flag, as_matrix, as_problem
-from scgd.linear.losses import LOSSES
+from scgd.linear.losses import HINGE, LOSSES
 from scgd.linear.plan import LinearResult, Plan
 from scgd.linear.smoothness import inverse_smoothness
 from scgd.linear.walks import DIRECTIONS, MODES, block_of
 from scgd.policies import Policy
 from scgd.recipes import Recipe
-from scgd.schedules import Constant, InverseTime, Schedule
+from scgd.schedules import Constant, InverseTime, Linear, Schedule
 from scgd.steps import SGD, StepRule
 from scgd.typing import Array, Floats
 
@@ -92,7 +92,8 @@ def solve(
     learning_rate, radius
         Numbers or schedules, per step or per pass as they say. The rate ``"auto"`` steps by a
         multiple of :math:`1/L_k`, the inverse smoothness along each coordinate: by all of it with
-        full batches, by :math:`1/(10 + \\text{passes})` of it otherwise.
+        full batches, by :math:`1/(10 + \\text{passes})` of it otherwise (the rounded hinge by a
+        share that falls from 1 to 0 in a straight line).
     batch_size
         Samples per step, drawn with replacement; ``None`` for all of them.
     path
@@ -211,7 +212,10 @@ def automatic(
     if MODES[type(recipe.estimator)] in DIRECTIONS:
         raise ValueError("learning_rate='auto' is for coordinate steps; give random directions one")
     scale = inverse_smoothness(problem, n_coords) / block_of(recipe, n_coords)
-    schedule = Constant(1.0) if batch_size is None else InverseTime(1.0, 10.0, per="pass")
+    schedule: Schedule = Constant(1.0)
+    if batch_size is not None:
+        # Slopes of the rounded hinge are bounded and seldom change: long steps do no harm.
+        schedule = Linear() if problem.loss == HINGE else InverseTime(1.0, 10.0, per="pass")
     return scale, True, replace(recipe, learning_rate=schedule)
 
 

@@ -17,7 +17,7 @@ from scipy import sparse
 from scgd.linear.data import Data, as_data, transposed
 from scgd.linear.losses import HINGE, HUBER, SQUARED, SQUARED_HINGE
 from scgd.linear.samples import terms
-from scgd.typing import Array, Floats
+from scgd.typing import Array, Floats, Ints
 
 __all__ = ["Caution", "Design", "Fit", "Report", "Task"]
 
@@ -49,6 +49,17 @@ class Design:
     def rows(self) -> Data:
         """The matrix row by row."""
         return as_data(self.X)
+
+    def column_rows(self, chosen: Ints) -> Floats:
+        """Return some columns written out, one per row."""
+        columns = self.columns
+        if not self.sparse:
+            return np.asarray(columns.dense[chosen], np.float64)
+        out = np.zeros((len(chosen), self.n_samples))
+        for row, k in zip(out, chosen, strict=True):
+            part = slice(columns.indptr[k], columns.indptr[k + 1])
+            row[columns.indices[part]] = columns.values[part]
+        return out
 
     @cached_property
     def row_squares(self) -> Floats:

@@ -92,7 +92,7 @@ def top_up(credits, queue, first, end, enough):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def holds(queue, kept, k):  # type: ignore[no-untyped-def]
     """Tell whether a coordinate is among the first ``kept``."""
-    for i in range(kept):  # noqa: SIM110
+    for i in range(kept):
         if queue[i] == k:
             return True
     return False
