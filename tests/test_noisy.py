@@ -444,7 +444,9 @@ def voted(fun, n_evals):
 
     def recorded(question, values):
         ranks = question.joint and len(question) > 1
-        told.extend((x, v, ranks, inner.level) for x, v in zip(question.points(), values))
+        told.extend(
+            (x, v, ranks, inner.level) for x, v in zip(question.points(), values, strict=True)
+        )
         take(question, values)
 
     inner.take = recorded
