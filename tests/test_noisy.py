@@ -509,5 +509,16 @@ def test_rare_outliers_do_not_keep_a_function_from_being_solved():
     assert np.max(ends) < 1e-9
 
 
+def test_values_that_agree_at_the_start_alone_are_not_taken_for_exact():
+    rng = np.random.default_rng(0)
+
+    def fun(x):  # no noise at x0
+        return bowl(x) + 0.02 * np.abs(x).sum() * rng.standard_normal()
+
+    result = scgd.minimize(fun, np.zeros(P), max_evals=1200, seed=2)
+    assert "Noise that nobody controls" in result.message and "twice" not in result.message
+    assert bowl(result.x) < 0.05 * bowl(np.zeros(P))
+
+
 def test_the_final_comparison_grows_with_the_budget():
     assert [n_final(n) for n in (20, 200, 500, 1000, 4000)] == [2, 2, 5, 10, 10]
