@@ -444,7 +444,9 @@ def voted(fun, n_evals):
 
     def recorded(question, values):
         ranks = question.joint and len(question) > 1
-        told.extend((x, v, ranks, inner.level) for x, v in zip(question.points(), values))
+        told.extend(
+            (x, v, ranks, inner.level) for x, v in zip(question.points(), values, strict=True)
+        )
         take(question, values)
 
     inner.take = recorded
@@ -505,6 +507,17 @@ def test_rare_outliers_do_not_keep_a_function_from_being_solved():
         ends.append(bowl(result.x))
     assert "Few values are noisy: a race on values that came twice." in result.message
     assert np.max(ends) < 1e-9
+
+
+def test_values_that_agree_at_the_start_alone_are_not_taken_for_exact():
+    rng = np.random.default_rng(0)
+
+    def fun(x):  # no noise at x0
+        return bowl(x) + 0.02 * np.abs(x).sum() * rng.standard_normal()
+
+    result = scgd.minimize(fun, np.zeros(P), max_evals=1200, seed=2)
+    assert "Noise that nobody controls" in result.message and "twice" not in result.message
+    assert bowl(result.x) < 0.05 * bowl(np.zeros(P))
 
 
 def test_the_final_comparison_grows_with_the_budget():

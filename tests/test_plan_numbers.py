@@ -120,7 +120,7 @@ def test_the_member_of_a_leg_sees_above_rounding():
 
 def test_constants_of_stories():
     assert (steps.MONITOR, steps.AFFORDABLE) == (16, 20)
-    assert (noisy.LARGE, noisy.WIDE, noisy.OPENING, noisy.SHARE) == (4000, 100, 3000, 0.3)
+    assert (noisy.LARGE, noisy.WIDE, noisy.OPENING, noisy.SHARE) == (4000, 100, 1500, 0.15)
     assert (joint.FIRST, joint.SECOND, joint.BACK, joint.MOST_TRIES) == (2.0, 0.75, 0.25, 4)
 
 

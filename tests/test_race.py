@@ -345,3 +345,11 @@ def test_walls_of_nan_and_infinity_are_too_far():
 
     result = scgd.minimize(fun, np.zeros(P), method="race", max_evals=3000, seed=7)
     assert result.fun < 1e-3 and result.n_failed > 0
+
+
+def test_a_population_on_a_step_of_f_is_over_after_two_flat_generations():
+    state = Population(np.zeros(5), 1.0, np.random.default_rng(0), 8)
+    flat, slope = np.ones(8), np.array([1.0, 1, 1, 1, 1, 1, 1 + 1e-3, 2])
+    for values, over in ((flat, False), (slope, False), (flat, False), (flat, True)):
+        state.learn(*state.sample(), values)
+        assert state.over(values, 1e-11) == over

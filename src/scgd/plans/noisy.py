@@ -25,7 +25,7 @@ LARGE = 4000
 """Evaluations above which joint directions follow."""
 WIDE = 100
 """Coordinates above which they come at once, with such a budget."""
-OPENING, SHARE = 3000, 0.3
+OPENING, SHARE = 1500, 0.15
 """Evaluations of the rounds before them: so many at least, and a share."""
 WEAK = (
     "nothing near x0 shows above the noise; "

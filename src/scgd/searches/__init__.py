@@ -85,7 +85,7 @@ SEARCHES: dict[str, type[Search]] = {
     search.name: search
     for search in (
         ActiveBFGS, Agreed, Check, Classify, Descent, Doubt, Judge, Ladder, Mutations, Niches,
-        Parabolas, Race, Radii, RandomSearch, Reach, Repeat, Rest, Rounding, ScaleSearch, Screen, Stepping,
-        Walk, Watch,
+        Parabolas, Race, Radii, RandomSearch, Reach, Repeat, Rest, Rounding, ScaleSearch, Screen,
+        Stepping, Walk, Watch,
     )
 }  # fmt: skip

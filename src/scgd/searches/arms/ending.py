@@ -17,8 +17,8 @@ class Ending:
 
     A gain is worth it above ``tol`` times what was gained since x0. Restarts from elsewhere that
     come down to the best value say that it is the lowest; those that end higher say that there are
-    other minima, perhaps lower ones, and it takes many of them to say that there are none. While nothing has improved on x0, coming back
-    to its value says nothing.
+    other minima, perhaps lower ones, and it takes many of them to say that there are none. While
+    nothing has improved on x0, coming back to its value says nothing.
 
     Parameters
     ----------
