@@ -471,6 +471,25 @@ def test_paths_have_a_slider_over_passes(tmp_path):
         browser.close()
 
 
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_published_means_beside_our_medians_are_named(tmp_path, monkeypatch):
+    monkeypatch.delenv("SCGD_PUBLISHED", raising=False)
+    fill(tmp_path, "fo-linear", "ridge-alpha10", n_passes=100)  # only means were stored
+    fill(tmp_path, "zo-linear", "ridge-alpha10", n_passes=200)
+    browser = Browser(tmp_path / "profile", 1280, 900)
+    try:
+        browser.open(build(tmp_path))
+        shown = "[...document.querySelectorAll('.which')].map(p => p.textContent)"
+        assert not any("means" in words for words in browser.evaluate(shown))
+        click(browser, '[data-set="statistic"][value="median"]')
+        assert browser.evaluate(shown) == [
+            "published settings", "published settings · published figures are means",
+        ]  # fmt: skip
+        assert browser.errors == []
+    finally:
+        browser.close()
+
+
 def test_quick_runs_are_neither_ranked_nor_compared(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("SCGD_PUBLISHED", raising=False)
     for passes, folder in ((100, tmp_path / "same"), (1, tmp_path / "short")):

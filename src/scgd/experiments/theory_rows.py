@@ -119,8 +119,8 @@ PANELS = (
         measures=("gradient-norm",),
     ),
     rate_panel("bound", "Theorem 4, α = 1, unbiased estimates: falling like 1/t", 5.0, 1.0, SHORT),
-    rate_panel("bound-0.75", "Theorem 4, α = 3/4: falling like t^−3/4", 1.0, 0.75),
-    rate_panel("bound-0.5", "Theorem 4, α = 1/2: falling like t^−1/2", 0.3, 0.5),
+    rate_panel("bound-0.75", "Theorem 4, α = 3/4: falling like t⁻⁰·⁷⁵", 1.0, 0.75),
+    rate_panel("bound-0.5", "Theorem 4, α = 1/2: falling like 1/√t", 0.3, 0.5),
     Panel(
         "mean-step",
         "Proposition 2: the mean step against the gradient",
@@ -195,10 +195,11 @@ EXPERIMENTS = (
         "theory",
         {"paper": PANELS},
         notes=(
-            "Quadratics with curvatures k^−decay and Gaussian noise in the gradient; differences "
-            "with h = √γ. In the panel on weights the noise falls like 1/k, so that gains differ. "
-            "One pass is p coordinate steps. The bound of Theorem 4 uses the constants of the sup "
-            "norm (the remark after it); order is the line that the recursion behind it tends to. "
+            "Quadratics whose curvatures fall like a power of k, Gaussian noise in the gradient; "
+            "differences with h = √γ. In the panel on weights the noise falls like 1/k, so that "
+            "gains differ. One pass is p coordinate steps. The bound of Theorem 4 uses constants "
+            "of the sup norm (the remark after it); order is the line that the recursion behind it "
+            "tends to. "
             "For α = 1 differences are so short that they have no bias: with it the recursion, "
             "whose decrease is then halved, would take longer than the run to forget its start. "
             "Slopes are taken over the last tenfold of passes, run by run.",

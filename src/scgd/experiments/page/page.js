@@ -35,12 +35,19 @@ function settingsOf(panel) {
   return known.includes(state.settings) ? state.settings : known[0];
 }
 
+// Whether published means stand beside our medians, because nothing else was stored.
+function meansBeside(panel) {
+  const known = Object.values(panel.published || {}).flatMap(Object.values).flatMap(Object.values);
+  return settingsOf(panel) === "published" && statisticOf(panel) === "median" && known.some((f) => f.median === undefined);
+}
+
 // Says which settings a card shows, and why where others were asked for.
 function nameSettings(card, panel) {
   const place = card.querySelector(".which"), here = settingsOf(panel), other = state.settings !== here;
   const why = panel.known.includes(state.settings) ? `no ${state.settings} run here` : `no ${state.settings} ones are known`;
   const tails = state.statistic === "panel" && panel.statistic === "median" && panel.kind !== "path";
-  place.textContent = `${here} settings${other ? ` (${why})` : ""}${tails ? " · median and quartiles: single runs decide a mean here" : ""}`;
+  place.textContent = `${here} settings${other ? ` (${why})` : ""}${tails ? " · median and quartiles: single runs decide a mean here" : ""}`
+    + (meansBeside(panel) ? " · published figures are means" : "");
   place.classList.toggle("other", other && panel.known.includes(state.settings));
 }
 
