@@ -62,4 +62,10 @@ GROUPS = (
         ("tests/test_plan_numbers.py", "tests/test_guards.py", "tests/test_auto.py",
          "tests/test_searches.py"),
     ),
+    Group(
+        "torch",
+        ("torch/kernels.py", "torch/draws.py", "torch/rules.py", "torch/layer_law.py"),
+        ("tests/torch/test_torch_draws.py", "tests/torch/test_torch_agreement.py",
+         "tests/torch/test_torch_rules.py", "tests/torch/test_torch_auto.py"),
+    ),
 )  # fmt: skip
