@@ -195,27 +195,39 @@ def test_probes_that_are_not_finite_are_taken_closer():
         optimizer.step(lambda: p.sum() * torch.nan)
 
 
-def watched(losses):
-    """Return a law that has seen some losses."""
+def watched(losses, cost=0.0):
+    """Return a law that has seen some losses, after steps that cost as much each."""
     law = LayerLaw(None, Layout([nn.Parameter(torch.zeros(3))]), 1, 0)
     for loss in losses:
+        law.shared[law_module.COST] += cost
         law.watch(loss)
         law.memory.step += 1
     return law
 
 
-def test_steps_recover_while_losses_fall_and_shrink_while_they_stand_still():
+@pytest.mark.parametrize(("cost", "low", "high"), [(0.0, 1.0, 1.0), (0.015, 0.9, 1.0),
+                                                   (0.03, 0.0, 0.1)])  # fmt: skip
+def test_steps_recover_while_the_loss_falls_by_more_than_they_cost(cost, low, high):
     noise = 0.1 * np.random.default_rng(0).normal(size=600)
-    falling = watched(10.0 - 0.02 * np.arange(300) + noise[:300])
-    assert falling.shared[law_module.DAMPING] == 1.0
-    law = watched(1.0 + noise)
-    fast = slow = 0.0
+    losses = 20.0 - 0.02 * np.arange(600) + noise
+    law = watched(losses, cost)
+    quick = slow = 0.0
     damping = 0.5
-    for n, loss in enumerate(1.0 + noise, start=1):
-        fast += max(1 / n, 0.05) * (loss - fast)
-        slow += max(1 / n, 0.0125) * (loss - slow)
-        damping = min(1.0, damping * (1.003 if fast < slow or n <= 10 else 0.99))
-    assert law.shared[law_module.DAMPING] == pytest.approx(damping) and damping < 0.3
+    for n, loss in enumerate(losses, start=1):
+        quick += max(1 / n, 0.05) * (loss + n * cost - quick)
+        slow += max(1 / n, 0.0125) * (loss + n * cost - slow)
+        damping = min(1.0, damping * (1.003 if quick <= slow or n <= 20 else 0.99))
+    assert law.shared[law_module.DAMPING] == pytest.approx(damping)
+    assert low <= damping <= high
+
+
+def test_the_cost_of_a_step_is_that_of_its_parabola():
+    law = LayerLaw(None, Layout([nn.Parameter(torch.ones(3))]), 1, 0)
+    law.table[SQUARE, 0], law.table[BEND, 0] = 4.0, 8.0
+    steps = [law.step(0, slope, 1.0) for slope in (1.0, -2.0)]
+    assert steps == pytest.approx([-0.5 * 0.15 / 8.0, 2 * 0.5 * 0.15 / 8.0])
+    cost = 0.5 * 8.0 * (steps[0] ** 2 + steps[1] ** 2)
+    assert law.shared[law_module.COST] == pytest.approx(cost)
 
 
 def test_rising_losses_halve_the_steps():

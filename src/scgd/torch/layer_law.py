@@ -19,8 +19,8 @@ random steps would wear down what a pretrained layer knows before the loss can t
 
 with *w* the root mean square of the layer's *n* entries: about *n* probes teach a layer, and random
 steps of this length move it by a multiple of its own size meanwhile. The step is
-:math:`-\eta c v\, (s / \sqrt A)\, u`, the radius :math:`\kappa v`. Layers are drawn in proportion to
-what a probe there is worth, :math:`v \sqrt A`, and uniformly with probability ``MIXING``.
+:math:`-\eta c v\, (s / \sqrt A)\, u`, the radius :math:`\kappa v`. Layers are drawn in proportion
+to what a probe there is worth, :math:`v \sqrt A`, and uniformly with probability ``MIXING``.
 
 Why :math:`1/C`: :math:`E[(g \cdot u)^2] = \|g\|^2` and :math:`E[u^T H u] = \operatorname{tr} H`, so
 the expected loss after the step is
@@ -53,7 +53,7 @@ EVERY = 8  # every how many visits a probe is two-sided
 FORGET_SLOPE, FORGET_BEND, FORGET_LOSS, FORGET_SLOW = 0.02, 0.1, 0.05, 0.0125
 STRETCH = 4.0  # how much a radius changes from one visit to the next
 RECOVERY = 1.003  # per step, while the loss falls and at the start
-STALL = 0.99  # per step whose running loss is not below that of longer ago
+STALL = 0.99  # per step while the loss falls by less than the curvature costs
 SETTLING = 10  # steps before the running loss means something
 ROUNDING = 16.0  # a curvature counts when it changes the loss by this many roundings
 PATIENCE = 12  # visits of the first round to a layer without curvature
@@ -61,7 +61,7 @@ TINY = 1e-30
 # Rows of the table of layers.
 SQUARE, BEND, RADIUS, VISITS, BENDS, N_ROWS = range(6)
 # Numbers that all layers share.
-LOSS, SLOW, SPREAD, BEST, DAMPING, N_SHARED = range(6)
+LOSS, SPREAD, BEST, DAMPING, COST, QUICK, SLOW, N_SHARED = range(8)
 
 
 def layers_of(params: Sequence[torch.Tensor]) -> list[list[int]]:
@@ -188,7 +188,9 @@ class LayerLaw:
     def step(self, layer: int, slope: float, lr: float) -> float:
         """Return how far to go along a direction, in units of it."""
         most = OUTLIER * sqrt(self.table[SQUARE, layer])
-        return -self.rate(layer, lr) * min(max(slope, -most), most)
+        step = -self.rate(layer, lr) * min(max(slope, -most), most)
+        self.shared[COST] += 0.5 * step**2 * self.table[BEND, layer]
+        return step
 
     def widen(self, layer: int, loss: float) -> None:
         """Set the next radius: about a step, above the rounding of loss and entries."""
@@ -209,12 +211,15 @@ class LayerLaw:
         self.table[VISITS, layer] += 1
 
     def watch(self, loss: float) -> None:
-        """Note the loss of a batch; shorten the steps while its running mean does not fall.
+        r"""Note the loss of a batch; shorten the steps while its running mean falls too little.
 
-        A mean over about 20 batches is compared with one over 80: losses that fall let the steps
-        recover, losses that stand still are steps too long for the noise of a batch, which no
-        single batch can show. The mean of the last batches scatters by a sixth of a single one; a
-        rise by a whole scatter above the least mean seen is no accident and halves the steps.
+        Of a slope *s* seen on a batch only a part is the loss's own, so a rate *a* gains
+        :math:`a \rho s^2 - \tfrac12 a^2 s^2 C`: no single batch tells :math:`\rho`, but at the best
+        rate the loss falls by just as much as the curvature costs, the second term. So a mean over
+        about 20 batches of the loss plus all that the steps so far have cost is compared with one
+        over 80, and the steps recover while it falls. The mean of the last batches scatters by a
+        sixth of a single one; a rise by a whole scatter above the least mean seen is no accident
+        and halves the steps.
         """
         shared, n = self.shared, self.n_steps + 1
         weight = max(1.0 / n, FORGET_LOSS)
@@ -223,8 +228,10 @@ class LayerLaw:
         if n > SETTLING:  # a run that diverges must not hide in the scatter it makes
             square = min(square, 4.0 * shared[SPREAD])
         shared[SPREAD] += weight * (square - shared[SPREAD])
-        shared[SLOW] += max(1.0 / n, FORGET_SLOW) * (loss - shared[SLOW])
-        factor = RECOVERY if shared[LOSS] < shared[SLOW] or n <= SETTLING else STALL
+        paid = loss + shared[COST]
+        shared[QUICK] += weight * (paid - shared[QUICK])
+        shared[SLOW] += max(1.0 / n, FORGET_SLOW) * (paid - shared[SLOW])
+        factor = RECOVERY if shared[QUICK] <= shared[SLOW] else STALL
         shared[DAMPING] = min(1.0, factor * shared[DAMPING])
         if n > SETTLING:
             shared[BEST] = min(shared[BEST], shared[LOSS])
@@ -234,13 +241,14 @@ class LayerLaw:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what it remembers."""
-        sizes = np.array([sum(p.numel() for p in params) for params in self.params])
         kept = {"table": self.table, "shared": self.shared, "usual": self.usual}
-        return {**{name: array.copy() for name, array in kept.items()}, "sizes": sizes}
+        return {**{name: array.copy() for name, array in kept.items()}, "sizes": self.n_entries}
 
     def fits(self, state: dict[str, Any]) -> bool:
         """Whether a state belongs to layers of the same sizes."""
-        return bool(np.array_equal(self.state_dict()["sizes"], state["sizes"]))
+        return bool(
+            np.array_equal(self.n_entries, state["sizes"]) and len(state["shared"]) == N_SHARED
+        )
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
         """Take up what another law of the same layers remembers."""
