@@ -1,13 +1,18 @@
-"""Train once with one method, rate and seed.
+"""Train once with one method, rate and seed, in a process of its own; print the row.
+
+    python benchmarks/finetune/cell.py METHOD RATE SEED SECONDS
 
 Seconds are CPU seconds of this process on one thread, so a busy machine does not shorten a run. The
-rate falls linearly to zero over them.
+rate falls linearly to zero over them. Memory is the peak of the process above what it holds when
+training begins (model, data, optimizer).
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -24,6 +29,22 @@ def bytes_of(optimizer: Any, model: torch.nn.Module) -> int:
     grads = sum(p.grad.nbytes for p in model.parameters() if p.grad is not None)
     states = (s.values() for s in optimizer.state.values())
     return grads + sum(v.nbytes for values in states for v in values if torch.is_tensor(v))
+
+
+class Peak:
+    """The peak memory of this process from now on (Linux), above what it holds now."""
+
+    def __init__(self) -> None:
+        Path("/proc/self/clear_refs").write_text("5")
+        self.before = self._kilobytes("VmRSS")
+
+    def _kilobytes(self, name: str) -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(name + ":"))
+
+    def megabytes(self) -> float:
+        """Return how far the process has gone above its beginning."""
+        return (self._kilobytes("VmHWM") - self.before) * 1024 / 1e6
 
 
 class Saved:
@@ -51,6 +72,7 @@ def train(method: str, rate: float, seed: int, seconds: float) -> dict[str, Any]
     order = torch.Generator().manual_seed(seed)
     spent, steps, peak, saved_peak, seen = 0.0, 0, 0, 0, set()
     rows = iter([])
+    memory = Peak()
     while spent < seconds:
         start = time.process_time()
         batch = next(rows, None)
@@ -77,12 +99,14 @@ def train(method: str, rate: float, seed: int, seconds: float) -> dict[str, Any]
         optimizer.zero_grad()
         spent += time.process_time() - start
         steps += 1
+    process_mb = memory.megabytes()
     accuracy, loss_test = judge(model, test)
     row = {"method": method, "rate": rate, "seed": seed, "seconds": seconds, "steps": steps}
     row |= {"accuracy": round(accuracy, 4), "loss": round(loss_test, 4)}
     row |= {
         "gradients_state_mb": round(peak / 1e6, 2),
         "activations_mb": round(saved_peak / 1e6, 1),
+        "process_mb": round(process_mb),
     }
     if hasattr(optimizer, "law"):
         counts = dict(zip(optimizer.book.names, optimizer.book.counts.tolist(), strict=True))
@@ -99,3 +123,9 @@ def judge(model: torch.nn.Module, test: Any) -> tuple[float, float]:
     )
     right = (scores.argmax(1) == test[2]).double().mean()
     return float(right), float(F.cross_entropy(scores, test[2]))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    name, *numbers = sys.argv[1:]
+    print("ROW " + json.dumps(train(name, float(numbers[0]), int(numbers[1]), float(numbers[2]))))

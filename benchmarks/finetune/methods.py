@@ -74,17 +74,19 @@ METHODS: dict[str, Method] = {
     "inverse-cost": Method(blocks(policy="inverse-cost"), BLOCK),
     "musketeer/s": Method(blocks(policy=BlockMusketeer(gain_per="second")), BLOCK),
     "musketeer": Method(blocks(policy="musketeer"), BLOCK),
-    "probe/s": Method(blocks(policy=BlockMusketeer(gain_per="second", probe=6)), BLOCK),
-    "top-1": Method(blocks(policy="top"), BLOCK),
-    "inverse-cost, 2": Method(blocks(policy="inverse-cost", active=2), BLOCK),
-    "inverse-cost, kept": Method(blocks(policy="inverse-cost", keep_state="cpu"), BLOCK),
-    "top-down": Method(blocks(policy="top-down"), BLOCK),
-    "descending": Method(blocks(policy=Cyclic("descending")), BLOCK),
     "badam": Method(blocks(policy="shuffled"), BLOCK),
+    "top-down": Method(blocks(policy="top-down"), BLOCK),
     "uniform": Method(blocks(policy="uniform"), BLOCK),
     "misa": Method(blocks(policy="misa", blocks="module", active=6), BLOCK),
     "lisa": Method(
         blocks(policy=LISA(ends_always=False), never=[], always=["head", "embeddings"]), BLOCK
     ),
+    "probe/s": Method(blocks(policy=BlockMusketeer(gain_per="second", probe=6)), BLOCK),
+    "top-1": Method(blocks(policy="top"), BLOCK),
+    "inverse-cost, 2": Method(blocks(policy="inverse-cost", active=2), BLOCK),
+    "inverse-cost, kept": Method(blocks(policy="inverse-cost", keep_state="cpu"), BLOCK),
+    "descending": Method(blocks(policy=Cyclic("descending")), BLOCK),
     "blockllm": Method(blocks(policy="blockllm"), BLOCK),
 }
+LEADERS, RIVALS, FURTHER = list(METHODS)[:4], list(METHODS)[4:11], list(METHODS)[11:]
+"""The order of the runs: what decides most comes first."""

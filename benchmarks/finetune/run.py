@@ -2,24 +2,30 @@
 
     python benchmarks/finetune/run.py --seconds 300 --seeds 0 1 2 3 4
 
-First every method's rates are tried on a seed of its own (``--tuning``), then the best rate is
-judged on the others. Rows go to results.csv beside this file; ``table.py`` prints the table.
+Every method's rates are tried for ``--trial`` seconds on a seed with test sentences of its own, then
+the best rate is judged on the other seeds, one seed over all methods after the other. A run may be
+stopped and started again at any time: rows go to results.csv beside this file as they are ready.
+``table.py`` prints the table.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
-import torch
-from cell import train
-from methods import METHODS
+from methods import FURTHER, LEADERS, METHODS, RIVALS
+from sentences import TUNING
 
 HERE = Path(__file__).parent
 FIELDS = (
     "method", "rate", "seed", "seconds", "steps", "accuracy", "loss", "gradients_state_mb",
-    "activations_mb", "visits",
+    "activations_mb", "process_mb", "visits",
 )  # fmt: skip
 
 
@@ -29,6 +35,15 @@ def read(path: Path) -> list[dict[str, str]]:
         return []
     with path.open() as file:
         return list(csv.DictReader(file))
+
+
+def train(method: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
+    """Return the row of one cell, run in a process of its own on one thread."""
+    command = [sys.executable, str(HERE / "cell.py"), method, str(rate), str(seed), str(seconds)]
+    one = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=one)
+    row: dict[str, Any] = json.loads(done.stdout.split("ROW ")[1])
+    return row
 
 
 def run(path: Path, method: str, rate: float, seed: int, seconds: float) -> None:
@@ -47,11 +62,11 @@ def run(path: Path, method: str, rate: float, seed: int, seconds: float) -> None
     print(method, rate, seed, "accuracy", row["accuracy"], "loss", row["loss"], flush=True)
 
 
-def best_rate(path: Path, method: str, tuning: int, seconds: float) -> float:
-    """Return the rate with the lowest test loss on the tuning seed."""
+def best_rate(path: Path, method: str, seconds: float) -> float:
+    """Return the rate with the lowest loss on the tuning seed."""
     rows = [
         r for r in read(path)
-        if r["method"] == method and int(r["seed"]) == tuning and float(r["seconds"]) == seconds
+        if r["method"] == method and int(r["seed"]) == TUNING and float(r["seconds"]) == seconds
     ]  # fmt: skip
     return float(min(rows, key=lambda r: float(r["loss"]))["rate"])
 
@@ -59,25 +74,24 @@ def best_rate(path: Path, method: str, tuning: int, seconds: float) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--trial", type=float, default=60.0, help="seconds of a run for the rates")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
-    parser.add_argument("--tuning", type=int, default=100)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
-    parser.add_argument(
-        "--untuned", action="store_true", help="take the middle rate of each method"
-    )
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), help="instead of the plan")
     parser.add_argument("--out", type=Path, default=HERE / "results.csv")
     options = parser.parse_args()
-    torch.set_num_threads(1)
-    if not options.untuned:
-        for method in options.methods:
+    seeds = options.seeds
+    stages = [(LEADERS, seeds[:1]), (RIVALS, seeds[:1]), (LEADERS + RIVALS, seeds[1:])]
+    stages += [(FURTHER, seeds)]
+    if options.methods:
+        stages = [(options.methods, seeds)]
+    for methods, judged in stages:
+        for method in methods:
             for rate in METHODS[method].rates:
-                run(options.out, method, rate, options.tuning, options.seconds)
-    for seed in options.seeds:
-        for method in options.methods:
-            rate = METHODS[method].rates[1]
-            if not options.untuned:
-                rate = best_rate(options.out, method, options.tuning, options.seconds)
-            run(options.out, method, rate, seed, options.seconds)
+                run(options.out, method, rate, TUNING, options.trial)
+        for seed in judged:
+            for method in methods:
+                rate = best_rate(options.out, method, options.trial)
+                run(options.out, method, rate, seed, options.seconds)
 
 
 if __name__ == "__main__":

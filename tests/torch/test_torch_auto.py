@@ -92,6 +92,23 @@ def test_slope_curvature_radius_and_step_of_a_parabola(bend):
     )
 
 
+def test_the_size_of_a_layer_bounds_steps_that_no_curvature_does():
+    p = nn.Parameter(torch.full((100, 100), 0.02))
+    law = LayerLaw(None, Layout([p]), 1, 0)
+    law.table[SQUARE, 0], law.table[BEND, 0], law.table[RADIUS, 0] = 4.0, 1.0, 0.02
+    farthest = 100 * 0.02 / 100  # tau w / sqrt(n)
+    assert law.paces()[0] == pytest.approx(farthest, rel=1e-4)
+    assert law.rate(0, 1.0) == pytest.approx(0.5 * 0.15 * farthest / 2.0, rel=1e-4)
+    assert law.step(0, 1.0, 1.0) == pytest.approx(-law.rate(0, 1.0))
+    law.widen(0, 1.0)
+    assert law.table[RADIUS, 0] == pytest.approx(0.5 * farthest, rel=1e-4)
+    law.table[BEND, 0] = 1e6  # now the parabola does
+    assert law.paces()[0] == pytest.approx(2.0 / 1e6)
+    fresh = LayerLaw(None, Layout([nn.Parameter(torch.zeros(4, 4))]), 1, 0)
+    fresh.table[SQUARE, 0], fresh.table[BEND, 0] = 4.0, 1e-3
+    assert fresh.paces()[0] == pytest.approx(2000.0)  # entries of zero have no size
+
+
 def test_one_sided_probes_know_the_curvature():
     p, _ = quadratic(2.0)
     law = LayerLaw(None, Layout([p]), 1, 0)
@@ -178,12 +195,44 @@ def test_probes_that_are_not_finite_are_taken_closer():
         optimizer.step(lambda: p.sum() * torch.nan)
 
 
-def test_rising_losses_halve_the_steps():
+def watched(losses, cost=0.0):
+    """Return a law that has seen some losses, after steps that cost as much each."""
     law = LayerLaw(None, Layout([nn.Parameter(torch.zeros(3))]), 1, 0)
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        law.watch(1.0 + 0.1 * rng.normal())
+    for loss in losses:
+        law.shared[law_module.COST] += cost
+        law.watch(loss)
         law.memory.step += 1
+    return law
+
+
+@pytest.mark.parametrize(("cost", "low", "high"), [(0.0, 1.0, 1.0), (0.015, 0.9, 1.0),
+                                                   (0.03, 0.0, 0.1)])  # fmt: skip
+def test_steps_recover_while_the_loss_falls_by_more_than_they_cost(cost, low, high):
+    noise = 0.1 * np.random.default_rng(0).normal(size=600)
+    losses = 20.0 - 0.02 * np.arange(600) + noise
+    law = watched(losses, cost)
+    quick = slow = 0.0
+    damping = 0.5
+    for n, loss in enumerate(losses, start=1):
+        quick += max(1 / n, 0.05) * (loss + n * cost - quick)
+        slow += max(1 / n, 0.0125) * (loss + n * cost - slow)
+        damping = min(1.0, damping * (1.003 if quick <= slow or n <= 20 else 0.99))
+    assert law.shared[law_module.DAMPING] == pytest.approx(damping)
+    assert low <= damping <= high
+
+
+def test_the_cost_of_a_step_is_that_of_its_parabola():
+    law = LayerLaw(None, Layout([nn.Parameter(torch.ones(3))]), 1, 0)
+    law.table[SQUARE, 0], law.table[BEND, 0] = 4.0, 8.0
+    steps = [law.step(0, slope, 1.0) for slope in (1.0, -2.0)]
+    assert steps == pytest.approx([-0.5 * 0.15 / 8.0, 2 * 0.5 * 0.15 / 8.0])
+    cost = 0.5 * 8.0 * (steps[0] ** 2 + steps[1] ** 2)
+    assert law.shared[law_module.COST] == pytest.approx(cost)
+
+
+def test_rising_losses_halve_the_steps():
+    law = watched(10.0 - 0.02 * np.arange(300))
+    rng = np.random.default_rng(0)
     assert law.shared[law_module.DAMPING] == 1.0
     for step in range(6):
         law.watch(2.0 ** (step + 1))  # growing too fast for a running variance to notice

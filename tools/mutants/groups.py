@@ -75,4 +75,10 @@ GROUPS = (
          "linear/certificate.py", "linear/samples.py", "linear/losses.py"),
         ("tests/linear/test_kernels.py", "tests/linear/test_certificates.py"),
     ),
+    Group(
+        "torch",
+        ("torch/kernels.py", "torch/draws.py", "torch/rules.py", "torch/layer_law.py"),
+        ("tests/torch/test_torch_draws.py", "tests/torch/test_torch_agreement.py",
+         "tests/torch/test_torch_rules.py", "tests/torch/test_torch_auto.py"),
+    ),
 )  # fmt: skip

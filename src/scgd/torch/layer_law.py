@@ -9,9 +9,18 @@ are :math:`A = \|g\|^2` and :math:`C = \operatorname{tr} H` of the layer. For a 
 
 with :math:`\eta` the user's ``lr``: the rate has no unit (it is a share of the way to the minimum
 of a parabola), and a probe goes about as far as a step. Most probes are
-one-sided, with the known curvature subtracted; every few visits one is two-sided. Layers are drawn
-in proportion to what a probe there is worth, :math:`A/C`, and uniformly with probability
-``MIXING``.
+one-sided, with the known curvature subtracted; every few visits one is two-sided.
+
+Curvature alone does not bound the steps: below a head drawn at random the loss hardly bends, and
+random steps would wear down what a pretrained layer knows before the loss can tell. So a pace
+:math:`v = \sqrt A / C` is cut at
+
+.. math:: v \le \tau\, w / \sqrt n ,
+
+with *w* the root mean square of the layer's *n* entries: about *n* probes teach a layer, and random
+steps of this length move it by a multiple of its own size meanwhile. The step is
+:math:`-\eta c v\, (s / \sqrt A)\, u`, the radius :math:`\kappa v`. Layers are drawn in proportion
+to what a probe there is worth, :math:`v \sqrt A`, and uniformly with probability ``MIXING``.
 
 Why :math:`1/C`: :math:`E[(g \cdot u)^2] = \|g\|^2` and :math:`E[u^T H u] = \operatorname{tr} H`, so
 the expected loss after the step is
@@ -36,13 +45,15 @@ __all__ = ["LayerLaw", "layers_of"]
 
 SHARE = 0.15  # c: below one because several layers move at once, and for the noise of a batch
 REACH = 0.5  # kappa
+TRUST = 100.0  # tau
 BOLDEST = 1.0  # no step goes beyond the minimum of its own parabola
 OUTLIER = 3.0  # slopes beyond this many times their usual size count as that
 MIXING = 0.3
 EVERY = 8  # every how many visits a probe is two-sided
-FORGET_SLOPE, FORGET_BEND, FORGET_LOSS = 0.02, 0.1, 0.05
+FORGET_SLOPE, FORGET_BEND, FORGET_LOSS, FORGET_SLOW = 0.02, 0.1, 0.05, 0.0125
 STRETCH = 4.0  # how much a radius changes from one visit to the next
-RECOVERY = 1.003  # per step, after a halving and at the start
+RECOVERY = 1.003  # per step, while the loss falls and at the start
+STALL = 0.99  # per step while the loss falls by less than the curvature costs
 SETTLING = 10  # steps before the running loss means something
 ROUNDING = 16.0  # a curvature counts when it changes the loss by this many roundings
 PATIENCE = 12  # visits of the first round to a layer without curvature
@@ -50,7 +61,7 @@ TINY = 1e-30
 # Rows of the table of layers.
 SQUARE, BEND, RADIUS, VISITS, BENDS, N_ROWS = range(6)
 # Numbers that all layers share.
-LOSS, SPREAD, BEST, DAMPING, N_SHARED = range(5)
+LOSS, SPREAD, BEST, DAMPING, COST, QUICK, SLOW, N_SHARED = range(8)
 
 
 def layers_of(params: Sequence[torch.Tensor]) -> list[list[int]]:
@@ -106,6 +117,7 @@ class LayerLaw:
         self.usual = np.array([usual_size(params) for params in self.params])
         self.table[RADIUS] = 1e-3 * np.where(self.usual > 0, self.usual, 1.0)
         self.finest = [finest(params) for params in self.params]
+        self.n_entries = np.array([sum(p.numel() for p in params) for params in self.params])
 
     @property
     def n_steps(self) -> int:
@@ -118,9 +130,9 @@ class LayerLaw:
 
     def weights(self) -> Floats:
         """Return the sampling weights in force, one per layer."""
-        square, bend, n_layers = self.table[SQUARE], self.table[BEND], len(self.layers)
+        n_layers = len(self.layers)
         equal = np.full(n_layers, 1.0 / n_layers)
-        worth = square / np.maximum(bend, TINY)
+        worth = self.paces() * np.sqrt(self.table[SQUARE])
         if isinstance(self.policy, Uniform) or not np.all(self.table[BENDS] > 0):
             return equal
         if not 0.0 < worth.sum() < np.inf:
@@ -160,25 +172,34 @@ class LayerLaw:
         row[SQUARE] += max(1.0 / row[VISITS], FORGET_SLOPE) * (slope**2 - row[SQUARE])
         return slope  # type: ignore[no-any-return]
 
+    def paces(self) -> Floats:
+        """Return how far each layer should go along its usual slope; 0 without a curvature."""
+        known = self.table[BEND] > TINY
+        natural = np.sqrt(self.table[SQUARE]) / np.where(known, self.table[BEND], np.inf)
+        farthest = np.where(self.usual > 0, TRUST * self.usual / np.sqrt(self.n_entries), np.inf)
+        return np.minimum(natural, farthest)
+
     def rate(self, layer: int, lr: float) -> float:
         """Return the learning rate of a layer, in its own units."""
-        bend = self.table[BEND, layer]
+        square = self.table[SQUARE, layer]
         boldness = min(lr * SHARE, BOLDEST) * self.shared[DAMPING]
-        return float(boldness / bend) if bend > TINY else 0.0
+        return float(boldness * self.paces()[layer] / sqrt(square)) if square > 0.0 else 0.0
 
     def step(self, layer: int, slope: float, lr: float) -> float:
         """Return how far to go along a direction, in units of it."""
         most = OUTLIER * sqrt(self.table[SQUARE, layer])
-        return -self.rate(layer, lr) * min(max(slope, -most), most)
+        step = -self.rate(layer, lr) * min(max(slope, -most), most)
+        self.shared[COST] += 0.5 * step**2 * self.table[BEND, layer]
+        return step
 
     def widen(self, layer: int, loss: float) -> None:
         """Set the next radius: about a step, above the rounding of loss and entries."""
         row, eps = self.table[:, layer], self.finest[layer][0]
-        usual, now = sqrt(row[SQUARE]), row[RADIUS]
+        now = row[RADIUS]
         if row[BEND] > TINY:
             floor = sqrt(2.0 * ROUNDING * eps * abs(loss) / row[BEND])
             wanted = max(
-                REACH * usual / row[BEND], floor, self.finest[layer][1] * self.usual[layer]
+                REACH * self.paces()[layer], floor, self.finest[layer][1] * self.usual[layer]
             )
         else:
             wanted = STRETCH * now
@@ -190,11 +211,15 @@ class LayerLaw:
         self.table[VISITS, layer] += 1
 
     def watch(self, loss: float) -> None:
-        """Note the loss of a batch; halve the steps when its running mean has risen.
+        r"""Note the loss of a batch; shorten the steps while its running mean falls too little.
 
-        The mean of the last batches scatters by a sixth of a single one; a rise by a whole scatter
-        above the least mean seen is no accident. It tells of steps too long for the noise of a
-        batch, which no single batch can show, and ends them one halving after the other.
+        Of a slope *s* seen on a batch only a part is the loss's own, so a rate *a* gains
+        :math:`a \rho s^2 - \tfrac12 a^2 s^2 C`: no single batch tells :math:`\rho`, but at the best
+        rate the loss falls by just as much as the curvature costs, the second term. So a mean over
+        about 20 batches of the loss plus all that the steps so far have cost is compared with one
+        over 80, and the steps recover while it falls. The mean of the last batches scatters by a
+        sixth of a single one; a rise by a whole scatter above the least mean seen is no accident
+        and halves the steps.
         """
         shared, n = self.shared, self.n_steps + 1
         weight = max(1.0 / n, FORGET_LOSS)
@@ -203,7 +228,11 @@ class LayerLaw:
         if n > SETTLING:  # a run that diverges must not hide in the scatter it makes
             square = min(square, 4.0 * shared[SPREAD])
         shared[SPREAD] += weight * (square - shared[SPREAD])
-        shared[DAMPING] = min(1.0, RECOVERY * shared[DAMPING])
+        paid = loss + shared[COST]
+        shared[QUICK] += weight * (paid - shared[QUICK])
+        shared[SLOW] += max(1.0 / n, FORGET_SLOW) * (paid - shared[SLOW])
+        factor = RECOVERY if shared[QUICK] <= shared[SLOW] else STALL
+        shared[DAMPING] = min(1.0, factor * shared[DAMPING])
         if n > SETTLING:
             shared[BEST] = min(shared[BEST], shared[LOSS])
             if shared[LOSS] > shared[BEST] + sqrt(shared[SPREAD]):
@@ -212,13 +241,14 @@ class LayerLaw:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what it remembers."""
-        sizes = np.array([sum(p.numel() for p in params) for params in self.params])
         kept = {"table": self.table, "shared": self.shared, "usual": self.usual}
-        return {**{name: array.copy() for name, array in kept.items()}, "sizes": sizes}
+        return {**{name: array.copy() for name, array in kept.items()}, "sizes": self.n_entries}
 
     def fits(self, state: dict[str, Any]) -> bool:
         """Whether a state belongs to layers of the same sizes."""
-        return bool(np.array_equal(self.state_dict()["sizes"], state["sizes"]))
+        return bool(
+            np.array_equal(self.n_entries, state["sizes"]) and len(state["shared"]) == N_SHARED
+        )
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
         """Take up what another law of the same layers remembers."""
