@@ -79,7 +79,7 @@ def test_commands_say_what_they_are():
         (["report", "/nowhere/at/all"], 1, "there is no folder /nowhere/at/all"),
         (
             ["run", "paths-2d", "--quick", "--out", "/dev/null/x"],
-            1,
+            2,
             "--out: /dev/null is not a folder",
         ),
     ],
