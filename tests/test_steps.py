@@ -263,7 +263,7 @@ def test_a_mean_of_exactly_zero_stands_still():
     """After thirty gradients that cancel each other the filter would divide by it."""
     slots = make_slots(scgd.Wiener(), 1)
     slots[:3, 0] = 0.0, 5.0, 30.0  # mean, mean square, visits
-    assert scgd.Wiener.kernel(0, 0.0, 0.1, scgd.Wiener().hyper, slots) == 0.0
+    assert scgd.Wiener.kernel(0, 0.0, 0.1, scgd.Wiener(shrinkage=0.0).hyper, slots) == 0.0
 
 
 def test_kernels_of_this_package_are_told_from_others():

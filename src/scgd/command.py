@@ -193,15 +193,25 @@ def start(args: argparse.Namespace) -> Any:
             raise UsageError(f"--dim must be {wanted}, got {args.dim}")
         return np.zeros(args.dim)
     try:
-        if args.x0.endswith(".npy"):
-            return np.load(args.x0, allow_pickle=False)
-        if not os.path.exists(args.x0) and "," in args.x0:
-            return np.array([float(part) for part in args.x0.split(",")])
-        with open(args.x0, encoding="utf-8") as file:
-            return np.array([float(part) for part in file.read().replace(",", " ").split()])
+        found = read_start(args.x0)
+        if found.size == 0:
+            raise ValueError("it holds no number")
+        return found
     except (OSError, ValueError, EOFError) as error:
         wanted = "give numbers such as 1,2,3 or a file of them"
         raise UsageError(f"cannot read --x0 {args.x0}: {one_line(str(error))}; {wanted}") from error
+
+
+def read_start(text: str) -> Any:
+    """Return the numbers of a word, or of the file that it names."""
+    import numpy as np
+
+    if text.endswith(".npy"):
+        return np.load(text, allow_pickle=False)
+    if not os.path.exists(text) and "," in text:
+        return np.array([float(part) for part in text.split(",")])
+    with open(text, encoding="utf-8") as file:
+        return np.array([float(part) for part in file.read().replace(",", " ").split()])
 
 
 @contextlib.contextmanager

@@ -26,7 +26,6 @@ WORDS = {
     "other folder": "nowhere/at/all",
     "folder": "folder",
     "here": ".",
-    "root": "/",
     "file of bytes": "bytes.bin",
     "empty file": "nothing.csv",
     "text file": "table.csv",
@@ -52,7 +51,7 @@ NEW = {
     "blank", "0", "1", "-1", "2.5", "nan", "inf", "-inf", "1e300", "1e-300", "long number",
     "underscored", "word", "words", "list", "open list", "comma", "colon", "half a name",
     "name of a number", "letters", "two lines", "dash", "None", "True", "brackets", "braces",
-    "range back", "percent", "script", "star", "tilde",
+    "range back", "percent", "script", "star", "tilde", "surrogate",
 }  # fmt: skip
 """Names that a new file may have."""
 KINDS = {
@@ -68,9 +67,11 @@ KINDS = {
     "old table": {"empty file"},
     "new table": {"text file", "empty file"},
     "separator": {"comma"},
-    "old folder": {"folder", "here", "root"},
+    "old folder": {"folder", "here"},
     "new file": NEW | {"text file", "file of bytes", "empty file"},
     "new folder": NEW | {"folder", "here", "other folder", "empty"},
+    "bare": {"empty"},
+    "fixed": {"0"},
     "none": set(),
     "anything": set(WORDS),
 }

@@ -77,7 +77,11 @@ def test_commands_say_what_they_are():
         (["rum"], 2, "did you mean 'run'"),
         (["data", "get", "mnits"], 2, "did you mean 'mnist'"),
         (["report", "/nowhere/at/all"], 1, "there is no folder /nowhere/at/all"),
-        (["run", "paths-2d", "--quick", "--out", "/dev/null/x"], 1, "cannot write /dev/null/x"),
+        (
+            ["run", "paths-2d", "--quick", "--out", "/dev/null/x"],
+            2,
+            "--out: /dev/null is not a folder",
+        ),
     ],
 )
 def test_bad_command_lines(arguments, code, message, capsys):

@@ -106,7 +106,7 @@ PREDICT = [
     (["good.npz", "data.csv", "--out", "nowhere/p.csv"], 2, "there is no folder"),
     (["good.npz", "data.csv", "--out", "data.csv"], 2, "already in use"),
     (["good.npz", "data.csv", "--out", "p.npz"], 2, "--out must end in .csv"),
-    (["good.npz", "data.csv", "--sep", ""], 2, "--sep must be one character"),
+    (["good.npz", "data.csv", "--sep", ""], 2, "sep must not be empty"),
 ]
 ROWS = [("fit", *row) for row in FIT] + [("predict", *row) for row in PREDICT]
 

@@ -349,8 +349,8 @@ def read(path: Path, columns: Sequence[str] = COLUMNS) -> Any:
         text = dict.fromkeys(columns[:4], "category") | dict.fromkeys(columns[9:], "str")
         numbers = dict.fromkeys(columns[5:9], "float64")
         # Only what a run writes for a number that is not finite; an empty cell is damage.
-        table = pd.read_csv(
-            path, dtype={**text, **numbers, "run": "int64"}, keep_default_na=False,
+        table = pd.read_csv(  # a whole path: a folder may be called ~
+            path.absolute(), dtype={**text, **numbers, "run": "int64"}, keep_default_na=False,
             na_values={c: ["nan"] for c in numbers},
         )  # fmt: skip
     except (ValueError, OSError) as error:

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from scgd.places import check_folder
+
 __all__ = ["add_parser", "run"]
 
 
@@ -44,9 +46,10 @@ MOST = 10_000
 
 def positive(text: str) -> int:
     """Return a whole number above zero that can be meant."""
-    if not text.isdecimal() or len(text) > len(str(MOST)) or not 1 <= int(text) <= MOST:
-        wanted = f"a whole number above zero, {MOST} at most"
-        raise argparse.ArgumentTypeError(f"must be {wanted}, got {text!r}")
+    if not text.isdecimal() or text.strip("0") == "":
+        raise argparse.ArgumentTypeError(f"must be a whole number above zero, got {text!r}")
+    if len(text) > len(str(MOST)) or int(text) > MOST:
+        raise argparse.ArgumentTypeError(f"must be {MOST} at most, got {text[:40]!r}")
     return int(text)
 
 
@@ -61,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
     rows = find(args.ids)
     wanted = settings_of(args.settings, args.ids)
     published = published_folder(args.published)
+    check_folder(args.out, "--out")
     out = args.out / "quick" if args.quick and args.out == Path("results") else args.out
     started = time.monotonic()
     troubles: list[str] = []  # one experiment that fails does not stop the others
