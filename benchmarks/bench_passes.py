@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from bench_rivals import correlated, l1_alpha, uneven, words
 
+from bench_rivals import correlated, l1_alpha, uneven, words
 from scgd import Adaptive, Musketeer, Uniform
 from scgd.linear import LOSSES, solve
 from scgd.linear.dual import Ascent

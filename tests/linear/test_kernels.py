@@ -8,10 +8,10 @@ from scipy.optimize import brentq
 
 from scgd.linear import LOSSES, ascent, leap
 from scgd.linear.anderson import DEPTH, Extrapolation
-from scgd.linear.certificate import balanced, dual_value
+from scgd.linear.certificate import balanced, dual_value, gap_at
 from scgd.linear.data import as_data, transposed
 from scgd.linear.dual import unsigned
-from scgd.linear.losses import HINGE, SQUARED, curvature, difference, slope, value
+from scgd.linear.losses import HINGE, SQUARED, bend, curvature, difference, slope, value
 from scgd.linear.sweeps import correlate, curvatures, moved_margins, sweep
 from scgd.linear.task import Design, Task
 
@@ -343,3 +343,80 @@ def test_bounds_of_curvatures():
     bounds = [curvature(code, 0.5) for code in range(6)]
     assert bounds == [1.0, 0.25, 0.25, 2.0, 2.0, 1.0]
     assert curvature(HINGE, 0.0) == np.inf
+
+
+def newton_by_hand(v, m, a, cap, start, low, high, h, bend, eps):
+    """Solve as the kernel promises to: Newton inside the bracket, else its middle."""
+    for _ in range(ascent.MOST_NEWTON):
+        there = v - h / bend
+        v = there if low <= there <= high else (low + high) / 2
+        e = 1 / (1 + np.exp(-v))
+        left = v + m + a * (cap * e - start)
+        if abs(left) <= 0.1 * abs(h) or abs(left) < eps:
+            break
+        low, high = (low, v) if left > 0 else (v, high)
+        bend, h = 1 + a * cap * e * (1 - e), left
+    return v
+
+
+@pytest.mark.parametrize("a", [0.5, 4.0, 30.0])
+@pytest.mark.parametrize("v", [-6.0, -1.0, 5.0])
+def test_the_way_to_the_root(a, v):
+    m, cap, start = 0.7, 20.0, 1.0
+    e = 1 / (1 + np.exp(-v))
+    h, bend = v + m + a * (cap * e - start), 1 + a * cap * e * (1 - e)
+    bracket = (-m - a * cap, -m + a * start)
+    found = ascent.logistic_root(v, m, a, cap, start, *bracket, h, bend, 1e-9)[0]
+    assert found == pytest.approx(newton_by_hand(v, m, a, cap, start, *bracket, h, bend, 1e-9))
+    middle = ascent.logistic_root(0.0, 0.0, 1.0, 1.0, 0.5, 2.0, 4.0, 1.0, 1.0, 1e9)[0]
+    assert middle == 3.0  # Newton's point is outside
+
+
+@pytest.mark.parametrize("a", [0.1, 1.0, 6.0])
+def test_the_first_visit_begins_between_its_bounds(a):
+    row, cap = np.array([[np.sqrt(a)]]), 3.0
+    alpha, u, w, sizes = np.zeros(1), np.zeros(1), np.array([0.2]), np.empty(1)
+    m = row[0, 0] * 0.2
+    v = -m - (0.3 * a * cap if a * cap >= 2 else 0.0)
+    e = 1 / (1 + np.exp(-v))
+    h, bend = v + m + a * cap * e, 1 + a * cap * e * (1 - e)
+    expected = newton_by_hand(v, m, a, cap, 0.0, -m - a * cap, -m, h, bend, 1e-9)
+    ascent.visit_logistic(*unsigned(as_data(row)), np.ones(1), np.array([a]), np.array([cap]), alpha,
+                          u, w, 0.0, 0.0, np.zeros(1, int), sizes, 1e-9)  # fmt: skip
+    assert u[0] == pytest.approx(expected)
+
+
+def test_extrapolation_of_tiny_steps_along_a_line():
+    memory, point = Extrapolation(), np.array([1.0 - 1e-9])
+    for _ in range(DEPTH + 1):
+        found = memory.add(point, point)
+        point = 1.0 + 0.9 * (point - 1.0)
+    assert abs(found[0][0] - 1.0) < 1e-11
+
+
+def test_a_newton_step_goes_as_far_as_signs_last(monkeypatch):
+    monkeypatch.setattr(leap, "settling_sweeps", lambda *parts: False)
+    monkeypatch.setattr(leap, "ROUNDS", 1)
+    gram = np.array([[2.0, 0.3], [0.3, 1.0]])
+    for start, whole in ((np.array([1.0, 1.5]), True), (np.array([0.1, 1.5]), False)):
+        w, slope_ = start.copy(), np.array([0.5, 0.4])
+        move = -np.linalg.solve(gram, slope_ + 0.2)
+        length = 1.0 if whole else -start[0] / move[0]
+        assert (1.0 < -start[0] / move[0] < 4.0) if whole else 0 < length < 1
+        leap.settle(gram, slope_, w, 0.2, 0.0)
+        np.testing.assert_allclose(w, start + length * move, atol=1e-10)
+        np.testing.assert_allclose(slope_, [0.5, 0.4] + gram @ (w - start), atol=1e-12)
+        assert whole or w[0] == 0.0
+
+
+def test_the_gap_at_the_solution_is_rounding():
+    problem = penalised(l1=0.0, l2=0.5)
+    w = np.linalg.solve(X.T @ X / N + 0.5 * np.eye(P), X.T @ problem.y / N)
+    assert 0.0 < gap_at(problem, w, 0.0) < 1e-13
+
+
+def test_corners_of_losses():
+    huber = LOSSES.index("huber")
+    assert slope(HINGE, 1.0, 1.0, 0.0) == 0.0 and slope(HINGE, 0.9, 1.0, 0.0) == -1.0
+    assert [bend(huber, z, 0.0, 0.5, 0.0) for z in (0.5, 0.4)] == [0.0, 1.0]
+    assert [bend(HINGE, z, 1.0, 0.5, 0.0) for z in (1.0, 0.5, 0.75)] == [0.0, 0.0, 2.0]
