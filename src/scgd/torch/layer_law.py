@@ -177,7 +177,7 @@ class LayerLaw:
         known = self.table[BEND] > TINY
         natural = np.sqrt(self.table[SQUARE]) / np.where(known, self.table[BEND], np.inf)
         farthest = np.where(self.usual > 0, TRUST * self.usual / np.sqrt(self.n_entries), np.inf)
-        return np.minimum(natural, farthest)
+        return np.minimum(natural, farthest)  # type: ignore[no-any-return]
 
     def rate(self, layer: int, lr: float) -> float:
         """Return the learning rate of a layer, in its own units."""
