@@ -14,7 +14,7 @@ import numpy as np
 from scgd.plans.base import Ground, Telling
 from scgd.plans.guard import Patience, settle_with_start
 from scgd.plans.joint import joint_directions
-from scgd.searches import Agreed, Archive, Check, Footing, Ladder, Race, Reach, Screen, Walk
+from scgd.searches import Agreed, Archive, Check, Footing, Ladder, Race, Raced, Reach, Screen, Walk
 from scgd.searches.screen import FIRST
 from scgd.searches.walk import LARGEST
 from scgd.typing import Floats
@@ -95,7 +95,7 @@ def raced(ground: Ground, before: str) -> Any:
     ground.sentence = f"{before}Few values are noisy: a race on values that came twice."
     race = Race(ground.problem, ground.point, ground.stream(), int(ground.room / TWICE), ground.tol)
     found = yield Agreed(race)
-    ground.converged = found.rare and race.found(**found.found).held
+    ground.converged = found.rare and Raced(**found.found).held
     return ground.converged
 
 
