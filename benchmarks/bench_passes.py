@@ -2,8 +2,8 @@
 
 No leaps, no extrapolation, no working sets: :func:`scgd.linear.solve` moves one coordinate at a
 time by its exact curvature (squares) or a bound of it (logistic), in the order of the rule; the
-last rows visit samples (dual coordinates). A pass is as many visits as there are coordinates, on
-sparse data as many entries as are stored. Medians over seeds; the first column of figures is of
+last rows visit samples (dual coordinates). A pass is as many visits as there are coordinates,
+long and short columns alike. Medians over seeds; the first column of figures is of
 the data the rule was made on, the second of fresh seeds.
 """
 
