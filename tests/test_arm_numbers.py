@@ -50,19 +50,21 @@ def test_a_box_doubles_beyond_its_half_and_its_parts_with_it():
     assert box.lower[0] == -30.0 == part.lower[0]
 
 
-def test_restarts_end_when_two_agree_or_many_failed():
+def test_restarts_end_when_two_more_agree_than_fail_or_many_failed():
     ending = Ending(1e-3, first=101.0)
     ending.note("descent", 1.0, 1.0 + 0.9)  # within ten times the worth: 1e-3 of the gain of 100
     assert ending.n_agreed == 1 and not ending.over
     ending.note("descent", 1.0, 1.0 + 1.1)
     assert ending.n_agreed == 1 and ending.failed["descent"] == 1
     ending.note("population", 1.0, 1.0 - 0.05)  # no gain that counts
-    assert ending.n_agreed == 2 and ending.over
+    assert ending.n_agreed == 2 and not ending.over
+    ending.note("population", 1.0, 1.0)
+    assert ending.n_agreed == 3 and ending.over
     ending.note("population", 1.0, 1.0 - 0.2)
     assert ending.n_agreed == 0 and ending.failed == {"descent": 0, "population": 0}
-    for _ in range(20):
+    for _ in range(60):
         ending.note("descent", 1.0, 50.0)
-    for n in range(5):
+    for n in range(7):
         assert not ending.over
         ending.note("population", 1.0, 50.0)
         assert ending.failed["population"] == n + 1
@@ -175,14 +177,14 @@ def test_a_generation_by_the_formulas(pace):
     assert state.bests == [0.0] and state.medians == [float(mu)] and state.n_evals == state.size
 
 
-def test_a_flat_generation_widens():
+def test_two_flat_generations_in_a_row_end_a_population():
+    """Flat: the best has the value of the fifth of six, three quarters down the order."""
     state = Population(np.zeros(2), 1.0, np.random.default_rng(0))
-    other = Population(np.zeros(2), 1.0, np.random.default_rng(0))
-    values = np.arange(6.0)
-    flat = np.where(np.arange(6) < 3, 0.0, values)  # the best quarter and one more are equal
-    state.learn(*state.sample(), values)
-    other.learn(*other.sample(), flat)
-    assert other.sigma == pytest.approx(state.sigma * np.exp(0.2 + state.c_sigma / state.damping))
+    nearly = np.where(np.arange(6) < 4, 0.0, np.arange(6.0))
+    flat = np.where(np.arange(6) < 5, 0.0, np.arange(6.0))
+    for values, n_flat in ((flat, 1), (nearly, 0), (flat, 1), (flat, 2)):
+        state.learn(*state.sample(), values)
+        assert state.n_flat == n_flat and bool(state.over(values, 1e-11)) is (n_flat == 2)
 
 
 def aged(n_generations, bests, medians=None):

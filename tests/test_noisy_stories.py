@@ -119,8 +119,8 @@ def test_how_many_rounds_there_are(p, n, n_rounds, n_values, falls):
 
 
 def test_large_budgets_open_with_rounds_and_go_on_with_joint_directions():
-    """Of 20,000 evaluations 30 % are for the rounds, at least 3,000."""
-    for total, opening in ((5000, 3000), (20_000, 6000)):
+    """Of 20,000 evaluations 15 % are for the rounds, at least 1,500."""
+    for total, opening in ((5000, 1500), (20_000, 3000)):
         where = ground(4, total)
         telling = noisy(where)
         walk = told(telling, where, (SEEN, 100))[1]

@@ -99,7 +99,8 @@ class Replay:
         for t in range(self.n_steps):
             u = self.rng.randn(self.n_coords)
             u /= np.linalg.norm(u)
-            step_along(self.problem, self.run.walk, u, self.rows[t], rates[t], radii[t])
+            walk = self.run.walk
+            step_along(self.problem, walk, walk.rule, u, self.rows[t], rates[t], radii[t])
             if (t + 1) % self.n_coords == 0:
                 self.record()
 
