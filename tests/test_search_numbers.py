@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scgd.problem import Problem
+from by_hand import answer, made, problem
 from scgd.questions import Point
 from scgd.searches import (
     ActiveBFGS,
@@ -17,24 +17,6 @@ from scgd.searches import (
 from scgd.searches.descent import active_set, potential
 from scgd.searches.leash import Leash
 from scgd.searches.leg import above, compared
-
-
-def problem(p=3, bounds=None, scale=1.0, x0=0.0):
-    return Problem.check(np.full(p, x0), bounds, scale)
-
-
-def made(cls, *more, p=3, bounds=None, scale=1.0, x0=0.0, **words):
-    where = problem(p, bounds, scale, x0)
-    return cls(where, Point(where.x0), np.random.default_rng(0), *more, **words)
-
-
-def answer(search, values):
-    """Answer the next question; return its points."""
-    question = search.pose()
-    points = question.points()
-    search.take(question, np.broadcast_to(np.asarray(values, float), (len(question),)).copy())
-    return points
-
 
 # ---- small ones ----------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 """
 
 from scgd.searches.agreed import Agreed, Agreement
+from scgd.searches.around import Around
 from scgd.searches.archive import Archive
 from scgd.searches.base import Body, Finding, Relevance, Search, Standing, Stop
 from scgd.searches.bfgs import ActiveBFGS
@@ -36,6 +37,7 @@ __all__ = [
     "ActiveBFGS",
     "Agreed",
     "Agreement",
+    "Around",
     "Archive",
     "Body",
     "Check",

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scgd.questions import Question
-from scgd.searches.base import Finding, Relevance, Search, Standing
+from scgd.searches.around import Around
+from scgd.searches.base import Finding, Search, Standing
 from scgd.typing import Floats, Ints
 
 __all__ = ["Agreed", "Agreement", "share_that_agrees"]
@@ -37,7 +38,7 @@ class Agreement(Finding):
     found: dict[str, Any]
 
 
-class Agreed(Search):
+class Agreed(Around):
     """Run a search of a deterministic function where few calls are noisy, most exact.
 
     A point is evaluated twice. Two values that agree are free of noise, whatever outliers look
@@ -57,9 +58,7 @@ class Agreed(Search):
     memory: ClassVar[tuple[str, ...]] = ("inner", "places", "votes", "n_points", "n_agreed")
 
     def __init__(self, inner: Search) -> None:
-        super().__init__(inner.point)
-        self.inner = inner
-        self.name = inner.name  # type: ignore[misc]  # what people read is what ran
+        super().__init__(inner)
         self.asked: Question | None = None  # by the search inside
         self.places: Ints = np.empty(0, np.int64)  # of its points, and the values they have got
         self.votes: Floats = np.empty(0)
@@ -135,9 +134,7 @@ class Agreed(Search):
 
     def settle(self) -> None:
         """Take note of what the search did."""
-        self.inner.settle()
-        self.journal.extend((self.n_evals, value) for _, value in self.inner.journal)
-        self.inner.journal.clear()
+        super().settle()
         self.finished = self.inner.finished or not self.rare
 
     def extend(self, budget: int | None) -> None:
@@ -156,42 +153,6 @@ class Agreed(Search):
         """What the search stands for."""
         standing = self.inner.standing
         return Standing(standing.x, standing.values)
-
-    @property
-    def level(self) -> float:
-        """The value that the search has reached."""
-        return self.inner.level
-
-    @property
-    def relevance(self) -> Relevance | None:
-        """What the search knows of the coordinates."""
-        return self.inner.relevance
-
-    @property
-    def weights(self) -> Floats | None:
-        """Their shares."""
-        return self.inner.weights
-
-    @property
-    def member(self) -> str:
-        """The name under which its evaluations are noted."""
-        return self.inner.active.member
-
-    @property
-    def members(self) -> dict[str, int]:
-        """Who asked how much, and what it took to be sure."""
-        known, n_again = self.inner.members, self.n_evals - self.inner.n_evals
-        return {**known, "again": n_again} if known and n_again else known
-
-    @property
-    def farthest(self) -> float:
-        """How far the search has looked."""
-        return self.inner.farthest
-
-    @property
-    def sentence(self) -> str:
-        """What the search tells."""
-        return self.inner.sentence
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on."""

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scgd.questions import EVERYWHERE, Question, joint
-from scgd.searches.base import Finding, Relevance, Search, Standing
+from scgd.searches.around import Around
+from scgd.searches.base import Finding, Search, Standing
 from scgd.typing import Floats
 
 __all__ = ["Doubt", "Doubted"]
@@ -37,7 +38,7 @@ class Doubted(Finding):
     found: dict[str, Any]
 
 
-class Doubt(Search):
+class Doubt(Around):
     """Run a search of a deterministic function and evaluate its best point again now and then.
 
     Nine evaluations do not show noise that only some calls have. A search that keeps the best point
@@ -57,9 +58,8 @@ class Doubt(Search):
     sequential: ClassVar[bool] = False
 
     def __init__(self, inner: Search, budget: int) -> None:
-        super().__init__(inner.point)
-        self.inner, self.period = inner, max(int(PERIOD * budget), FEWEST)
-        self.name = inner.name  # type: ignore[misc]  # what people read is what ran
+        super().__init__(inner)
+        self.period = max(int(PERIOD * budget), FEWEST)
         self.reference, self.due, self.differs = float("nan"), self.period, False
 
     @property
@@ -102,9 +102,7 @@ class Doubt(Search):
 
     def settle(self) -> None:
         """Take note of what the search did."""
-        self.inner.settle()
-        self.journal.extend((self.n_evals, value) for _, value in self.inner.journal)
-        self.inner.journal.clear()
+        super().settle()
         self.finished = self.finished or self.inner.finished
 
     def extend(self, budget: int | None) -> None:
@@ -126,39 +124,3 @@ class Doubt(Search):
         """What the search stands for; not exactly, once its value did not come again."""
         standing = self.inner.standing
         return Standing(standing.x, standing.values, standing.exact and not self.differs)
-
-    @property
-    def level(self) -> float:
-        """The value that the search has reached."""
-        return self.inner.level
-
-    @property
-    def weights(self) -> Floats | None:
-        """What the search knows of the coordinates."""
-        return self.inner.weights
-
-    @property
-    def relevance(self) -> Relevance | None:
-        """What the search knows of their shares."""
-        return self.inner.relevance
-
-    @property
-    def member(self) -> str:
-        """The name under which its evaluations are noted."""
-        return self.inner.active.member
-
-    @property
-    def members(self) -> dict[str, int]:
-        """Who asked how much, and what it took to look again."""
-        known, n_again = self.inner.members, self.n_evals - self.inner.n_evals
-        return {**known, "again": n_again} if known and n_again else known
-
-    @property
-    def farthest(self) -> float:
-        """How far the search has looked."""
-        return self.inner.farthest
-
-    @property
-    def sentence(self) -> str:
-        """What the search tells."""
-        return self.inner.sentence

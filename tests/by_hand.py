@@ -1,0 +1,23 @@
+"""Searches made and answered by hand."""
+
+import numpy as np
+
+from scgd.problem import Problem
+from scgd.questions import Point
+
+
+def problem(p=3, bounds=None, scale=1.0, x0=0.0):
+    return Problem.check(np.full(p, x0), bounds, scale)
+
+
+def made(cls, *more, p=3, bounds=None, scale=1.0, x0=0.0, **words):
+    where = problem(p, bounds, scale, x0)
+    return cls(where, Point(where.x0), np.random.default_rng(0), *more, **words)
+
+
+def answer(search, values):
+    """Answer the next question; return its points."""
+    question = search.pose()
+    points = question.points()
+    search.take(question, np.broadcast_to(np.asarray(values, float), (len(question),)).copy())
+    return points
