@@ -4,8 +4,8 @@
 """
 
 from scgd.searches.agreed import Agreed, Agreement
-from scgd.searches.around import Around
 from scgd.searches.archive import Archive
+from scgd.searches.around import Around
 from scgd.searches.base import Body, Finding, Relevance, Search, Standing, Stop
 from scgd.searches.bfgs import ActiveBFGS
 from scgd.searches.check import Check, Progress
@@ -37,8 +37,8 @@ __all__ = [
     "ActiveBFGS",
     "Agreed",
     "Agreement",
-    "Around",
     "Archive",
+    "Around",
     "Body",
     "Check",
     "Classify",
