@@ -8,14 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scgd.questions import Question
-from scgd.searches.around import Around
+from scgd.searches.around import ROUNDING, Around
 from scgd.searches.base import Finding, Search, Standing
 from scgd.typing import Floats, Ints
 
 __all__ = ["Agreed", "Agreement", "share_that_agrees"]
 
-ROUNDING = 1e-12
-"""Relative differences that sums in another order may make."""
 MOST_VOTES = 12
 """Values of a point after which their median must do."""
 FEWEST, USUAL = 10, 0.3

@@ -5,7 +5,10 @@ from __future__ import annotations
 from scgd.searches.base import Relevance, Search
 from scgd.typing import Floats
 
-__all__ = ["Around"]
+__all__ = ["ROUNDING", "Around"]
+
+ROUNDING = 1e-12
+"""Relative differences that sums in another order may make."""
 
 
 class Around(Search):

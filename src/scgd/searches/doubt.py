@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scgd.questions import EVERYWHERE, Question, joint
-from scgd.searches.around import Around
+from scgd.searches.around import ROUNDING, Around
 from scgd.searches.base import Finding, Search, Standing
 from scgd.typing import Floats
 
@@ -16,8 +16,6 @@ __all__ = ["Doubt", "Doubted"]
 
 PERIOD, FEWEST = 0.05, 50
 """The part of the budget after which the best point is evaluated again, evaluations at least."""
-ROUNDING = 1e-12
-"""Relative differences that sums in another order may make."""
 AGAIN = -1
 """Role of the questions that look."""
 
