@@ -19,6 +19,7 @@ N, P = 7, 4
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(N, P)) * (RNG.random((N, P)) < 0.8)
 D, R, U = RNG.random(N), RNG.normal(size=N), RNG.normal(size=N)
+DIMMED = np.where(np.arange(N) == 1, 0.0, D)  # a slope without curvature still counts
 CHOSEN = np.array([2, 0, 3])
 KINDS = {"dense": np.asarray, "sparse": sparse.csc_array}
 
@@ -50,6 +51,27 @@ def test_products_of_columns(kind):
     margins, moves = U.copy(), np.array([0.5, 0.0, -2.0])
     moved_margins(*columns(kind), means, CHOSEN, moves, margins)
     np.testing.assert_allclose(margins, U + A[:, CHOSEN] @ moves)
+
+
+def test_some_columns_of_sparse_rows_under_their_own_numbers():
+    twice = sparse.csr_array(X[[0, 1, 1, 2, 3, 4, 5]])
+    for kind in (np.float64, np.float32):
+        design = Design(twice.astype(kind))
+        assert design.by_rows and not Design(twice.tocsc()).by_rows
+        found, everything = design.some_columns(CHOSEN), transposed(design.X)
+        for k in range(P):
+            mine = slice(found.indptr[k], found.indptr[k + 1])
+            part = slice(*(everything.indptr[k : k + 2] if k in CHOSEN else (0, 0)))
+            for name in ("indices", "values"):
+                np.testing.assert_array_equal(
+                    getattr(found, name)[mine], getattr(everything, name)[part]
+                )
+        assert found.values.dtype == kind and len(found.values) == found.indptr[-1]
+        squares = D @ twice.astype(kind).toarray().astype(np.float64) ** 2
+        np.testing.assert_allclose(design.column_squares(D), squares, rtol=1e-14)
+        np.testing.assert_array_equal(design.lengths, (twice.toarray() != 0).sum(axis=0))
+    design.columns  # noqa: B018  made once, they stay
+    assert not design.by_rows
 
 
 def swept(w, slopes, offset, total, coords, l2, l1, damping, costs, A, bends):
@@ -212,11 +234,13 @@ def penalised(kind=np.asarray, **parts):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("l1", [0.0, 0.05, 0.4, 9.0])
-@pytest.mark.parametrize("total", [0.0, float(D.sum())])
+@pytest.mark.parametrize("total", [False, True])
 def test_a_leap_ends_at_the_minimum_of_the_model(kind, l1, total):
     problem = penalised(KINDS[kind], l1=l1, l2=0.02)
     means = centre(kind)
-    A, known = X - means, leap.Products(problem, means, D, total)
+    D = DIMMED
+    total = float(D.sum()) if total else 0.0
+    A, known = X - means, leap.Products(problem, means, columns(kind), D, total)
     w, slopes, offset = np.array([0.3, -0.2, 0.1, 0.4]), R.copy(), 0.3 if total else 0.0
     used = np.array([0, 2, 3])
     before, here = w.copy(), offset
@@ -235,11 +259,11 @@ def test_a_leap_ends_at_the_minimum_of_the_model(kind, l1, total):
 
 def test_products_are_remembered_and_forgotten(monkeypatch):
     problem = penalised()
-    known = leap.Products(problem, centre("dense"), D, 0.0)
+    known = leap.Products(problem, centre("dense"), columns("dense"), D, 0.0)
     A = X - centre("dense")
     for used in ([2], [0, 2], [3, 1], [0, 1, 2, 3]):
         where = known.meet(np.array(used))
-        np.testing.assert_allclose(known.rows[where], A[:, used].T)
+        np.testing.assert_allclose(known.rows[where], A[:, used].T * np.sqrt(D))
         np.testing.assert_allclose(
             known.gram[np.ix_(where, where)], (A[:, used].T * D) @ A[:, used], atol=1e-14
         )

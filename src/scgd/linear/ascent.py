@@ -56,7 +56,7 @@ def fetch(indptr, indices, values, i):  # type: ignore[no-untyped-def]
 def row_product(dense, indptr, indices, values, i, w):  # type: ignore[no-untyped-def]
     """Return the product of a row with the coefficients."""
     z = 0.0
-    if len(dense) > 0:
+    if dense is not None:
         for j in range(dense.shape[1]):
             z += dense[i, j] * w[j]
     else:
@@ -68,7 +68,7 @@ def row_product(dense, indptr, indices, values, i, w):  # type: ignore[no-untype
 @njit(cache=True, error_model="numpy", fastmath=FAST)
 def add_row(dense, indptr, indices, values, i, c, w):  # type: ignore[no-untyped-def]
     """Add a multiple of a row to the coefficients."""
-    if len(dense) > 0:
+    if dense is not None:
         for j in range(dense.shape[1]):
             w[j] += c * dense[i, j]
     else:
@@ -106,7 +106,7 @@ def visit_logistic(  # type: ignore[no-untyped-def]
     """
     gap, n_moves, n = 0.0, 0, len(order)
     for t in range(n):
-        if len(dense) == 0:
+        if dense is None:
             fetch(indptr, indices, values, order[min(t + 1, n - 1)])
         i = order[t]
         a, cap, start = squares[i], caps[i], alpha[i]
@@ -145,7 +145,7 @@ def visit_hinge(  # type: ignore[no-untyped-def]
     """Visit samples of the hinge (``bends`` zero) or its square (``caps`` infinite)."""
     gap, n_moves, n = 0.0, 0, len(order)
     for t in range(n):
-        if len(dense) == 0:
+        if dense is None:
             fetch(indptr, indices, values, order[min(t + 1, n - 1)])
         i = order[t]
         start, bend, cap, move = alpha[i], bends[i], caps[i], 0.0

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from math import sqrt
 
-import numpy as np
-
 from scgd.compiling import njit
-from scgd.linear.data import REASSOCIATE, sparse_entry
+from scgd.linear.data import REASSOCIATE, entry
 from scgd.linear.losses import SQUARED
 from scgd.linear.rows import (
     BLOCK,
@@ -57,7 +55,7 @@ def compute_margins(problem, theta, margins):  # type: ignore[no-untyped-def]
 @njit(cache=True, error_model="numpy")
 def shift_margins(dense, indptr, indices, values, k, delta, margins):  # type: ignore[no-untyped-def]
     """Add ``delta`` times column ``k`` to the margins."""
-    if len(dense) > 0:
+    if dense is not None:
         for i in range(len(margins)):
             margins[i] += delta * dense[k, i]
     else:
@@ -79,10 +77,10 @@ def partial_sum(  # type: ignore[no-untyped-def]
     dense, indptr, indices, values, targets, weights, mode, loss, epsilon, k, h, margins
 ):
     """Return the sum over all samples of their parts of the derivative along column ``k``."""
-    if len(dense) > 0 and loss == SQUARED and mode == FIRST and len(weights) == 0:
-        return residual_dot(dense, k, margins, targets)
     total = 0.0
-    if len(dense) > 0:
+    if dense is not None:
+        if loss == SQUARED and mode == FIRST and len(weights) == 0:
+            return residual_dot(dense, k, margins, targets)
         for i in range(len(margins)):
             x = dense[k, i]
             part = sample_part(mode, loss, epsilon, margins[i], targets[i], x, h)
@@ -107,17 +105,15 @@ def intercept_sum(targets, weights, mode, loss, epsilon, h, margins):  # type: i
 
 @njit(cache=True, error_model="numpy")
 def sampled_sum(  # type: ignore[no-untyped-def]
-    dense, indptr, indices, values, targets, weights, mode, loss, epsilon, k, h, margins, rows
-):
+    dense, indptr, indices, values, targets, weights, n_features, mode, loss, epsilon, k, h,
+    margins, rows,
+):  # fmt: skip
     """Return the sum over sampled rows of their parts of the derivative along column ``k``."""
     total = 0.0
     for j in range(len(rows)):
         i, x = rows[j], 1.0
-        if k < len(dense):
-            x = np.float64(dense[k, i])
-        elif k < len(indptr) - 1:
-            start, stop = indptr[k], indptr[k + 1]
-            x = sparse_entry(indices[start:stop], values[start:stop], i)
+        if k < n_features:
+            x = entry(dense, indptr, indices, values, k, i)
         part = sample_part(mode, loss, epsilon, margins[i], targets[i], x, h)
         total += part * weights[i] if len(weights) > 0 else part
     return total
@@ -136,14 +132,14 @@ def explore_columns(  # type: ignore[no-untyped-def]
     for s in range(first, last):
         h, rate = radii[s - first], rates[s - first]
         after = coords[min((s + 1) * block, len(coords) - 1)]
-        if after < len(dense):
-            fetch_ahead(dense, after, SHORT)
+        if dense is not None:
+            fetch_ahead(dense, min(after, n_features - 1), SHORT)
         for d in range(s * block, (s + 1) * block):
             k = coords[d]
             if batch > 0:
                 total = sampled_sum(
                     dense, indptr, indices, values, targets, weights,
-                    mode, loss, epsilon, k, h, margins, samples[s],
+                    n_features, mode, loss, epsilon, k, h, margins, samples[s],
                 ) / batch  # fmt: skip
             elif k == n_features:
                 total = intercept_sum(targets, weights, mode, loss, epsilon, h, margins)

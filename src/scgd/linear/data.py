@@ -20,12 +20,10 @@ __all__ = [
     "Data",
     "Problem",
     "as_data",
-    "dense_dot",
     "dot",
-    "empty_data",
+    "entry",
     "frozen",
-    "sparse_dot",
-    "sparse_entry",
+    "gather_columns",
     "transposed",
 ]
 
@@ -33,9 +31,13 @@ REASSOCIATE = {"reassoc", "contract", "nsz"}
 
 
 class Data(NamedTuple):
-    """A matrix by rows: ``dense``, or ``indptr``, ``indices`` and ``values``."""
+    """A matrix by rows: ``dense``, or ``indptr``, ``indices`` and ``values``.
 
-    dense: Array
+    Sparse data have None for ``dense``: numba sees it by the type, and compiles loops over dense or
+    over sparse rows only where there are such.
+    """
+
+    dense: Any
     indptr: Ints
     indices: Array
     values: Array
@@ -48,11 +50,11 @@ class Problem(NamedTuple):
               + \frac{\lambda_2}{2} \|\theta\|_2^2 + \lambda_1 \|\theta\|_1
 
     with weights of mean one (``weights`` is empty when all are equal). An intercept is a last
-    coordinate, of a column of ones, without penalty.
+    coordinate, of a column of ones, without penalty. ``columns`` is None where rows are read.
     """
 
     rows: Data
-    columns: Data
+    columns: Data | None
     targets: Floats
     weights: Floats
     n_features: int
@@ -69,12 +71,6 @@ def frozen(array: Array) -> Array:
     return view
 
 
-def empty_data(dtype: Any = np.float64) -> Data:
-    """Return the data of a matrix that is not there."""
-    parts = ((0, 0), dtype), (1, np.int64), (0, np.int32), (0, dtype)
-    return Data(*(frozen(np.zeros(shape, kind)) for shape, kind in parts))
-
-
 def as_data(X: Any) -> Data:
     """Return the row-wise data of a dense or sparse matrix, without copying where rows are stored.
 
@@ -83,20 +79,32 @@ def as_data(X: Any) -> Data:
     >>> as_data(np.eye(2)).dense.shape
     (2, 2)
     """
-    none = empty_data(X.dtype)
     if not sparse.issparse(X):
-        return none._replace(dense=frozen(np.ascontiguousarray(X)))
+        none = ((1, np.int64), (0, np.int32), (0, X.dtype))
+        unused = (frozen(np.zeros(size, kind)) for size, kind in none)
+        return Data(frozen(np.ascontiguousarray(X)), *unused)
     csr = X.tocsr()
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
     indptr, indices = csr.indptr.astype(np.int64), csr.indices.astype(np.int32, copy=False)
-    return Data(none.dense, frozen(indptr), frozen(indices), frozen(csr.data))
+    return Data(None, frozen(indptr), frozen(indices), frozen(csr.data))
 
 
 def transposed(X: Any) -> Data:
     """Return the column-wise data of a matrix."""
     return as_data(X.T.tocsr() if sparse.issparse(X) else X.T)
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def gather_columns(indptr, indices, values, starts, places, entries):  # type: ignore[no-untyped-def]
+    """Write entries of sparse rows column by column, from ``starts`` on; below 0: not wanted."""
+    for i in range(len(indptr) - 1):
+        for j in range(indptr[i], indptr[i + 1]):
+            place = starts[indices[j]]
+            if place >= 0:
+                places[place], entries[place] = i, values[j]
+                starts[indices[j]] = place + 1
 
 
 @njit(cache=True, fastmath=REASSOCIATE, error_model="numpy")
@@ -131,9 +139,18 @@ def sparse_entry(indices, values, k):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
+def entry(dense, indptr, indices, values, i, k):  # type: ignore[no-untyped-def]
+    """Return entry ``k`` of row ``i``."""
+    if dense is not None:
+        return np.float64(dense[i, k])
+    start, stop = indptr[i], indptr[i + 1]
+    return sparse_entry(indices[start:stop], values[start:stop], k)
+
+
+@njit(cache=True, error_model="numpy")
 def dot(dense, indptr, indices, values, i, theta):  # type: ignore[no-untyped-def]
     """Return the product of row ``i`` with the first entries of ``theta``."""
-    if len(dense) > 0:
+    if dense is not None:
         return dense_dot(dense, i, theta)
     start, stop = indptr[i], indptr[i + 1]
     return sparse_dot(indices[start:stop], values[start:stop], theta)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from scgd.checks import choice, number, reals
-from scgd.linear.data import Problem, as_data, empty_data, frozen
+from scgd.linear.data import Problem, as_data, frozen
 from scgd.linear.losses import CORNERS, LOSSES
 from scgd.typing import Floats
 
@@ -54,7 +54,7 @@ def as_problem(
         number(given, name, 0)
     return Problem(
         rows=as_data(X),
-        columns=empty_data(X.dtype),
+        columns=None,
         targets=frozen(targets),
         weights=frozen(as_weights(sample_weight, len(targets))),
         n_features=X.shape[1],

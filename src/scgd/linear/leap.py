@@ -14,8 +14,9 @@ import numpy as np
 from scipy import linalg
 
 from scgd.compiling import njit
-from scgd.linear.data import REASSOCIATE
+from scgd.linear.data import REASSOCIATE, Data
 from scgd.linear.newton import factored
+from scgd.linear.sweeps import correlate
 from scgd.linear.task import Task
 from scgd.typing import Floats, Ints
 
@@ -34,24 +35,27 @@ def sweeps_before_leap(task: Task, n_used: int) -> float:
 
 
 class Products:
-    """Columns written out, and their products with each other, for one vector of curvatures.
+    """Columns times the roots of curvatures, written out, and their products with each other.
 
     Parameters
     ----------
-    task, means
-        Whose columns, and what is taken from each.
+    task, means, columns
+        Whose columns, what is taken from each, and those at hand.
     curve, total
         Curvatures of the samples, and their sum or, without an intercept, 0.
     """
 
-    def __init__(self, task: Task, means: Floats, curve: Floats, total: float) -> None:
-        self.task, self.means, self.curve, self.total = task, means, curve, total
+    def __init__(
+        self, task: Task, means: Floats, columns: Data, curve: Floats, total: float
+    ) -> None:
+        self.task, self.means, self.columns, self.total = task, means, columns, total
+        self.root = np.sqrt(curve)
         self.forget()
 
     def forget(self) -> None:
         """Start anew."""
         self.place = np.full(self.task.design.n_features, -1)
-        self.rows, self.gram = np.empty((0, len(self.curve))), np.empty((0, 0))
+        self.rows, self.gram = np.empty((0, len(self.root))), np.empty((0, 0))
 
     def meet(self, used: Ints) -> Ints:
         """Make the products of these columns known; return where they are."""
@@ -59,16 +63,23 @@ class Products:
             self.forget()
         new, known = used[self.place[used] < 0], len(self.gram)
         if len(new) > 0:
-            rows = self.task.design.column_rows(new) - self.means[new, None]
+            rows = self.task.design.column_rows(new, self.columns)
+            rows -= self.means[new, None]
+            rows *= self.root  # then a product with itself takes half the work
             gram = np.empty((known + len(new),) * 2)
             gram[:known, :known] = self.gram
-            weighted = rows * self.curve
-            gram[known:, :known] = weighted @ self.rows.T
+            gram[known:, :known] = rows @ self.rows.T
             gram[:known, known:] = gram[known:, :known].T
-            gram[known:, known:] = weighted @ rows.T
+            gram[known:, known:] = rows @ rows.T
             self.place[new] = known + np.arange(len(new))
             self.rows, self.gram = np.concatenate([self.rows, rows]), gram
         return np.asarray(self.place[used])
+
+    def changes(self, where: Ints, moved: Floats) -> Floats:
+        """Return what moves along the columns at ``where`` add to the slopes."""
+        moves = np.zeros(len(self.rows))
+        moves[where] = moved
+        return np.asarray(self.root * (moves @ self.rows))
 
 
 def leap(
@@ -76,18 +87,20 @@ def leap(
 ) -> float:
     """Leap over ``used``, changing ``w`` and ``slopes`` in place; return the slopes' new offset."""
     task, where, total = known.task, known.meet(used), known.total
-    rows = known.rows[where]
     gram = known.gram[np.ix_(where, where)]
     gram[np.diag_indices_from(gram)] += task.l2
-    products = rows @ known.curve if total > 0.0 else np.zeros(len(rows))
-    gradient = rows @ slopes + offset * products + task.l2 * w[used]
+    gradient = np.empty(len(used))
+    correlate(*known.columns, known.means, used, slopes, gradient)
+    gradient += task.l2 * w[used]
     if total > 0.0:
+        products = (known.rows @ known.root)[where]
         gram -= np.outer(products, products / total)
+        gradient += offset * products
     here = w[used]
     settle(gram, gradient, here, task.l1, enough)
     moved = here - w[used]
     w[used] = here
-    slopes += known.curve * (moved @ rows)
+    slopes += known.changes(where, moved)
     return offset - float(products @ moved) / total if total > 0.0 else offset
 
 

@@ -113,7 +113,7 @@ def objective(problem: Problem, thetas: Floats) -> Floats:
     """
     thetas = np.ascontiguousarray(thetas, np.float64)
     out = np.zeros(len(thetas))
-    if problem.rows.dense.size == 0:
+    if problem.rows.dense is None:
         risks(problem, thetas, out)
     else:
         dense_risks(problem, thetas, out)

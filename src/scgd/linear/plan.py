@@ -130,7 +130,10 @@ class Plan:
     def use_gram(self, record_loss: str | None) -> None:
         """Record squared losses through the Gram matrix where many are recorded."""
         loss = self.problem.loss if record_loss is None else LOSSES.index(record_loss)
-        dense, plain = self.problem.rows.dense.size > 0, len(self.start) == self.problem.n_features
+        dense, plain = (
+            self.problem.rows.dense is not None,
+            len(self.start) == self.problem.n_features,
+        )
         if loss == SQUARED and dense and plain and 4 * self.n_records > len(self.start):
             self.form = quadratic(self.problem)
 

@@ -23,7 +23,7 @@ from scgd.linear.task import Caution, Fit, Task
 from scgd.policies import Adaptive, Policy
 from scgd.random import stream
 from scgd.timetable import Mixings
-from scgd.typing import Floats, Ints
+from scgd.typing import Array, Floats, Ints
 
 __all__ = ["descend"]
 
@@ -36,6 +36,8 @@ MOST_HALVINGS = 30
 SHARE, RATIO = 0.003, 0.05
 TIGHT = 1e-6
 """The gain, in limits, at which a set that costs no data is solved: gaps follow its root."""
+AHEAD = 8
+"""Columns of sparse rows that are made at first, in working sets."""
 OVERHEAD = 20.0
 """What a visit costs beside its column's entries, in entries."""
 
@@ -57,7 +59,6 @@ class Descent:
     def __init__(self, task: Task, policy: Policy, start: Floats | None, b: float) -> None:
         self.task, self.policy = task, policy
         p, n = task.design.n_features, task.design.n_samples
-        self.columns = task.design.columns
         self.means = np.zeros(p)
         if task.intercept and not task.design.sparse:
             self.means = task.design.correlations(task.shares)
@@ -66,12 +67,17 @@ class Descent:
         self.squares, self.products = np.zeros(p), np.zeros(p)
         self.costs = np.empty(0)
         if task.design.sparse:
-            lengths = np.diff(self.columns.indptr) + OVERHEAD
+            lengths = task.design.lengths + OVERHEAD
             self.costs = lengths / lengths.mean()
         self.visits, self.n_passes, self.n_phases = np.zeros(p), 0, 0
         self.gap, self.best = np.inf, -np.inf
         self.words = stream(np.random.SeedSequence(task.seed))
         self.all = np.arange(p)
+        self.at_hand: Array | None = None
+        if task.l1 > 0.0 and isinstance(policy, Adaptive) and task.design.by_rows:
+            self.at_hand = np.zeros(p, np.bool_)  # columns come with the first working set
+        else:
+            self.columns = task.design.columns
         self.states: dict[int, Any] = {}
         self.known: Products | None = None
         self.z = np.empty(n)
@@ -128,20 +134,41 @@ class Descent:
         p, used = len(self.w), np.flatnonzero(self.w)
         size = max(FIRST_SET, 2 * len(used))
         if self.task.l1 == 0.0 or size >= p or not isinstance(self.policy, Adaptive):
+            self.columns, self.at_hand = self.task.design.columns, None
             return self.all
         sizes = np.abs(correlations)
         distance = 1.0 - sizes / max(self.task.l1, float(sizes.max()))
         norms = np.sqrt(self.norms())
         distance = np.divide(distance, norms, out=np.full(p, np.inf), where=norms > 0.0)
         distance[used] = -1.0
-        return np.sort(np.argpartition(distance, size - 1)[:size])
+        return self.bring(distance, size)
+
+    def bring(self, distance: Floats, size: int) -> Ints:
+        """Return the nearest coordinates, and have their columns at hand.
+
+        Of sparse rows those near entering are made first, for all cost more than a loose fit, and
+        all when others are wanted.
+        """
+        chosen = np.sort(np.argpartition(distance, size - 1)[:size])
+        if self.at_hand is None or self.at_hand[chosen].all():
+            return chosen
+        if self.at_hand.any() or AHEAD * size >= len(self.w):
+            self.columns, self.at_hand = self.task.design.columns, None
+            return chosen
+        near = np.argpartition(distance, AHEAD * size - 1)[: AHEAD * size]
+        self.columns, self.at_hand[near] = self.task.design.some_columns(near), True
+        return chosen
 
     def norms(self) -> Floats:
         """Return the weighted squares of all columns."""
         if not hasattr(self, "_norms"):
             self._norms, products = np.empty(len(self.w)), np.empty(len(self.w))
             shares = self.task.shares
-            curvatures(*self.columns, self.means, shares, self.all, self._norms, products)
+            if self.at_hand is None:
+                curvatures(*self.columns, self.means, shares, self.all, self._norms, products)
+            else:
+                self._norms = self.task.design.column_squares(shares)
+                products = self.task.design.correlations(shares)
             if self.task.intercept:
                 self._norms = np.maximum(self._norms - products**2, 1e-14 * self._norms)
         return self._norms
@@ -189,10 +216,9 @@ class Descent:
 
     def products_with(self, curve: Floats, total: float) -> Products:
         """Return the products of columns under these curvatures, which squares do not change."""
-        if self.task.loss != SQUARED:
-            return Products(self.task, self.means, curve, total)
-        if self.known is None:
-            self.known = Products(self.task, self.means, curve, total)
+        if self.known is None or self.task.loss != SQUARED:
+            self.known = Products(self.task, self.means, self.columns, curve, total)
+        self.known.columns = self.columns
         return self.known
 
     def solved(self, chosen: Ints, slopes: Floats) -> bool:

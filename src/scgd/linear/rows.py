@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from math import sqrt
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from scgd.compiling import njit
-from scgd.linear.data import dense_dot, sparse_dot, sparse_entry
+from scgd.linear.data import dot, entry
 from scgd.linear.losses import difference, slope
 from scgd.steps import compiled_sgd, move
 
@@ -89,28 +88,22 @@ def explore_rows(  # type: ignore[no-untyped-def]
     block, shared = codes[BLOCK], codes[SHARED] == 1
     epsilon, l2, l1, divisor = params[EPSILON], params[L2], params[L1], params[DIVISOR]
     n_rows, intercept = samples.shape[1], len(theta) > n_features
-    batch, is_dense = n_rows if shared else n_rows // block, len(dense) > 0
+    batch = n_rows if shared else n_rows // block
     for s in range(first, last):
         h, after = radii[s - first], min(s + 1, len(samples) - 1)
-        for j in range(n_rows):
-            fetch_ahead(dense, samples[after, j], AHEAD)
+        if dense is not None:
+            for j in range(n_rows):
+                fetch_ahead(dense, samples[after, j], AHEAD)
         for j in range(n_rows):
             i = samples[s, j]
-            if is_dense:
-                z = dense_dot(dense, i, theta)
-            else:
-                start, stop = indptr[i], indptr[i + 1]
-                z = sparse_dot(indices[start:stop], values[start:stop], theta)
+            z = dot(dense, indptr, indices, values, i, theta)
             margins[j] = z + theta[n_features] if intercept else z
         for c in range(block):
             k, total, offset = coords[s * block + c], 0.0, 0 if shared else c * batch
             for j in range(offset, offset + batch):
                 i, x = samples[s, j], 1.0
-                if k < n_features and is_dense:
-                    x = np.float64(dense[i, k])
-                elif k < n_features:
-                    start, stop = indptr[i], indptr[i + 1]
-                    x = sparse_entry(indices[start:stop], values[start:stop], k)
+                if k < n_features:
+                    x = entry(dense, indptr, indices, values, i, k)
                 part = sample_part(mode, loss, epsilon, margins[j], targets[i], x, h)
                 total += part * weights[i] if len(weights) > 0 else part
             total /= batch

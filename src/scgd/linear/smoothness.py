@@ -23,7 +23,7 @@ OVERHEAD = 0.005
 @njit(cache=True, error_model="numpy", nogil=True)
 def square_sums(dense, indptr, indices, values, weights, by_columns, out):  # type: ignore[no-untyped-def]
     """Set ``out`` to the weighted sums of squares of the columns."""
-    if len(dense) > 0:
+    if dense is not None:
         for r in range(dense.shape[0]):
             for c in range(dense.shape[1]):
                 k, i = (r, c) if by_columns else (c, r)
@@ -44,8 +44,8 @@ def inverse_smoothness(problem: Problem, n_coords: int) -> Floats:
             "learning_rate='auto' needs a smooth loss; round the hinge with epsilon > 0, "
             "take the squared hinge or give a learning rate"
         )
-    by_columns = len(problem.columns.indptr) > 1 or len(problem.columns.dense) > 0
-    data = problem.columns if by_columns else problem.rows
+    by_columns = problem.columns is not None
+    data = problem.columns or problem.rows
     sums = np.zeros(n_coords)
     square_sums(*data, problem.weights, by_columns, sums)
     smoothness = bound * sums / len(problem.targets) + problem.l2
@@ -70,7 +70,7 @@ def visit_costs(problem: Problem, n_coords: int) -> Floats:
     worth the same as weighted ones.
     """
     columns = problem.columns
-    if len(columns.indptr) <= 1:
+    if columns is None or columns.dense is not None:
         return np.empty(0)
     weights = problem.weights if len(problem.weights) > 0 else np.ones(len(problem.targets))
     out = np.full(n_coords, OVERHEAD)

@@ -23,7 +23,7 @@ def curvatures(dense, indptr, indices, values, means, D, chosen, squares, produc
     """Set the sums of D x^2 and D x of the chosen columns."""
     for t in range(len(chosen)):
         k, square, product = chosen[t], 0.0, 0.0
-        if len(dense) > 0:
+        if dense is not None:
             mean = means[k]
             for i in range(len(D)):
                 x = dense[k, i] - mean
@@ -42,7 +42,7 @@ def correlate(dense, indptr, indices, values, means, chosen, u, out):  # type: i
     """Set ``out`` to the products of the chosen columns with ``u``."""
     for t in range(len(chosen)):
         k, total = chosen[t], 0.0
-        if len(dense) > 0:
+        if dense is not None:
             for i in range(len(u)):
                 total += (dense[k, i] - means[k]) * u[i]
         else:
@@ -58,7 +58,7 @@ def moved_margins(dense, indptr, indices, values, means, chosen, moves, out):  #
         k, move = chosen[t], moves[t]
         if move == 0.0:
             continue
-        if len(dense) > 0:
+        if dense is not None:
             mean = means[k]
             for i in range(len(out)):
                 out[i] += move * (dense[k, i] - mean)
@@ -83,7 +83,7 @@ def sweep(  # type: ignore[no-untyped-def]
         if bend <= 0.0:
             grads[t] = 0.0
             continue
-        if len(dense) > 0:
+        if dense is not None:
             mean = means[k]
             for i in range(len(R)):
                 slope += (dense[k, i] - mean) * R[i]
@@ -99,7 +99,7 @@ def sweep(  # type: ignore[no-untyped-def]
         if move == 0.0:
             continue
         w[k] = place + move
-        if len(dense) > 0:
+        if dense is not None:
             for i in range(len(R)):
                 R[i] += move * D[i] * (dense[k, i] - mean)
         else:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from scgd.linear.data import Data, as_data, transposed
+from scgd.linear.data import Data, as_data, frozen, gather_columns, transposed
 from scgd.linear.losses import HINGE, HUBER, SQUARED, SQUARED_HINGE
 from scgd.linear.samples import terms
 from scgd.typing import Array, Floats, Ints
@@ -50,9 +50,38 @@ class Design:
         """The matrix row by row."""
         return as_data(self.X)
 
-    def column_rows(self, chosen: Ints) -> Floats:
-        """Return some columns written out, one per row."""
-        columns = self.columns
+    @property
+    def by_rows(self) -> bool:
+        """Whether only sparse rows are at hand: their columns have to be made."""
+        return self.sparse and self.X.format == "csr" and "columns" not in self.__dict__
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """The entries that a sparse matrix stores of each column."""
+        if not self.by_rows:
+            return np.diff(self.columns.indptr)
+        return np.bincount(self.rows.indices, minlength=self.n_features)
+
+    def some_columns(self, chosen: Ints) -> Data:
+        """Return columns of sparse rows under their own numbers, the others left empty."""
+        indptr, rows = np.zeros(self.n_features + 1, np.int64), self.rows
+        indptr[chosen + 1] = self.lengths[chosen]
+        indptr = np.cumsum(indptr)
+        starts = np.full(self.n_features, -1)
+        starts[chosen] = indptr[chosen]
+        places, entries = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], self.X.dtype)
+        gather_columns(rows.indptr, rows.indices, rows.values, starts, places, entries)
+        return rows._replace(indptr=frozen(indptr), indices=frozen(places), values=frozen(entries))
+
+    def column_squares(self, shares: Floats) -> Floats:
+        """Return the sums of the squares of sparse columns, each row with its share."""
+        rows = self.rows
+        squares = np.square(rows.values, dtype=np.float64)
+        parts = (squares, rows.indices, rows.indptr)
+        return np.asarray(sparse.csr_array(parts, shape=self.X.shape).T @ shares)
+
+    def column_rows(self, chosen: Ints, columns: Data) -> Floats:
+        """Return some of the columns at hand written out, one per row."""
         if not self.sparse:
             return np.asarray(columns.dense[chosen], np.float64)
         out = np.zeros((len(chosen), self.n_samples))

@@ -98,7 +98,7 @@ class Run:
         self.problem, self.recipe, self.policy = problem, recipe, policy
         self.mode = MODES[type(recipe.estimator)]
         self.block = block_of(recipe, n_coords)
-        self.by_columns = len(problem.columns.indptr) > 1 or len(problem.columns.dense) > 0
+        self.by_columns = problem.columns is not None
         self.state: Any = policy.init(n_coords, recipe.replace)
         self.fused = isinstance(policy, LawPolicy) and (recipe.replace or self.block == 1)
         n_phase = -(-policy.phase_length(n_coords) // self.block)
@@ -184,7 +184,7 @@ class Run:
     def explore(self, first: int, last: int, rates: Floats, radii: Floats) -> None:
         """Run some steps of the current phase; by columns, with margins computed afresh."""
         problem, walk = self.problem, self.walk
-        if self.by_columns:
+        if problem.columns is not None:
             compute_margins(problem, walk.theta, walk.margins)
             data, n_arrays, kernel = problem.columns, 13, explore_columns
         else:
