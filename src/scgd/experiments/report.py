@@ -39,6 +39,8 @@ __all__ = ["build", "terminal_summary"]
 
 LINEAR_MEASURES = ("accuracy", "slope", "x", "y")
 """Measures that are drawn on a linear axis."""
+SCRIPTS = ("state", "curves", "paths", "laws", "exports", "page")
+"""The page's program, in this order."""
 PIXELS = 28
 """The side of the images whose pixels a network's law is summed over."""
 
@@ -171,6 +173,7 @@ def assemble(
                "references": list(REFERENCES)}  # fmt: skip
     data = inert(json.dumps(plain(payload), separators=(",", ":")))
     page = files("scgd.experiments").joinpath("page")
+    script = "".join(page.joinpath(f"{name}.js").read_text() for name in SCRIPTS)
     contents = "".join(f'<a href="#{r.id}">{esc(r.title)}</a>' for r in rows)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -187,7 +190,7 @@ def assemble(
         '<footer><details><summary>Environment</summary><div class="scroll">'
         f"{environments(rows, folder)}</div></details></footer>"
         f'<script type="application/json" id="data">{data}</script>'
-        f"<script>{get_plotlyjs()}</script><script>{page.joinpath('page.js').read_text()}</script>"
+        f"<script>{get_plotlyjs()}</script><script>{script}</script>"
         "</body></html>"
     )
 
