@@ -105,9 +105,12 @@ def leap(
 
 
 def settle(gram: Floats, slope: Floats, w: Floats, l1: float, enough: float) -> None:
-    """Minimise the model from ``w``, in place, until a sweep gains no more than ``enough``."""
-    for _ in range(ROUNDS):
-        if settling_sweeps(gram, slope, w, l1, SWEEPS, enough):
+    """Minimise the model from ``w``, in place, until a sweep gains no more than ``enough``.
+
+    A Newton step comes before it ends: sweeps along correlated columns gain little everywhere.
+    """
+    for n in range(ROUNDS):
+        if settling_sweeps(gram, slope, w, l1, SWEEPS, enough) and n > 0:
             return
         left = np.flatnonzero(w)
         if len(left) == 0:

@@ -2,7 +2,9 @@ r"""Newton steps with a Cholesky factor: few features (or few samples), an l2 pe
 
 Columns are centred (where there is an intercept) and scaled to unit deviation first, which changes
 the weights of the penalty and not the objective; steps are halved until they decrease enough.
-Squares need one factor. Piecewise parabolas have curvatures that jump; the steps are the same. With
+Squares need one factor. Piecewise parabolas have curvatures that jump; the steps are the same.
+Where a factor costs several passes over the data (many features, the logistic loss) it serves some
+steps, corrected by what gradients changed in between (L-BFGS, the factor its first guess). With
 more features than samples the rows are rotated by the eigenvectors of their products,
 :math:`XX^\top = V S V^\top`: the columns of :math:`F = V S^{1/2}` take the place of those of X, and
 :math:`w = X^\top V S^{-1/2} v` has the length of :math:`v`.
@@ -16,7 +18,7 @@ import numpy as np
 from scipy import linalg
 
 from scgd.linear.certificate import balanced, dual_value
-from scgd.linear.losses import SQUARED
+from scgd.linear.losses import LOGISTIC, SQUARED
 from scgd.linear.task import Caution, Fit, Task
 from scgd.typing import Floats
 
@@ -27,6 +29,10 @@ ARMIJO = 1e-4
 MOST_HALVINGS = 40
 BLOCK_ENTRIES = 1 << 18
 ROUNDING = 1e-15
+MANY = 200
+"""Columns from which on a factor is kept for some steps, ..."""
+COLUMNS_PER_PASS = 64
+"""... as many as it costs passes over the data: one per so many columns."""
 
 
 def newton(task: Task, start: Floats | None = None, b: float = 0.0) -> Fit:
@@ -68,6 +74,10 @@ class Descent:
         self.z = self.A @ self.theta
         self.gap, self.best, self.caution = np.inf, -np.inf, Caution(task.loss)
         self.factor: tuple[Floats, bool] | None = None
+        self.kept = 0
+        if task.loss == LOGISTIC and task.l2 > 0.0 and p >= MANY:
+            self.kept = p // COLUMNS_PER_PASS
+        self.pairs: list[tuple[Floats, Floats]] = []
 
     def solution(self) -> tuple[Floats, float]:
         """Return the coefficients and the intercept of the columns as they were."""
@@ -79,13 +89,17 @@ class Descent:
         """Take steps until the gap is closed; return their number and whether it is."""
         task, limit = self.task, self.task.limit
         (value, u, curve), stalled = self.look(self.z, self.theta), 0
+        here = gradient = self.theta
         for n_steps in range(task.max_passes + 1):
             self.certify(value, u)
             if self.gap <= limit + 2 * task.rounding:
                 return n_steps, True
             if n_steps == task.max_passes or task.told(n_steps, self.gap, *self.solution()):
                 break
-            gradient = self.A.T @ u + self.ridge * self.theta
+            gradient, old = self.A.T @ u + self.ridge * self.theta, gradient
+            if n_steps > 0:
+                self.pairs.append((self.theta - here, gradient - old))
+            here = self.theta
             direction, decrement = self.solve(curve, gradient)
             if task.l2 == 0.0 and 0.5 * decrement <= limit + task.rounding:
                 return n_steps, True
@@ -106,11 +120,25 @@ class Descent:
         """Return the Newton direction and the squared decrement."""
         if len(gradient) == 0:  # columns of nothing but zeros leave nothing to move
             return gradient, 0.0
-        if self.factor is None or self.task.loss != SQUARED:
+        if self.factor is None or (self.task.loss != SQUARED and len(self.pairs) > self.kept):
             curve = self.caution.apply(curve, self.task.shares)
             self.factor = factored(weighted_gram(self.A, curve) + np.diag(self.ridge))
-        direction = -linalg.cho_solve(self.factor, gradient, check_finite=False)
+            self.pairs = []
+        direction = -self.corrected(gradient)
         return direction, -float(gradient @ direction)
+
+    def corrected(self, gradient: Floats) -> Floats:
+        """Return the inverse of the factor, corrected by the pairs since, times the gradient."""
+        pairs = [(s, y, float(s @ y)) for s, y in self.pairs]
+        pairs = [(s, y, sy) for s, y, sy in pairs if sy > 0.0]
+        left, parts = gradient.copy(), []
+        for s, y, sy in reversed(pairs):
+            parts.append(float(s @ left) / sy)
+            left -= parts[-1] * y
+        out = np.asarray(linalg.cho_solve(self.factor, left, check_finite=False))
+        for (s, y, sy), part in zip(pairs, reversed(parts), strict=True):
+            out += (part - float(y @ out) / sy) * s
+        return out
 
     def search(
         self, value: float, direction: Floats, decrement: float

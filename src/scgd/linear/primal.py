@@ -80,13 +80,16 @@ class Descent:
             self.columns = task.design.columns
         self.states: dict[int, Any] = {}
         self.known: Products | None = None
+        self.since = 0  # sweeps since the last leap
         self.z = np.empty(n)
         self.refresh()
         self.caution = Caution(task.loss)
 
     def refresh(self) -> None:
         """Compute the margins afresh, without the drift of increments."""
-        self.z = self.task.design.margins(self.w) + (self.b - float(self.means @ self.w))
+        self.z = np.full(len(self.z), self.b - float(self.means @ self.w))
+        if self.w.any():  # most fits begin at zero
+            self.z += self.task.design.margins(self.w)
 
     def run(self) -> bool:
         """Take outer steps until the gap is closed or the passes are used."""
@@ -94,11 +97,10 @@ class Descent:
         gain, checked, lowest, stalled = np.inf, np.inf, np.inf, 0
         value, slopes, curve = self.look()
         while True:
-            chosen, due = self.all, gain <= limit and gain <= 0.25 * checked
+            due = gain <= limit and gain <= 0.25 * checked
             if task.l1 > 0.0 or due or stalled:
                 correlations = self.certify(value, slopes)
                 checked = gain
-                chosen = self.working_set(correlations)
                 if self.gap < 0.9 * lowest:
                     lowest, stalled = self.gap, 0
             if self.gap <= limit + 2 * rounding:
@@ -110,6 +112,7 @@ class Descent:
             b = self.b - float(self.means @ self.w)
             if self.n_passes > 0 and task.told(self.n_passes, self.gap, self.w, b):
                 return False
+            chosen = self.working_set(correlations) if task.l1 > 0.0 else self.all
             gain = self.step(chosen, value, slopes, curve, limit)
             before, (value, slopes, curve) = value, self.look()
             stalled = stalled + 1 if value >= before - 0.1 * rounding else 0
@@ -130,10 +133,10 @@ class Descent:
         return correlations
 
     def working_set(self, correlations: Floats) -> Ints:
-        """Return the coordinates in use and the nearest to entering; all without l1 penalty."""
+        """Return the coordinates in use and the nearest to entering."""
         p, used = len(self.w), np.flatnonzero(self.w)
         size = max(FIRST_SET, 2 * len(used))
-        if self.task.l1 == 0.0 or size >= p or not isinstance(self.policy, Adaptive):
+        if size >= p or not isinstance(self.policy, Adaptive):
             self.columns, self.at_hand = self.task.design.columns, None
             return self.all
         sizes = np.abs(correlations)
@@ -168,7 +171,9 @@ class Descent:
                 curvatures(*self.columns, self.means, shares, self.all, self._norms, products)
             else:
                 self._norms = self.task.design.column_squares(shares)
-                products = self.task.design.correlations(shares)
+                products = (
+                    self.task.design.correlations(shares) if self.task.intercept else products
+                )
             if self.task.intercept:
                 self._norms = np.maximum(self._norms - products**2, 1e-14 * self._norms)
         return self._norms
@@ -183,9 +188,9 @@ class Descent:
         shift = -float(slopes.sum()) / total if total > 0.0 else 0.0
         slopes = slopes + shift * curve if shift else slopes
         bends = self.bends(chosen, curve, total)
-        old, first, offset, since, known = self.w[chosen], 0.0, 0.0, 0, None
+        old, first, offset, known = self.w[chosen], 0.0, 0.0, None
         memory = Extrapolation() if exact and task.l1 > 0.0 else None
-        gain, alone = 0.0, exact and task.l1 > 0.0 and isinstance(self.policy, Adaptive)
+        gain, alone = 0.0, task.l1 > 0.0 and isinstance(self.policy, Adaptive)
         for n in range(min(MOST_SWEEPS, task.max_passes - self.n_passes)):
             if alone and self.n_passes >= sweeps_before_leap(task, len(chosen)):
                 known = self.products_with(curve, total)
@@ -196,14 +201,14 @@ class Descent:
             again = memory is not None and n > PLAIN_SWEEPS and turn > 0
             offset, gain = self.sweep(chosen, slopes, curve, bends, total, offset, again)
             self.n_passes += 1
-            first, since = max(first, gain), since + 1
-            if memory is None and gain <= max(min(SHARE * self.gap, RATIO * first), 0.02 * limit):
-                break
+            first, self.since = max(first, gain), self.since + 1
             used, leapt = chosen[self.w[chosen] != 0.0], False
-            if since >= sweeps_before_leap(task, len(used)):
+            due = self.since >= sweeps_before_leap(task, len(used))
+            small = max(min(SHARE * self.gap, RATIO * first), 0.02 * limit)
+            if due:
                 known = known or self.products_with(curve, total)
                 offset = leap(known, used, self.w, slopes, offset, 0.01 * limit)
-                since, leapt = 0, True
+                self.since, leapt = 0, True
             elif memory is not None and n >= PLAIN_SWEEPS:
                 offset = self.extrapolate(memory, chosen, slopes, curve, offset)
             if memory is not None and (leapt or turn in (0, DEPTH)):
@@ -211,6 +216,8 @@ class Descent:
                     memory = Extrapolation()  # what came before is another way
                 if self.solved(chosen, slopes + offset * curve):
                     break
+            if memory is None and gain <= small:
+                break
         self.advance(chosen, old, shift + offset, value)
         return gain
 
