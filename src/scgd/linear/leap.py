@@ -118,16 +118,29 @@ def settle(gram: Floats, slope: Floats, w: Floats, l1: float, enough: float) -> 
         block = np.asfortranarray(gram[np.ix_(left, left)])
         force = slope[left] + l1 * np.sign(w[left])
         move = -linalg.cho_solve(factored(block), force, check_finite=False)
-        there = w[left] + move
-        if l1 > 0.0:
-            against = w[left] * move < 0.0
-            crossing = np.where(against, -w[left] / np.where(against, move, 1.0), np.inf)
-            first = int(crossing.argmin())
-            if crossing[first] < 1.0:
-                there = w[left] + crossing[first] * move
-                there[first] = 0.0
+        there = bounded(w[left], move, block, force, l1) if l1 > 0.0 else w[left] + move
         slope += gram[:, left] @ (there - w[left])
         w[left] = there
+
+
+def bounded(w: Floats, move: Floats, block: Floats, force: Floats, l1: float) -> Floats:
+    """Return where a Newton step may go: no sign changes.
+
+    All coefficients that would change theirs become zero if that is better than going only as far
+    as the first of them.
+    """
+    whole, there = w + move, w + move
+    crossed = w * whole < 0.0
+    if crossed.any():
+        part = float(np.min(-w[crossed] / move[crossed]))
+        there = w + part * move
+        there[crossed & (np.abs(there) <= 1e-12 * np.abs(w))] = 0.0
+        whole[crossed] = 0.0
+        step = whole - w
+        # force is the gradient of the model and of the penalty, which is linear without a change
+        if force @ step + 0.5 * step @ block @ step < part * (1.0 - 0.5 * part) * (force @ move):
+            return whole
+    return there
 
 
 @njit(cache=True, error_model="numpy", fastmath=REASSOCIATE, nogil=True)
