@@ -59,7 +59,7 @@ def row_product(dense, indptr, indices, values, i, w):  # type: ignore[no-untype
     if dense is not None:
         for j in range(dense.shape[1]):
             z += dense[i, j] * w[j]
-    else:
+    if indptr is not None:
         for j in range(indptr[i], indptr[i + 1]):
             z += values[j] * w[indices[j]]
     return z
@@ -71,7 +71,7 @@ def add_row(dense, indptr, indices, values, i, c, w):  # type: ignore[no-untyped
     if dense is not None:
         for j in range(dense.shape[1]):
             w[j] += c * dense[i, j]
-    else:
+    if indptr is not None:
         for j in range(indptr[i], indptr[i + 1]):
             w[indices[j]] += c * values[j]
 
@@ -106,7 +106,7 @@ def visit_logistic(  # type: ignore[no-untyped-def]
     """
     gap, n_moves, n = 0.0, 0, len(order)
     for t in range(n):
-        if dense is None:
+        if indptr is not None:
             fetch(indptr, indices, values, order[min(t + 1, n - 1)])
         i = order[t]
         a, cap, start = squares[i], caps[i], alpha[i]
@@ -145,7 +145,7 @@ def visit_hinge(  # type: ignore[no-untyped-def]
     """Visit samples of the hinge (``bends`` zero) or its square (``caps`` infinite)."""
     gap, n_moves, n = 0.0, 0, len(order)
     for t in range(n):
-        if dense is None:
+        if indptr is not None:
             fetch(indptr, indices, values, order[min(t + 1, n - 1)])
         i = order[t]
         start, bend, cap, move = alpha[i], bends[i], caps[i], 0.0

@@ -58,7 +58,7 @@ def shift_margins(dense, indptr, indices, values, k, delta, margins):  # type: i
     if dense is not None:
         for i in range(len(margins)):
             margins[i] += delta * dense[k, i]
-    else:
+    if indptr is not None:
         for j in range(indptr[k], indptr[k + 1]):
             margins[indices[j]] += delta * values[j]
 
@@ -85,7 +85,7 @@ def partial_sum(  # type: ignore[no-untyped-def]
             x = dense[k, i]
             part = sample_part(mode, loss, epsilon, margins[i], targets[i], x, h)
             total += part * weights[i] if len(weights) > 0 else part
-    else:
+    if indptr is not None:
         for j in range(indptr[k], indptr[k + 1]):
             i, x = indices[j], values[j]
             part = sample_part(mode, loss, epsilon, margins[i], targets[i], x, h)
@@ -122,33 +122,33 @@ def sampled_sum(  # type: ignore[no-untyped-def]
 @njit(cache=True, error_model="numpy")
 def explore_columns(  # type: ignore[no-untyped-def]
     dense, indptr, indices, values, targets, weights, codes, params,
-    theta, coords, probs, grads, samples, margins, scale, rule, hyper, slots, costs,
+    theta, coords, probs, grads, samples, whole, margins, scale, rule, hyper, slots, costs,
     first, last, rates, radii,
 ):  # fmt: skip
     """Run steps ``first`` to ``last`` of the current phase."""
     n_features, loss, mode = codes[N_FEATURES], codes[LOSS], codes[MODE]
     block, epsilon, l2, l1 = codes[BLOCK], params[EPSILON], params[L2], params[L1]
-    batch = samples.shape[1]
     for s in range(first, last):
         h, rate = radii[s - first], rates[s - first]
         after = coords[min((s + 1) * block, len(coords) - 1)]
         if dense is not None:
             fetch_ahead(dense, min(after, n_features - 1), SHORT)
         for d in range(s * block, (s + 1) * block):
-            k = coords[d]
-            if batch > 0:
+            k, total = coords[d], 0.0
+            if samples is not None:
                 total = sampled_sum(
                     dense, indptr, indices, values, targets, weights,
                     n_features, mode, loss, epsilon, k, h, margins, samples[s],
-                ) / batch  # fmt: skip
-            elif k == n_features:
-                total = intercept_sum(targets, weights, mode, loss, epsilon, h, margins)
+                ) / samples.shape[1]  # fmt: skip
+            if whole is not None:
+                if k == n_features:
+                    total = intercept_sum(targets, weights, mode, loss, epsilon, h, margins)
+                else:
+                    total = partial_sum(
+                        dense, indptr, indices, values, targets, weights,
+                        mode, loss, epsilon, k, h, margins,
+                    )  # fmt: skip
                 total /= len(margins)
-            else:
-                total = partial_sum(
-                    dense, indptr, indices, values, targets, weights,
-                    mode, loss, epsilon, k, h, margins,
-                ) / len(margins)  # fmt: skip
             if k < n_features:
                 total += l2 * (theta[k] + (0.5 * h if mode == FORWARD else 0.0))
             grads[d] = total
@@ -199,8 +199,8 @@ def run_columns(problem, walk, law, rates, radii, mixings, stride, snapshots):  
             n = min(n, (taken + 1) * stride - done)
         explore_columns(
             dense, indptr, indices, values, targets, weights, codes, params,
-            theta, coords, probs, grads, rows, margins, scale, walk.rule, hyper, slots, walk.costs,
-            here, here + n, rates[done : done + n], radii[done : done + n],
+            theta, coords, probs, grads, walk.samples, walk.whole, margins, scale, walk.rule, hyper,
+            slots, walk.costs, here, here + n, rates[done : done + n], radii[done : done + n],
         )  # fmt: skip
         done += n
         place[AGE] += n

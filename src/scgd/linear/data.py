@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from scgd.compiling import njit
-from scgd.typing import Array, Floats, Ints
+from scgd.typing import Array, Floats
 
 __all__ = [
     "Data",
@@ -33,14 +33,15 @@ REASSOCIATE = {"reassoc", "contract", "nsz"}
 class Data(NamedTuple):
     """A matrix by rows: ``dense``, or ``indptr``, ``indices`` and ``values``.
 
-    Sparse data have None for ``dense``: numba sees it by the type, and compiles loops over dense or
-    over sparse rows only where there are such.
+    What is not there is None. Numba sees that by the type and leaves out what is behind a test for
+    it: loops over dense or over sparse rows are compiled only where there are such. (A test is left
+    out only where the tested argument is None, so that each branch needs a test of its own.)
     """
 
     dense: Any
-    indptr: Ints
-    indices: Array
-    values: Array
+    indptr: Any = None
+    indices: Any = None
+    values: Any = None
 
 
 class Problem(NamedTuple):
@@ -80,9 +81,7 @@ def as_data(X: Any) -> Data:
     (2, 2)
     """
     if not sparse.issparse(X):
-        none = ((1, np.int64), (0, np.int32), (0, X.dtype))
-        unused = (frozen(np.zeros(size, kind)) for size, kind in none)
-        return Data(frozen(np.ascontiguousarray(X)), *unused)
+        return Data(frozen(np.ascontiguousarray(X)))
     csr = X.tocsr()
     if not csr.has_canonical_format:
         csr = csr.copy()
@@ -141,16 +140,22 @@ def sparse_entry(indices, values, k):  # type: ignore[no-untyped-def]
 @njit(cache=True, error_model="numpy")
 def entry(dense, indptr, indices, values, i, k):  # type: ignore[no-untyped-def]
     """Return entry ``k`` of row ``i``."""
+    x = 0.0
     if dense is not None:
-        return np.float64(dense[i, k])
-    start, stop = indptr[i], indptr[i + 1]
-    return sparse_entry(indices[start:stop], values[start:stop], k)
+        x = np.float64(dense[i, k])
+    if indptr is not None:
+        start, stop = indptr[i], indptr[i + 1]
+        x = sparse_entry(indices[start:stop], values[start:stop], k)
+    return x
 
 
 @njit(cache=True, error_model="numpy")
 def dot(dense, indptr, indices, values, i, theta):  # type: ignore[no-untyped-def]
     """Return the product of row ``i`` with the first entries of ``theta``."""
+    z = 0.0
     if dense is not None:
-        return dense_dot(dense, i, theta)
-    start, stop = indptr[i], indptr[i + 1]
-    return sparse_dot(indices[start:stop], values[start:stop], theta)
+        z = dense_dot(dense, i, theta)
+    if indptr is not None:
+        start, stop = indptr[i], indptr[i + 1]
+        z = sparse_dot(indices[start:stop], values[start:stop], theta)
+    return z

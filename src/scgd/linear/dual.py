@@ -147,5 +147,7 @@ def best_intercept(task: Task, z: Floats, b: float) -> float:
 def unsigned(rows: tuple[Array, ...]) -> tuple[Array, ...]:
     """Return rows with unsigned indices."""
     dense, indptr, indices, values = rows
+    if indptr is None:
+        return rows
     kind = np.uint32 if len(values) < 2**32 else np.uint64
     return dense, indptr.astype(kind), indices.view(np.uint32), values

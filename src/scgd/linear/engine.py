@@ -33,6 +33,9 @@ class Walk(NamedTuple):
         The draws of the phase and what was seen there.
     rows
         The samples of each step of the phase.
+    samples, whole
+        By columns: the same, and None, or the other way round where all samples count, so that what
+        sums over the others is not compiled.
     margins
         The margins of a mini-batch or, by columns, of all samples; or the direction of a step.
     scale
@@ -65,6 +68,8 @@ class Walk(NamedTuple):
     coord_stream: Array
     row_stream: Array
     direction_stream: Array
+    samples: Ints | None
+    whole: bool | None
 
 
 @njit(cache=True, error_model="numpy", nogil=True)

@@ -29,11 +29,11 @@ def square_sums(dense, indptr, indices, values, weights, by_columns, out):  # ty
                 k, i = (r, c) if by_columns else (c, r)
                 x = np.float64(dense[r, c])
                 out[k] += x * x * (weights[i] if len(weights) > 0 else 1.0)
-        return
-    for r in range(len(indptr) - 1):
-        for j in range(indptr[r], indptr[r + 1]):
-            k, i = (r, indices[j]) if by_columns else (indices[j], r)
-            out[k] += values[j] * values[j] * (weights[i] if len(weights) > 0 else 1.0)
+    if indptr is not None:
+        for r in range(len(indptr) - 1):
+            for j in range(indptr[r], indptr[r + 1]):
+                k, i = (r, indices[j]) if by_columns else (indices[j], r)
+                out[k] += values[j] * values[j] * (weights[i] if len(weights) > 0 else 1.0)
 
 
 def inverse_smoothness(problem: Problem, n_coords: int) -> Floats:

@@ -29,7 +29,7 @@ def curvatures(dense, indptr, indices, values, means, D, chosen, squares, produc
                 x = dense[k, i] - mean
                 product += D[i] * x
                 square += D[i] * x * x
-        else:
+        if indptr is not None:
             for j in range(indptr[k], indptr[k + 1]):
                 x = values[j]
                 product += D[indices[j]] * x
@@ -45,7 +45,7 @@ def correlate(dense, indptr, indices, values, means, chosen, u, out):  # type: i
         if dense is not None:
             for i in range(len(u)):
                 total += (dense[k, i] - means[k]) * u[i]
-        else:
+        if indptr is not None:
             for j in range(indptr[k], indptr[k + 1]):
                 total += values[j] * u[indices[j]]
         out[t] = total
@@ -62,7 +62,7 @@ def moved_margins(dense, indptr, indices, values, means, chosen, moves, out):  #
             mean = means[k]
             for i in range(len(out)):
                 out[i] += move * (dense[k, i] - mean)
-        else:
+        if indptr is not None:
             for j in range(indptr[k], indptr[k + 1]):
                 out[indices[j]] += move * values[j]
 
@@ -87,7 +87,7 @@ def sweep(  # type: ignore[no-untyped-def]
             mean = means[k]
             for i in range(len(R)):
                 slope += (dense[k, i] - mean) * R[i]
-        else:
+        if indptr is not None:
             for j in range(indptr[k], indptr[k + 1]):
                 slope += values[j] * R[indices[j]]
         slope += offset * products[k] + l2 * place
@@ -102,7 +102,7 @@ def sweep(  # type: ignore[no-untyped-def]
         if dense is not None:
             for i in range(len(R)):
                 R[i] += move * D[i] * (dense[k, i] - mean)
-        else:
+        if indptr is not None:
             for j in range(indptr[k], indptr[k + 1]):
                 i = indices[j]
                 R[i] += move * D[i] * values[j]

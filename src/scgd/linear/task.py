@@ -59,7 +59,7 @@ class Design:
     def lengths(self) -> Ints:
         """The entries that a sparse matrix stores of each column."""
         if not self.by_rows:
-            return np.diff(self.columns.indptr)
+            return np.asarray(np.diff(self.columns.indptr))
         return np.bincount(self.rows.indices, minlength=self.n_features)
 
     def some_columns(self, chosen: Ints) -> Data:

@@ -107,6 +107,7 @@ class Run:
         size = n_phase * self.block
         room = len(problem.targets) if self.by_columns else n_rows
         streams = [stream(child) for child in children(seed, 3)]
+        rows = np.zeros((n_phase, n_rows), np.int64)
         self.walk = Walk(
             codes=self._codes(shared, scaled),
             params=self._params(n_coords),
@@ -114,7 +115,7 @@ class Run:
             coords=np.zeros(size, np.int64),
             probs=np.ones(size),
             grads=np.zeros(size),
-            rows=np.zeros((n_phase, n_rows), np.int64),
+            rows=rows,
             margins=np.zeros(n_coords if self.mode in DIRECTIONS else room),
             scale=frozen(scale),
             rule=recipe.step.code or None,
@@ -125,6 +126,8 @@ class Run:
             coord_stream=streams[0],
             row_stream=streams[1],
             direction_stream=streams[2],
+            samples=rows if n_rows > 0 else None,
+            whole=None if n_rows > 0 else True,
         )
 
     def _codes(self, shared: bool, scaled: bool) -> Ints:
@@ -184,12 +187,13 @@ class Run:
     def explore(self, first: int, last: int, rates: Floats, radii: Floats) -> None:
         """Run some steps of the current phase; by columns, with margins computed afresh."""
         problem, walk = self.problem, self.walk
+        arrays: tuple[Any, ...]
         if problem.columns is not None:
             compute_margins(problem, walk.theta, walk.margins)
-            data, n_arrays, kernel = problem.columns, 13, explore_columns
+            data, kernel = problem.columns, explore_columns
+            arrays = (*walk[:6], walk.samples, walk.whole, *walk[7:13])
         else:
-            data, n_arrays, kernel = problem.rows, 12, explore_rows
-        arrays = tuple(walk)[:n_arrays]
+            data, arrays, kernel = problem.rows, walk[:12], explore_rows
         kernel(*data, problem.targets, problem.weights, *arrays, first, last, rates, radii)
 
     def _draw(self) -> None:
