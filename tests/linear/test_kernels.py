@@ -11,7 +11,19 @@ from scgd.linear.anderson import DEPTH, Extrapolation
 from scgd.linear.certificate import balanced, dual_value, gap_at
 from scgd.linear.data import as_data, transposed
 from scgd.linear.dual import unsigned
-from scgd.linear.losses import HINGE, SQUARED, bend, curvature, difference, slope, value
+from scgd.linear.losses import (
+    CROSS_ENTROPY,
+    HINGE,
+    LOGISTIC,
+    SQUARED,
+    SQUARED_HINGE,
+    bend,
+    curvature,
+    difference,
+    slope,
+    value,
+)
+from scgd.linear.samples import conjugate
 from scgd.linear.sweeps import correlate, curvatures, moved_margins, sweep
 from scgd.linear.task import Design, Task
 
@@ -438,8 +450,34 @@ def test_the_gap_at_the_solution_is_rounding():
     assert 0.0 < gap_at(problem, w, 0.0) < 1e-13
 
 
+def test_the_gap_anywhere_is_the_objective_minus_the_dual():
+    """Ridge with an intercept, from the formulas: u are the weighted slopes, their sum made zero."""
+    problem = penalised(l1=0.0, l2=0.5, intercept=True)
+    w, b = np.array([0.2, -0.1, 0.4, 0.3]), 0.7
+    r = X @ w + b - problem.y
+    u = np.where(r > 0, r / max(r[r > 0].sum() / -r[r < 0].sum(), 1.0), r)
+    u = np.where(r < 0, u / max(-r[r < 0].sum() / r[r > 0].sum(), 1.0), u)
+    primal = 0.5 * np.mean(r**2) + 0.25 * (w @ w)
+    dual = -np.mean(0.5 * u**2 + u * problem.y) - 0.5 * np.sum((X.T @ u / N) ** 2) / 0.5
+    assert gap_at(problem, w, b) == pytest.approx(primal - dual, rel=1e-12)
+
+
+def test_slopes_just_outside_their_range_count_as_its_ends():
+    one, past = np.ones(2), np.array([1.0 + 1e-12, 1.0])
+    for loss, slopes, y in ((LOGISTIC, -past, one), (CROSS_ENTROPY, past, 0.0 * one)):
+        np.testing.assert_array_equal(conjugate(loss, slopes, y, 0.0), [0.0, 0.0])
+
+
+def test_a_move_of_one_moves_margins():
+    margins = np.zeros(N)
+    moved_margins(*columns("dense"), np.zeros(P), CHOSEN, np.ones(3), margins)
+    np.testing.assert_allclose(margins, X[:, CHOSEN].sum(axis=1))
+
+
 def test_corners_of_losses():
     huber = LOSSES.index("huber")
     assert slope(HINGE, 1.0, 1.0, 0.0) == 0.0 and slope(HINGE, 0.9, 1.0, 0.0) == -1.0
     assert [bend(huber, z, 0.0, 0.5, 0.0) for z in (0.5, 0.4)] == [0.0, 1.0]
     assert [bend(HINGE, z, 1.0, 0.5, 0.0) for z in (1.0, 0.5, 0.75)] == [0.0, 0.0, 2.0]
+    assert [bend(HINGE, z, 1.0, 0.5, 0.1) for z in (1.05, 1.2)] == [2.0, 0.0]
+    assert [bend(SQUARED_HINGE, z, 1.0, 0.0, 0.25) for z in (1.125, 1.25)] == [2.0, 0.0]

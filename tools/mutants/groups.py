@@ -73,7 +73,8 @@ GROUPS = (
         "linear",
         ("linear/sweeps.py", "linear/ascent.py", "linear/leap.py", "linear/anderson.py",
          "linear/certificate.py", "linear/samples.py", "linear/losses.py"),
-        ("tests/linear/test_kernels.py", "tests/linear/test_certificates.py"),
+        ("tests/linear/test_kernels.py", "tests/linear/test_certificates.py",
+         "tests/linear/test_leap.py"),
     ),
     Group(
         "torch",

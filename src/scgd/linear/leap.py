@@ -132,9 +132,11 @@ def bounded(w: Floats, move: Floats, block: Floats, force: Floats, l1: float) ->
     whole, there = w + move, w + move
     crossed = w * whole < 0.0
     if crossed.any():
-        part = float(np.min(-w[crossed] / move[crossed]))
+        lengths = np.where(crossed, -w / np.where(crossed, move, 1.0), np.inf)
+        first = int(lengths.argmin())
+        part = float(lengths[first])
         there = w + part * move
-        there[crossed & (np.abs(there) <= 1e-12 * np.abs(w))] = 0.0
+        there[first] = 0.0
         whole[crossed] = 0.0
         step = whole - w
         # force is the gradient of the model and of the penalty, which is linear without a change
