@@ -94,6 +94,8 @@ def test_finding_says_what_it_ranks_by_and_when_it_is_noise():
         "By the median over 20 runs, sgd is 1.01 times below uniform, within the spread: "
         "quartiles overlap. By the mean, uniform ends best."
     )
+    noise["sgd"]["median"] = [1.0099]
+    assert finding({"gap": noise}).startswith("By the median over 20 runs, sgd is level with uni")
     for runs, words in ((1, "In a single run, "), (2, "By the median over 2 runs, ")):
         few = {name: curve | {"runs": runs} for name, curve in clear.items()}
         expected = f"{words}full is 2 times below uniform; too few runs to tell."

@@ -158,7 +158,8 @@ def ahead(best: dict[str, Any], rival: dict[str, Any], measure: str) -> str:
         return f"{100 * (best['median'] - rival['median']):.1f} points of accuracy above {other}"
     if not np.isfinite(rival["median"]):
         return f"while {other} diverged"
-    return f"{rival['median'] / best['median']:.3g} times below {other}"
+    times = f"{rival['median'] / best['median']:.3g}"
+    return f"level with {other}" if times == "1" else f"{times} times below {other}"
 
 
 def overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
