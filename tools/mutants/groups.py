@@ -42,13 +42,15 @@ GROUPS = (
     Group(
         "sampler",
         ("sampler.py",),
-        ("tests/test_policies.py", "tests/test_ask_tell.py", "tests/test_checkpoint.py"),
+        ("tests/test_sampler.py", "tests/test_policies.py", "tests/test_ask_tell.py",
+         "tests/test_checkpoint.py"),
     ),
     Group(
         "stepping",
         ("searches/stepping.py", "explore/*.py"),
-        ("tests/test_agreement.py", "tests/test_ask_tell.py", "tests/test_timetable.py",
-         "tests/test_searches.py", "tests/test_limits.py"),
+        ("tests/test_stepping_numbers.py", "tests/test_bodies.py", "tests/test_agreement.py",
+         "tests/test_ask_tell.py", "tests/test_timetable.py", "tests/test_searches.py",
+         "tests/test_limits.py"),
     ),
     Group(
         "searches",
@@ -57,7 +59,8 @@ GROUPS = (
          "tests/test_noise_numbers.py", "tests/test_ladder_numbers.py", "tests/test_arm_numbers.py",
          "tests/test_sweep_numbers.py", "tests/test_structure_numbers.py",
          "tests/test_contest_numbers.py", "tests/test_turn_numbers.py",
-         "tests/test_length_numbers.py", "tests/test_walk_numbers.py", "tests/test_regression_numbers.py",
+         "tests/test_length_numbers.py", "tests/test_walk_numbers.py",
+         "tests/test_regression_numbers.py",
          "tests/spaces/test_mixed_numbers.py",
          "tests/test_guards.py", "tests/test_race.py",
          "tests/test_race_box.py", "tests/test_noisy.py",
