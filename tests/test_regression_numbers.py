@@ -108,6 +108,8 @@ def test_the_minimiser_is_the_vertex_or_lies_on_the_sphere():
     for unit in (1e-200, 1e200):
         scaled = Quadratic(0.0, unit * bowl.slope, unit * bowl.bend, np.zeros(5))
         np.testing.assert_allclose(scaled.minimiser(9.0), [1.0, 2.0], rtol=1e-9)
+    narrow = Quadratic(0.0, np.full(2, 1e-150), np.diag([1e200, 1e200]), np.zeros(5))
+    np.testing.assert_array_equal(narrow.minimiser(9.0), [0.0, 0.0])
     steep = Quadratic(0.0, np.array([-2e9, 0.0]), np.diag([2.0, 4.0]), np.zeros(5))
     np.testing.assert_allclose(steep.minimiser(3.0), [3.0, 0.0], rtol=1e-9)
 

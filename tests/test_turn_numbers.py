@@ -170,7 +170,7 @@ def test_descents_restart_around_the_start_and_every_third_time_around_the_best(
     best = np.full(4, 100.0)
     telling = race._restarts(np.zeros(4), 0.5, best)
     points = [next(telling)]
-    for k in range(12):
+    for k in range(99):
         points.append(telling.send(float(k)))
     rng = np.random.default_rng(5)
     for n, point in enumerate(points, 1):
@@ -179,8 +179,8 @@ def test_descents_restart_around_the_start_and_every_third_time_around_the_best(
         if n % 3 == 0:
             expected = best + z * rng.choice([0.1, 0.3, 1.0]) * rng.standard_normal(4)
         np.testing.assert_allclose(point, expected)
-    assert [seen[1:] for seen in begun] == [(float(k), 0.5, 2.5e-4) for k in range(12)]
-    independent = [k for k in range(12) if (k + 1) % 3]
+    assert [seen[1:] for seen in begun] == [(float(k), 0.5, 2.5e-4) for k in range(99)]
+    independent = [k for k in range(99) if (k + 1) % 3]
     assert race.ending.notes == [("descent", 50.0, k - 1.0) for k in independent]
 
 

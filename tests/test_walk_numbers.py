@@ -37,6 +37,7 @@ def test_worse_and_better_are_beyond_so_many_errors():
 )  # fmt: skip
 def test_worse_by_rank_needs_both(median, lower, worse):
     assert Verdict(0.0, 1.0, median, lower).worse_by_rank is worse
+    assert (Verdict(0.0, 1.0).median, Verdict(0.0, 1.0).lower) == (0.0, 0.5)
 
 
 def test_both_points_are_asked_so_many_times():
