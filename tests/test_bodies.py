@@ -1,16 +1,23 @@
 """Bodies one by one: cuts in the middle, rooms and phases, books of what was done."""
 
-import numba
 import numpy as np
 import pytest
 
-from asking import in_pieces, told
+from asking import in_pieces, same_run, same_state, told
 from registry import P
 from scgd.explore import BlockBody, CompiledBody, JointBody, SingleBody
 from scgd.explore.loop import as_float
 from scgd.samples import CHUNK
 from scgd.searches import Stop
-from test_agreement import BOUNDS, optimizer, python_quadratic
+from test_agreement import (
+    BLOCKS,
+    BOUNDS,
+    VARIANTS,
+    optimizer,
+    python_pitted,
+    python_quadratic,
+    python_rows,
+)
 
 
 def run_with(cls, opt, fun, args=(), room=np.inf, by_phase=False, stop=None):
@@ -21,55 +28,98 @@ def run_with(cls, opt, fun, args=(), room=np.inf, by_phase=False, stop=None):
     return body
 
 
-@numba.njit
-def stopping(x, seen, flag, last):
-    """Count calls; raise the flag in the last one."""
-    seen[0] += 1
-    if seen[0] == last:
-        flag[0] = 1
-    return np.sum(x * x)
+class Plain(CompiledBody):
+    """The compiled loop as plain Python."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.loop = getattr(self.loop, "py_func", self.loop)
 
 
-NEVER = np.zeros(1, np.int64), np.zeros(1, np.uint8), -1
+def bowl(x):
+    return float(np.sum(x * x))
 
 
-class Flag:
-    """A flag that compiled code can raise."""
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "importance-callable"])
+@pytest.mark.parametrize("step", ["sgd", "rms"])
+def test_the_compiled_loop_is_ask_and_tell(variant, step):
+    """The loop itself, without compilation: whole, in pieces and by phases."""
+    keywords = {**VARIANTS[variant], "step": step}
+    one, two, three = (optimizer(keywords, max_evals=120) for _ in range(3))
+    by_asking = told(one, python_quadratic)
+    run_with(Plain, two, python_quadratic)
+    same_run(two.result(), by_asking)
+    same_state(two, one)
+    for room in (2, 14, 1, 38):
+        run_with(Plain, three, python_quadratic, room=room)
+    while not three.done:
+        run_with(Plain, three, python_quadratic, by_phase=True)
+    same_run(three.result(), by_asking)
+    same_state(three, one)
 
-    def __init__(self):
-        self.over, self.array = [], np.zeros(1, np.uint8)
 
-    @property
-    def raised(self):
-        return bool(self.array[0])
+@pytest.mark.parametrize("variant", ["plain", "forward", "forward-bounded", "scale-inverse"])
+def test_the_compiled_loop_meets_lost_values(variant):
+    keywords = {**VARIANTS[variant], "step": "rms"}
+    one, two = (optimizer(keywords, on_nonfinite="skip", max_evals=240) for _ in range(2))
+    by_asking = told(one, python_pitted)
+    run_with(Plain, two, python_pitted)
+    same_run(two.result(), by_asking)
+    same_state(two, one)
+    assert two.run.ledger.n_failed > 10
 
 
-def stopped_after(cls, n):
-    opt, stop, seen = optimizer({"step": "rms"}), Stop(), np.zeros(1, np.int64)
-    if cls is CompiledBody:
-        stop = Flag()
-        run_with(cls, opt, stopping, (seen, stop.array, n), stop=stop)
-        return opt, seen
+@pytest.mark.parametrize("variant", ["plain", "forward"])
+def test_the_compiled_loop_refuses_values_in_the_words_of_the_other(variant):
+    said = []
+    for cls in (SingleBody, Plain):
+        opt = optimizer({**VARIANTS[variant], "step": "rms", "scale": 1.0})
+        with pytest.raises(FloatingPointError) as caught:
+            run_with(cls, opt, python_pitted)
+        said.append((str(caught.value), opt.x.tolist(), opt.run.nfev))
+        np.testing.assert_array_equal(opt.run.plan.point.buffer, opt.x)
+    assert said[0] == said[1]
 
-    def fun(x):
-        if seen[0] == n - 1:
-            stop.set()
-        return stopping(x, seen, stop.array, n)
 
-    run_with(cls, opt, fun, stop=stop)
-    return opt, seen
+def test_the_compiled_loop_is_given_rows_and_arguments():
+    one, two = (optimizer({"step": "rms"}, max_evals=80, sample=50, batch_size=3) for _ in range(2))
+    by_asking = told(one, python_rows, (2.0,))
+    run_with(Plain, two, python_rows, (2.0,), room=30)
+    run_with(Plain, two, python_rows, (2.0,))
+    same_run(two.result(), by_asking)
+    same_state(two, one)
+
+
+@pytest.mark.parametrize("cls", [Plain, SingleBody])
+def test_a_quotient_over_no_width_is_zero(cls):
+    """A coordinate whose bounds meet is asked twice and stays."""
+    bounds = [(0.25, 0.25), *[(-1, 1)] * (P - 1)]
+    one, two = (optimizer({"step": "rms", "bounds": bounds}, max_evals=120) for _ in range(2))
+    by_asking = told(one, bowl)
+    run_with(cls, two, bowl)
+    same_run(two.result(), by_asking)
+    same_state(two, one)
+    assert two.x[0] == 0.25 and two.run.ledger.n_failed == 0
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 50])
-@pytest.mark.parametrize("cls", [CompiledBody, SingleBody])
+@pytest.mark.parametrize("cls", [Plain, SingleBody])
 def test_a_flag_stops_a_loop_after_the_step_in_hand(cls, n):
-    opt, seen = stopped_after(cls, n)
+    opt, stop, seen = optimizer({"step": "rms"}), Stop(), []
+
+    def fun(x):
+        seen.append(1)
+        if len(seen) == n:
+            stop.set()
+        return bowl(x)
+
+    run_with(cls, opt, fun, stop=stop)
     whole = n + n % 2
-    assert seen[0] == whole and opt.run.nfev == whole and opt.run.plan.active.t == whole // 2
+    assert len(seen) == whole == opt.run.nfev and opt.run.plan.active.t == whole // 2
     assert opt.run.ledger.n_failed == 0
     np.testing.assert_array_equal(opt.run.plan.point.buffer, opt.x)
     rest = optimizer({"step": "rms"})
-    told(rest, lambda x: stopping(x, *NEVER), until=whole)
+    told(rest, bowl, until=whole)
     np.testing.assert_array_equal(opt.x, rest.x)
 
 
@@ -87,7 +137,7 @@ def test_an_end_in_the_middle_of_a_step_takes_it_back(cls, parts, cost, n):
         seen.append(x.copy())
         if len(seen) == n:
             stop.end()
-        return float(np.sum(x * x))
+        return bowl(x)
 
     run_with(cls, opt, fun, stop=stop)
     whole = n // cost  # the last evaluation of a step is not cut
@@ -95,17 +145,22 @@ def test_an_end_in_the_middle_of_a_step_takes_it_back(cls, parts, cost, n):
     search = opt.run.plan.active
     assert search.t == search.n_posed == whole
     rest = optimizer({**parts, "step": "rms"}, max_evals=150)
-    told(rest, lambda x: float(np.sum(x * x)), until=cost * whole)
+    told(rest, bowl, until=cost * whole)
     np.testing.assert_array_equal(opt.x, rest.x)
     np.testing.assert_array_equal(opt.run.plan.point.buffer, opt.x)
-    run_with(cls, opt, lambda x: float(np.sum(x * x)))
-    told(rest, lambda x: float(np.sum(x * x)))
+    run_with(cls, opt, bowl)
+    told(rest, bowl)
     np.testing.assert_array_equal(opt.x, rest.x)
 
 
 @pytest.mark.parametrize(
     "cls, parts",
-    [(SingleBody, {}), (BlockBody, {"block_size": 3}), (JointBody, {"estimator": "spsa"})],
+    [
+        (SingleBody, {}),
+        (Plain, {}),
+        (BlockBody, {"block_size": 3}),
+        (JointBody, {"estimator": "spsa"}),
+    ],
 )
 @pytest.mark.parametrize("n", [1, 2, 5, 12])
 def test_an_error_of_the_function_takes_the_step_back(cls, parts, n):
@@ -125,16 +180,15 @@ def test_an_error_of_the_function_takes_the_step_back(cls, parts, n):
     np.testing.assert_array_equal(opt.run.plan.point.buffer, opt.x)
     run_with(cls, opt, fun)
     rest = optimizer({**parts, "step": "rms", "bounds": BOUNDS}, max_evals=150)
-    told(rest, lambda x: float(np.sum(x * x)))
+    told(rest, bowl)
     np.testing.assert_array_equal(opt.x, rest.x)
 
 
 @pytest.mark.parametrize(
-    "cls, parts", [(SingleBody, {}), (CompiledBody, {}), (BlockBody, {"block_size": 3}),
+    "cls, parts", [(SingleBody, {}), (Plain, {}), (BlockBody, {"block_size": 3}),
                    (JointBody, {"estimator": "spsa"})]
 )  # fmt: skip
 def test_a_room_pays_for_whole_steps(cls, parts):
-    fun, args = (stopping, NEVER) if cls is CompiledBody else (python_quadratic, ())
     opt = optimizer({**parts, "step": "rms"})
     search = opt.run.plan.active
     for room, n in (
@@ -142,26 +196,25 @@ def test_a_room_pays_for_whole_steps(cls, parts):
         (search.step_cost, 1),
         (2 * search.step_cost + 1, 3),
     ):
-        run_with(cls, opt, fun, args, room=room)
+        run_with(cls, opt, python_quadratic, room=room)
         assert search.t == search.n_posed == n and search.n_evals == n * search.step_cost
     search.until = search.n_evals + 2 * search.step_cost + 1
-    run_with(cls, opt, fun, args)
+    run_with(cls, opt, python_quadratic)
     assert search.t == 5
     search.until = 0
-    run_with(cls, opt, fun, args)
+    run_with(cls, opt, python_quadratic)
     assert search.t == 5
 
 
-@pytest.mark.parametrize("cls", [SingleBody, CompiledBody])
+@pytest.mark.parametrize("cls", [SingleBody, Plain])
 def test_a_body_may_stop_at_the_end_of_a_phase(cls):
-    fun, args = (stopping, NEVER) if cls is CompiledBody else (python_quadratic, ())
     opt = optimizer({"step": "rms"})
     search = opt.run.plan.active
-    run_with(cls, opt, fun, args, room=4)
-    run_with(cls, opt, fun, args, by_phase=True)
+    run_with(cls, opt, python_quadratic, room=4)
+    run_with(cls, opt, python_quadratic, by_phase=True)
     assert search.sampler.n_phases == 1 and search.sampler.position == 0
     assert search.t == search.sampler.n_draws < CHUNK
-    run_with(cls, opt, fun, args, by_phase=True)
+    run_with(cls, opt, python_quadratic, by_phase=True)
     assert search.sampler.n_phases == 2
 
 
@@ -194,3 +247,87 @@ def test_the_best_point_is_one_that_was_asked(parts):
     assert best.value == value
     np.testing.assert_allclose(best.x, x, rtol=0, atol=1e-15)
     assert len(x) == P
+
+
+# ---- which point a value belongs to --------------------------------------------------------------
+
+
+def blocked(cls, **parts):
+    opt = optimizer({**parts, "step": "rms"})
+    body = cls(opt.run.plan.active, bowl, (), opt.run.ledger)
+    size = body.search.sampler.block_size
+    body.downs[:], body.ups[:] = -np.arange(1.0, size + 1), np.arange(1.0, size + 1)
+    return body, np.array([5, 2, 7])
+
+
+def expected_points(x, coords, central):
+    """Return the points of a block's values, in order."""
+    points = [] if central else [x.copy()]
+    for i, k in enumerate(coords):
+        for entry in (-(i + 1.0), i + 1.0) if central else (i + 1.0,):
+            point = x.copy()
+            point[k] = entry
+            points.append(point)
+    return points
+
+
+@pytest.mark.parametrize("estimator", ["central", "forward"])
+def test_every_value_of_a_block_has_its_point(estimator):
+    central = estimator == "central"
+    body, coords = blocked(BlockBody, block_size=3, estimator=estimator)
+    x = body.search.point.x
+    points = expected_points(x, coords, central)
+    for j, point in enumerate(points):
+        np.testing.assert_array_equal(body._point(coords, j), point)
+        body, coords = blocked(BlockBody, block_size=3, estimator=estimator)
+        values = [9.0] * len(points)
+        values[j] = 4.0
+        body._keep(coords, values)
+        assert body.ledger.best.value == 4.0
+        np.testing.assert_array_equal(body.ledger.best.x, point)
+        body._keep(coords, [4.0] * len(points))
+        np.testing.assert_array_equal(body.ledger.best.x, point)  # level: the first stays
+        body._keep(coords, [np.nan] * len(points))
+        assert body.ledger.best.value == 4.0
+
+
+def test_both_values_of_a_joint_move_have_their_point():
+    for j, entries in enumerate(([1.0, 2.0, 3.0], [-1.0, -2.0, -3.0])):
+        body, coords = blocked(JointBody, block_size=3, estimator="spsa", replace=False)
+        expected = body.search.point.x.copy()
+        expected[coords] = entries
+        np.testing.assert_array_equal(body._point(coords, j), expected)
+        body._keep(coords, (4.0, 9.0) if j == 0 else (9.0, 4.0))
+        np.testing.assert_array_equal(body.ledger.best.x, expected)
+        body._keep(coords, (4.0, 4.0))
+        np.testing.assert_array_equal(body.ledger.best.x, expected)  # level: the first stays
+        assert body.ledger.best.value == 4.0
+
+
+@pytest.mark.parametrize("cls, parts", [(BlockBody, {"block_size": 3}),
+                                        (JointBody, {"block_size": 3, "estimator": "spsa"})])  # fmt: skip
+@pytest.mark.parametrize("given", [np.float32, np.float64, np.array, int])
+def test_values_are_plain_numbers(cls, parts, given):
+    body, coords = blocked(cls, **parts)
+    body.call = lambda view: given(3.0)
+    coords = coords.tolist() if cls is BlockBody else coords
+    assert {type(value) for value in body._values(coords)} == {float}
+    np.testing.assert_array_equal(body.search.point.buffer, body.search.point.x)
+
+
+@pytest.mark.parametrize("parts", ["central", "forward-distinct", "spsa-inverse", "forward-full"])
+def test_block_loops_are_ask_and_tell(parts):
+    keywords = {**BLOCKS[parts], "step": "rms", "scale": np.linspace(0.5, 2, P)}
+    for fun, nonfinite in ((python_quadratic, "raise"), (python_pitted, "skip")):
+        one, two = (optimizer(keywords, max_evals=160, on_nonfinite=nonfinite) for _ in range(2))
+        by_asking = told(one, fun)
+        same_run(in_pieces(two, fun), by_asking)
+        same_state(two, one)
+
+
+def test_a_sum_that_overflows_is_no_loss():
+    one, two = (optimizer({"block_size": 3, "step": "rms"}, max_evals=60) for _ in range(2))
+    by_asking = told(one, lambda x: 1e308 + 1e306 * bowl(x))
+    in_pieces(two, lambda x: 1e308 + 1e306 * bowl(x))
+    same_state(two, one)
+    assert by_asking.n_failed == two.run.ledger.n_failed == 0
