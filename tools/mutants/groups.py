@@ -48,8 +48,9 @@ GROUPS = (
     Group(
         "stepping",
         ("searches/stepping.py", "explore/*.py"),
-        ("tests/test_stepping_numbers.py", "tests/test_bodies.py", "tests/test_agreement.py",
-         "tests/test_ask_tell.py", "tests/test_timetable.py", "tests/test_searches.py",
+        ("tests/test_stepping_numbers.py", "tests/test_bodies.py", "tests/test_single_body.py",
+         "tests/test_agreement.py", "tests/test_ask_tell.py", "tests/test_timetable.py",
+         "tests/test_searches.py",
          "tests/test_limits.py"),
     ),
     Group(
