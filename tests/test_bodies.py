@@ -5,7 +5,9 @@ import pytest
 
 from asking import in_pieces, same_run, same_state, told
 from registry import P
+from scgd.estimators import random_bits
 from scgd.explore import BlockBody, CompiledBody, JointBody, SingleBody
+from scgd.explore.joint import rewind
 from scgd.explore.loop import as_float
 from scgd.samples import CHUNK
 from scgd.searches import Stop
@@ -13,10 +15,12 @@ from test_agreement import (
     BLOCKS,
     BOUNDS,
     VARIANTS,
+    normal,
     optimizer,
     python_pitted,
     python_quadratic,
     python_rows,
+    sampled,
 )
 
 
@@ -90,16 +94,80 @@ def test_the_compiled_loop_is_given_rows_and_arguments():
     same_state(two, one)
 
 
+def counting():
+    """Return a function that rises with every call."""
+    seen = []
+    return lambda x: float(seen.append(1) or len(seen))
+
+
 @pytest.mark.parametrize("cls", [Plain, SingleBody])
 def test_a_quotient_over_no_width_is_zero(cls):
-    """A coordinate whose bounds meet is asked twice and stays."""
+    """A coordinate whose bounds meet is asked twice and stays, whatever the values are."""
     bounds = [(0.25, 0.25), *[(-1, 1)] * (P - 1)]
     one, two = (optimizer({"step": "rms", "bounds": bounds}, max_evals=120) for _ in range(2))
-    by_asking = told(one, bowl)
-    run_with(cls, two, bowl)
+    by_asking = told(one, counting())
+    run_with(cls, two, counting())
     same_run(two.result(), by_asking)
     same_state(two, one)
     assert two.x[0] == 0.25 and two.run.ledger.n_failed == 0
+
+
+@pytest.mark.parametrize(
+    "cls, parts", [(SingleBody, {}), (Plain, {}), (BlockBody, {"block_size": 3}),
+                   (JointBody, {"estimator": "spsa", "block_size": 3})]
+)  # fmt: skip
+def test_what_is_no_better_is_not_kept(cls, parts):
+    one, two = (optimizer({**parts, "step": "rms"}, max_evals=60) for _ in range(2))
+    told(one, counting())
+    fun = counting()
+    for room in (20, 20, 20):
+        run_with(cls, two, fun, room=room)
+    run_with(cls, two, fun)
+    same_state(two, one)
+    assert two.run.ledger.best.value == 1.0
+
+
+@pytest.mark.parametrize(
+    "cls, parts",
+    [(BlockBody, {"block_size": 3}), (JointBody, {"estimator": "spsa", "block_size": 3})],
+)
+def test_samples_reach_blocks_and_joint_moves(cls, parts):
+    one, two = (optimizer({**parts, "step": "rms"}, sample=normal, max_evals=90) for _ in range(2))
+    by_asking = told(one, sampled)
+    run_with(cls, two, sampled)
+    same_run(two.result(), by_asking)
+    same_state(two, one)
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("n", [1, 8, 64, 65, 200])
+def test_a_generator_is_put_back_to_before_its_bits(n, half):
+    rng = np.random.Generator(np.random.PCG64(3))
+    if half:  # a number of 32 bits leaves half a word
+        rng.integers(0, 10, dtype=np.uint32)
+    before = rng.bit_generator.state
+    bits = random_bits(n, rng)
+    assert rng.bit_generator.state != before
+    rewind(rng, bits)
+    assert rng.bit_generator.state == before
+    np.testing.assert_array_equal(random_bits(n, rng), bits)
+
+
+@pytest.mark.parametrize(
+    "cls, parts", [(SingleBody, {}), (BlockBody, {"block_size": 3}),
+                   (JointBody, {"estimator": "spsa", "block_size": 3})]
+)  # fmt: skip
+def test_values_are_told_where_somebody_listens(cls, parts):
+    opt, seen = optimizer({**parts, "step": "rms"}), []
+
+    def fun(x):
+        seen.append(bowl(x))
+        return seen[-1]
+
+    body = cls(opt.run.plan.active, fun, (), opt.run.ledger)
+    told_to = opt.run.ledger.begin_telling(True)
+    body.run(30, Stop(), by_phase=False)
+    assert told_to == seen and len(seen) > 12
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 50])
@@ -126,7 +194,7 @@ def test_a_flag_stops_a_loop_after_the_step_in_hand(cls, n):
 @pytest.mark.parametrize("n", [1, 2, 3, 8])
 @pytest.mark.parametrize(
     "cls, parts, cost",
-    [(SingleBody, {}, 2), (BlockBody, {"block_size": 2}, 4), (JointBody, {"estimator": "spsa"}, 2),
+    [(SingleBody, {}, 2), (BlockBody, {"block_size": 2}, 4), (JointBody, {"estimator": "spsa", "block_size": 3}, 2),
      (BlockBody, {"block_size": 3, "estimator": "forward"}, 4)],
 )  # fmt: skip
 def test_an_end_in_the_middle_of_a_step_takes_it_back(cls, parts, cost, n):
@@ -159,7 +227,7 @@ def test_an_end_in_the_middle_of_a_step_takes_it_back(cls, parts, cost, n):
         (SingleBody, {}),
         (Plain, {}),
         (BlockBody, {"block_size": 3}),
-        (JointBody, {"estimator": "spsa"}),
+        (JointBody, {"estimator": "spsa", "block_size": 3}),
     ],
 )
 @pytest.mark.parametrize("n", [1, 2, 5, 12])
@@ -186,7 +254,7 @@ def test_an_error_of_the_function_takes_the_step_back(cls, parts, n):
 
 @pytest.mark.parametrize(
     "cls, parts", [(SingleBody, {}), (Plain, {}), (BlockBody, {"block_size": 3}),
-                   (JointBody, {"estimator": "spsa"})]
+                   (JointBody, {"estimator": "spsa", "block_size": 3})]
 )  # fmt: skip
 def test_a_room_pays_for_whole_steps(cls, parts):
     opt = optimizer({**parts, "step": "rms"})
@@ -226,6 +294,8 @@ def test_values_of_any_kind_are_numbers(given, parts):
     in_pieces(two, lambda x: given(np.round(np.sum(x * x), 3)))
     np.testing.assert_allclose(two.x, one.x)
     assert as_float(np.float64(2.5)) == 2.5 and type(as_float(np.float32(0.5))) is float
+    with pytest.raises(TypeError, match="one real number"):
+        as_float(True)
 
 
 @pytest.mark.parametrize(
@@ -255,6 +325,7 @@ def test_the_best_point_is_one_that_was_asked(parts):
 def blocked(cls, **parts):
     opt = optimizer({**parts, "step": "rms"})
     body = cls(opt.run.plan.active, bowl, (), opt.run.ledger)
+    body.search.point.put(np.linspace(0.1, 0.9, P))
     size = body.search.sampler.block_size
     body.downs[:], body.ups[:] = -np.arange(1.0, size + 1), np.arange(1.0, size + 1)
     return body, np.array([5, 2, 7])

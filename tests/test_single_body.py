@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import scgd
 from asking import accepted, same_run, same_state, told
 from registry import P
 from scgd.explore import SingleBody
@@ -52,6 +53,7 @@ def test_values_are_refused_where_they_were_seen(estimator, seed):
     said = []
     for go in (accepted, lambda opt, fun: run_with(SingleBody, opt, fun)):
         opt = optimizer({"estimator": estimator, "scale": 1.0, "step": "rms"}, seed=seed)
+        told(opt, python_quadratic, until=10 * seed)  # evaluations are counted from the first
         with pytest.raises(FloatingPointError) as caught:
             go(opt, python_pitted)
         said.append((str(caught.value), opt.x.tolist()))
@@ -80,3 +82,14 @@ def test_of_two_equal_values_the_first_asked_is_kept(cls, estimator):
     run_with(cls, two, fun)
     same_state(two, one)
     assert two.run.ledger.best.value == 2.0
+
+
+@pytest.mark.parametrize("cls", [SingleBody, Plain])
+def test_phases_go_on_over_the_ends_of_chunks(cls):
+    """Rates are made for 512 steps at a time, of which a phase of 7 is no part."""
+    keywords = {"policy": scgd.Musketeer(length=7), "step": "rms"}
+    one, two = (optimizer(keywords, max_evals=1100) for _ in range(2))
+    by_asking = told(one, python_quadratic)
+    run_with(cls, two, python_quadratic)
+    same_run(two.result(), by_asking)
+    same_state(two, one)
