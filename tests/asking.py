@@ -54,6 +54,22 @@ def run_body(opt, fun, args=(), room=None, by_phase=False):
     )
 
 
+def run_with(cls, opt, fun, args=(), room=float("inf"), by_phase=False, stop=None):
+    """Have one kind of body take steps; return it."""
+    body = cls(opt.run.plan.active, fun, args, opt.run.ledger)
+    stop = Stop() if stop is None else stop
+    opt.run.run_body(lambda left: body.run(min(room, left), stop, by_phase=by_phase))
+    return body
+
+
+class Plain(explore.CompiledBody):
+    """The compiled loop as plain Python."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.loop = getattr(self.loop, "py_func", self.loop)
+
+
 def in_pieces(opt, fun, args=(), pieces=(2, 34, 1, 118, 60)):
     """Run a body for odd numbers of evaluations, and then to the end of the budget."""
     for room in pieces:

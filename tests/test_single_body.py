@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import scgd
-from asking import accepted, same_run, same_state, told
+from asking import Plain, accepted, run_with, same_run, same_state, told
 from registry import P
 from scgd.explore import SingleBody
 from test_agreement import (
@@ -16,7 +16,6 @@ from test_agreement import (
     python_rows,
     sampled,
 )
-from test_bodies import Plain, run_with
 
 
 def in_two(opt, fun, args=(), cls=SingleBody):

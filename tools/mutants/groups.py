@@ -49,9 +49,8 @@ GROUPS = (
         "stepping",
         ("searches/stepping.py", "explore/*.py"),
         ("tests/test_stepping_numbers.py", "tests/test_bodies.py", "tests/test_single_body.py",
-         "tests/test_agreement.py", "tests/test_ask_tell.py", "tests/test_timetable.py",
-         "tests/test_searches.py",
-         "tests/test_limits.py"),
+         "tests/test_block_bodies.py", "tests/test_agreement.py", "tests/test_ask_tell.py",
+         "tests/test_timetable.py", "tests/test_searches.py", "tests/test_limits.py"),
     ),
     Group(
         "searches",
