@@ -1,10 +1,13 @@
 """Answer an optimizer's questions, by ask and tell or by a body, and compare what came of it."""
 
 from functools import partial
+from types import FunctionType
 
+import numba
 import numpy as np
+import pytest
 
-from scgd.explore import choose
+from scgd import explore
 from scgd.searches import Stop
 
 
@@ -31,8 +34,14 @@ def accepted(opt, fun, args=()):
 
 
 def body_of(opt, fun, args=()):
-    """Return the body that runs the search in turn, or None."""
-    return choose(opt.run.plan.active, fun, args, opt.run.ledger)
+    """Return the body that runs the search in turn, or None.
+
+    Without compilation functions called so count as compiled, so that their loop runs all the same.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        if numba.config.DISABLE_JIT and fun.__name__.startswith("compiled_"):
+            patched.setattr(explore, "CPUDispatcher", FunctionType)
+        return explore.choose(opt.run.plan.active, fun, args, opt.run.ledger)
 
 
 def run_body(opt, fun, args=(), room=None, by_phase=False):
@@ -43,6 +52,22 @@ def run_body(opt, fun, args=(), room=None, by_phase=False):
             left if room is None else min(room, left)
         )
     )
+
+
+def run_with(cls, opt, fun, args=(), room=float("inf"), by_phase=False, stop=None):
+    """Have one kind of body take steps; return it."""
+    body = cls(opt.run.plan.active, fun, args, opt.run.ledger)
+    stop = Stop() if stop is None else stop
+    opt.run.run_body(lambda left: body.run(min(room, left), stop, by_phase=by_phase))
+    return body
+
+
+class Plain(explore.CompiledBody):
+    """The compiled loop as plain Python."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.loop = getattr(self.loop, "py_func", self.loop)
 
 
 def in_pieces(opt, fun, args=(), pieces=(2, 34, 1, 118, 60)):

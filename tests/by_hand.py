@@ -21,3 +21,15 @@ def answer(search, values):
     points = question.points()
     search.take(question, np.broadcast_to(np.asarray(values, float), (len(question),)).copy())
     return points
+
+
+def replies(arm, fun):
+    """Answer a generator; return the points it asked for and what it returns."""
+    points = []
+    try:
+        asked = next(arm)
+        while True:
+            points.append(np.array(asked))
+            asked = arm.send(fun(asked))
+    except StopIteration as end:
+        return points, end.value

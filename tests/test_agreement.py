@@ -332,7 +332,8 @@ def python_rows(x, rows, scale):
 @pytest.mark.parametrize("parts", ["central", "forward-distinct", "spsa-uniform", "single"])
 def test_rows_and_args_reach_all_loops_alike(parts):
     keywords = {} if parts == "single" else BLOCKS[parts]
-    options = {"max_evals": 2500, "sample": 50, "batch_size": 3}  # more than a chunk of steps
+    n = 1100 if parts == "single" else 2500  # more than a chunk of steps
+    options = {"max_evals": n, "sample": 50, "batch_size": 3}
     one, two, three = (optimizer(keywords, **options) for _ in range(3))
     by_asking = told(one, python_rows, (2.0,))
     same_run(in_pieces(two, python_rows, (2.0,)), by_asking)

@@ -1,31 +1,15 @@
 """The numbers of the race's arms, against the formulas they are taken from."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
+from by_hand import replies
 from scgd.searches.arms.box import Box
-from scgd.searches.arms.contest import Contest
 from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.falling import Fall, falling_length
 from scgd.searches.arms.lines import Line, polish, sides, try_parabola, wall
 from scgd.searches.arms.population import Population, default_size
 from scgd.searches.arms.quasinewton import QuasiNewton
-from scgd.searches.arms.structure import is_additive
-
-
-def replies(arm, fun):
-    """Answer a generator; return the points it asked for and what it returns."""
-    points = []
-    try:
-        asked = next(arm)
-        while True:
-            points.append(np.array(asked))
-            asked = arm.send(fun(asked))
-    except StopIteration as end:
-        return points, end.value
-
 
 # ---- walls and ends ------------------------------------------------------------------------------
 
@@ -367,106 +351,3 @@ def test_a_line_is_polished_by_a_thousandth_of_its_span_at_least():
     assert next(polish(line_, 1.0)) == pytest.approx(-4e-3)
     line_.t, line_.f = [-1e-11, 0.0, 1e-11], [1.0, 0.0, 1.0]
     assert asked_on_line(polish(line_, 1.0), lambda t: t**2)[0] == []
-
-
-# ---- structure and turns -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "fun, additive",
-    [(lambda x: float(np.sum(x**2)), True), (lambda x: float(np.sum(x) ** 2), False),
-     (lambda x: 1.0, False), (lambda x: float(np.sum(x**2) + 1e-6 * x[0] * x[1] * x[2]), False)],
-)  # fmt: skip
-def test_what_is_a_sum_over_coordinates(fun, additive):
-    arm = is_additive(np.ones(3), fun(np.ones(3)), 1.0, np.random.default_rng(0))
-    assert replies(arm, fun)[1] is additive
-
-
-class Turns:
-    """An arm that notes its turns and falls to values given beforehand."""
-
-    def __init__(self, name, log, values, over=False):
-        self.name, self.log, self.values, self.over = name, log, iter(values), over
-        self.best, self.x, self.n = 100.0, np.full(4, 9.0), 0
-
-    def run(self, n):
-        self.log.append((self.name, n))
-        self.best = next(self.values)
-        self.n += n
-        yield from ()
-
-
-def contest(left=1000, restarts=10**9):
-    made = SimpleNamespace(left=left, tol=1e-10, n_restarts=0, ending=Ending(1e-10, 100.0))
-    for name in ("_choose", "_is_rough", "_lead", "_follow"):
-        setattr(made, name, getattr(Contest, name).__get__(made))
-    return made
-
-
-def chosen(descent, crowd, left=1000, n_active=4, agreement=(), over=False):
-    log, made = [], contest(left)
-    newton = SimpleNamespace(n_active=n_active, agreement=[0.0, *agreement], p=4)
-    arms = Turns("bfgs", log, descent, over), Turns("crowd", log, crowd)
-    list(made._choose(np.zeros(4), 100.0, 1.0, newton, *arms))
-    return log
-
-
-def test_both_arms_get_the_same_until_one_leads():
-    """p = 4, 1,000 left: r is the least of 8 p, 6 % or 4 (p + 3), 15 %."""
-    assert chosen([50.0], [90.0]) == [("bfgs", 32), ("crowd", 32)]
-    tied = [("bfgs", 32), ("crowd", 32)]
-    assert chosen([50.0, 20.0], [54.0, 40.0]) == 2 * tied  # within a tenth of what was gained
-    assert chosen([50.0, 20.0], [54.0, 40.0], over=True) == tied
-    assert chosen([50.0], [54.0], left=119) == [("bfgs", 17)]  # scarce: 30 p, and it fell
-    assert chosen([100.0], [54.0], left=119) == [("bfgs", 17), ("crowd", 17)]
-    falls, stays = [50.0, 20.0, 10.0, 5.0], [90.0] * 4
-    assert chosen(falls, stays, agreement=[0.1, 0.1, 0.1]) == 4 * tied  # its slopes tell little
-    assert chosen([50.0], [90.0], agreement=[0.1, 0.1]) == tied
-
-
-def test_the_descent_leads_while_it_gains():
-    log, made = [], contest()
-    descent = Turns("bfgs", log, [50.0, 20.0, 20.0, 1.0])
-    list(made._lead(SimpleNamespace(p=4), descent))
-    assert log == [("bfgs", 40)] * 3
-    log.clear()
-    endless = Turns("bfgs", log, np.arange(99.0, 0.0, -1.0))
-    endless.n = 150 * 7 - 41
-    list(made._lead(SimpleNamespace(p=4), endless))
-    assert len(log) == 2
-
-
-def test_the_descent_is_looked_at_while_it_follows():
-    log, made = [], contest()
-    descent, crowd = Turns("bfgs", log, [60.0, 5.0, 5.0]), Turns("crowd", log, [50.0] * 16)
-    answer = replies(made._follow(SimpleNamespace(p=4), descent, crowd), None)[1]
-    eight = [("crowd", 40)] * 8 + [("bfgs", 40)]
-    assert answer is True and log == [*eight, *eight, ("bfgs", 40)]
-    made.n_restarts = 1
-    assert replies(made._follow(SimpleNamespace(p=4), descent, crowd), None)[1] is False
-
-
-def test_bfgs_looks_rough_where_slopes_tell_little_or_it_hardly_moved():
-    """p = 4 and s = 1: a quarter of a length per coordinate is .5, from 45 p = 180 evaluations."""
-    made = contest()
-    for agreement, away, budget, rough in (
-        ([9.0, 0.1, 0.1, 0.2], 9.0, 1000, True), ([0.0, 0.2, 0.2, 0.1], 9.0, 1000, False),
-        ([0.0, 0.1, 0.1], 9.0, 1000, False), ([0.0], 0.49, 180, True), ([0.0], 0.49, 179, False),
-        ([0.0], 0.51, 180, False),
-    ):  # fmt: skip
-        newton = SimpleNamespace(agreement=agreement)
-        descent = SimpleNamespace(best=50.0, x=np.array([away, 0.0, 0.0, 0.0]))
-        found = made._is_rough(np.zeros(4), 100.0, 1.0, newton, descent, budget)
-        assert found is not None and bool(found) is rough
-    stuck = SimpleNamespace(best=100.0, x=np.full(4, 9.0))
-    assert made._is_rough(np.zeros(4), 100.0, 1.0, SimpleNamespace(agreement=[0.0]), stuck, 180)
-
-
-def test_restarts_are_over_when_polishing_was_tried():
-    made = contest()
-    made._is_over = Contest._is_over.__get__(made)
-    open_, over = SimpleNamespace(over=False), SimpleNamespace(over=True)
-    assert not made._is_over(None, 0)
-    made.ending.n_agreed = 2
-    assert made._is_over(None, 0) and made._is_over(over, 0) and made._is_over(open_, 1)
-    assert not made._is_over(open_, 0)

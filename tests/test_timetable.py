@@ -76,6 +76,74 @@ def test_passes_are_whole():
     np.testing.assert_allclose(radii, 1 / np.sqrt(passes + 10), rtol=1e-14)
 
 
+def test_every_step_may_be_a_pass():
+    rate = scgd.InverseTime(1.0, 10.0, per="pass")
+    table = Timetable(rate, rate, n_coords=1, n_draws=2)
+    assert table.rates.size == table.radii.size == table.progress.size == 0
+    for first in (0, CHUNK):
+        assert table.cover(first + 3) == 3
+        passes = 2.0 * np.arange(first + 1, first + CHUNK + 1)
+        np.testing.assert_allclose(table.rates, 1 / (passes + 10), rtol=1e-14)
+        np.testing.assert_array_equal(table.radii, table.rates)
+
+
+def test_before_a_leg_without_an_end_its_first_value_holds():
+    """A chunk begins at a multiple of its length, the leg inside it."""
+    table = Timetable(scgd.Linear(2.0), scgd.Constant(0.5), n_coords=4, start=CHUNK + 88)
+    table.cover(CHUNK + 88)
+    np.testing.assert_array_equal(table.rates[:88], 2.0)
+    np.testing.assert_allclose(table.rates[88:90], 2.0 * np.sqrt(10 / (np.array([1, 2]) / 4 + 10)))
+
+
+def test_a_leg_has_a_step_at_least():
+    for total in (5, 6):
+        table = Timetable(scgd.Linear(2.0), scgd.Constant(0.5), n_coords=4, start=5, total=total)
+        np.testing.assert_array_equal(values(table, 3, first=4)[0], [2.0, 0.0, 0.0])
+    assert resolved(scgd.Linear(2.0), 5, 3, 1.0).total == 6
+
+
+@pytest.mark.parametrize("name, make", [
+    ("learning_rate", lambda bad: (bad, scgd.Constant(1.0))),
+    ("radius", lambda bad: (scgd.Constant(1.0), bad)),
+])  # fmt: skip
+def test_the_first_negative_value_is_named(name, make):
+    table = Timetable(
+        *make(lambda t: np.where(t == 3, -0.5, np.where(t == 4, -7.0, 0.5))), n_coords=3
+    )
+    with pytest.raises(ValueError, match=rf"{name} must not be negative, got -0\.5 from"):
+        table.cover(0)
+
+
+def test_values_are_made_once_per_chunk():
+    calls = []
+
+    def rate(t):
+        calls.append(len(t))
+        return np.ones(len(t))
+
+    table = Timetable(rate, scgd.Constant(1.0), n_coords=3)
+    for step in (0, 1, CHUNK - 1, CHUNK, CHUNK + 1):
+        table.cover(step)
+    assert calls == [CHUNK, CHUNK]
+    table.begin(0, None)
+    table.cover(CHUNK + 1)
+    assert calls == [CHUNK] * 3  # another leg: anew
+
+
+def test_shares_are_looked_up_ahead():
+    calls = []
+
+    def mixing(n):
+        calls.append((int(n[0]), int(n[-1])))
+        return 1 / n
+
+    table = Mixings(mixing)
+    assert [table.at(n) for n in (1, 1, 2, 256, 1)] == [1.0, 1.0, 0.5, 1 / 256, 1.0]
+    assert calls == [(1, 256)]
+    assert table.at(257) == 1 / 257 and table.at(257) == 1 / 257
+    assert calls == [(1, 256), (257, 512)]
+
+
 @given(
     steps=st.lists(st.integers(0, 5 * CHUNK), min_size=1, max_size=8),
     start=st.integers(0, 700),

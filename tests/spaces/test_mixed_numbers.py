@@ -196,6 +196,61 @@ def test_the_first_best_point_holds():
     assert search.favourite() == 1
 
 
+def test_no_race_is_on_at_first():
+    search = made(Mutations, SMALL)
+    assert (search.holder, search.rival, search.owed) == (-1, -1, False)
+    assert (
+        not search.suspicious and not search.paired and made(Mutations, SMALL, sampled=True).paired
+    )
+    search.archive = archive([1.0])
+    assert search.suspicious and search.archive.best == 0
+    search.kind = "deterministic"
+    search.note(0, 1.0)
+    assert search.holder == -1
+
+
+def test_the_first_point_races_like_any_other():
+    """Row 0 challenges row 1, which has one value more; nobody else may meanwhile."""
+    search = racing([1.0], [2.0, 2.0], [0.5], holder=1, rival=0)
+    np.testing.assert_array_equal(search._raced(), search.archive.points[0])
+    np.testing.assert_array_equal(search.propose(), search.archive.points[0])
+    search.owed = True
+    np.testing.assert_array_equal(search._raced(), search.archive.points[0])
+    search.note(2, 0.5)
+    assert search.rival == 0 and search.holder == 1
+    search.archive.waiting[0] = 1
+    assert search._raced() is None and search.owed  # what is owed waits for the race
+    search.archive.tell(0, 1.0)
+    search.note(0, 1.0)
+    assert (search.holder, search.rival, search.owed) == (0, -1, True)
+    assert search.favourite() == 0
+
+
+def test_a_challenger_with_as_many_values_wins_at_once():
+    search = racing([2.0], [1.0])
+    search.note(1, 1.0)
+    assert (search.holder, search.rival, search.owed) == (1, -1, True)
+    search = racing([2.0], [2.0])
+    search.note(1, 2.0)  # level: it drifts
+    assert search.holder == 1
+    search = racing([2.0], [2.1], rival=-1)
+    search.note(1, 2.1)
+    assert search.holder == 0 and search.rival == -1 and not search.owed
+
+
+def test_a_race_is_between_points_that_were_seen():
+    search = racing([2.0, 2.0], [1.0], rival=1)
+    state = search.state_dict()
+    other = made(Mutations, SMALL)
+    other.load_state_dict(state)
+    assert (other.holder, other.rival) == (0, 1) and other.archive.means == search.archive.means
+    for name in ("holder", "rival"):
+        for row in (2, -2):
+            with pytest.raises(ValueError, match="not seen"):
+                made(Mutations, SMALL).load_state_dict({**state, name: row})
+        made(Mutations, SMALL).load_state_dict({**state, name: -1})
+
+
 # ---- places of the model -------------------------------------------------------------------------
 
 
@@ -323,6 +378,30 @@ def test_the_chance_of_a_coordinate_falls_with_the_logarithm_of_evaluations(monk
     search.budget, search.n_evals = 1, 0
     search._mutation()
     assert seen[-1][1] == 1.0
+    search.rng = np.random.default_rng(3)
+    search._mutation()
+    expected = 0.2 * np.exp(-2.0 * np.random.default_rng(3).random(8))
+    np.testing.assert_allclose(seen[-1][2], expected)
+
+
+def test_beyond_its_budget_a_search_is_near_its_end(monkeypatch):
+    """After n evaluations of fewer planned ones, n + 2 count; one of a thousand at least."""
+    from scgd.searches.mixed import mutations
+
+    seen = []
+    monkeypatch.setattr(mutations, "mutated", lambda *args: seen.append(args[2]) or args[1])
+    search = made(Mutations, Space(x=Float(0, 1, size=1000)), budget=10)
+    search.archive = Archive(1000)
+    row = search.archive.add(np.full(1000, 0.5))
+    search.archive.waiting[row] += 1
+    search.archive.tell(row, 1.0)
+    for n in (8, 9, 98):
+        search.n_evals = n
+        search._mutation()
+        assert seen[-1] == pytest.approx(1 - math.log(n) / math.log(n + 2), rel=1e-12)
+    search.n_evals = 10**6
+    search._mutation()
+    assert seen[-1] == 1e-3
 
 
 def archive4():

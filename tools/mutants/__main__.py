@@ -19,7 +19,7 @@ from typing import Any
 
 os.environ["NUMBA_DISABLE_JIT"] = "1"  # before anything imports numba: kernels are mutated too
 
-from covering import IMPORT, LONGEST, recorded
+from covering import LONGEST, Record, recorded
 from groups import GROUPS, Group
 from judging import Work, judge
 from places import Mutant, sample
@@ -60,23 +60,32 @@ class Results:
             return None
         return str(found["status"])
 
-    def note(self, mutant: Mutant, source: str, tests: str, status: str) -> None:
+    def seconds(self, mutant: Mutant) -> float:
+        """Return the processor seconds that its last answer took, in whichever run."""
+        found = self.known.get(mutant.file, {}).get("mutants", {}).get(mutant.key, {})
+        return float(found.get("seconds", 0.0))
+
+    def note(
+        self, mutant: Mutant, source: str, tests: str, status: str, seconds: float = 0.0
+    ) -> None:
         """Keep an answer."""
         entry = self.known.setdefault(mutant.file, {"source": source, "mutants": {}})
         if entry["source"] != source:
             entry.update(source=source, mutants={})
-        entry["mutants"][mutant.key] = {"status": status, "tests": tests, "line": mutant.text}
+        entry["mutants"][mutant.key] = {
+            "status": status, "tests": tests, "line": mutant.text, "seconds": round(seconds, 2),
+        }  # fmt: skip
         fresh = self.path.with_suffix(".tmp")
         fresh.write_text(json.dumps(self.known, indent=1))
         fresh.replace(self.path)
 
 
-def tests_of(mutant: Mutant, record: dict[str, Any]) -> tuple[list[str], float]:
+def tests_of(mutant: Mutant, record: Record) -> tuple[list[str], float]:
     """Return the tests that run the line, or the file where it runs at import; and their time."""
-    tests = [(s, t, files) for t, (s, files) in record.items() if t != IMPORT]
-    seeing = [(s, t) for s, t, files in tests if mutant.line in files.get(mutant.file, ())]
+    tests = [(s, t, files.get(mutant.file)) for t, (s, files) in record.tests.items()]
+    seeing = [(s, t) for s, t, lines in tests if lines and mutant.line in lines]
     if not seeing:
-        seeing = [(s, t) for s, t, files in tests if mutant.file in files]
+        seeing = [(s, t) for s, t, lines in tests if lines]
     chosen, spent = [], 0.0
     for seconds, test in sorted(seeing):
         if spent + seconds > ENOUGH:
@@ -104,16 +113,18 @@ def run_group(group: Group, files: list[str], options: argparse.Namespace) -> li
                 continue
             if results.status(mutant, source, tests) is None:
                 names, spent = tests_of(mutant, record)
-                imported = mutant.line in record[IMPORT][1].get(file, ())
+                imported = mutant.line in record.imported.get(file, ())
                 work.append(Work(mutant, names, 10.0 + 3.0 * spent, imported))
     untested = [piece.mutant for piece in work if not piece.tests]
     for mutant in untested:
         results.note(mutant, chosen[mutant.file][1], tests, "survived")
     tested = [piece for piece in work if piece.tests]
     for i, (mutant, status, spent) in enumerate(judge(ROOT, tested, options.jobs), 1):
-        results.note(mutant, chosen[mutant.file][1], tests, status)
+        results.note(mutant, chosen[mutant.file][1], tests, status, spent)
         print(f"{i}/{len(tested)} {mutant.file}:{mutant.line} {status} {spent:.1f} s", flush=True)
-    return [row(file, *chosen[file], results, tests, same) for file in files]
+    rows = [row(file, *chosen[file], results, tests, same) for file in files]
+    rows[0]["seconds"] += record.seconds
+    return rows
 
 
 def row(
@@ -122,11 +133,13 @@ def row(
     """Sum up a file."""
     counted = [m for m in mutants if m.name not in same]
     alive = [m for m in counted if results.status(m, source, tests) == "survived"]
-    return {"file": file, "n": len(counted), "same": len(mutants) - len(counted), "alive": alive}
+    seconds = sum(results.seconds(mutant) for mutant in counted)
+    n, n_same = len(counted), len(mutants) - len(counted)
+    return {"file": file, "n": n, "same": n_same, "alive": alive, "seconds": seconds}
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    """Print survivors, and the share that was noticed."""
+    """Print survivors, the share that was noticed, and the time of it all, in however many runs."""
     for found in rows:
         for mutant in found["alive"]:
             print(f"{mutant.file}:{mutant.line}  column {mutant.column}  {mutant.change}")
@@ -135,12 +148,14 @@ def show(rows: list[dict[str, Any]]) -> None:
     for found in [*rows, total(rows)]:
         noticed = 1.0 - len(found["alive"]) / found["n"] if found["n"] else 1.0
         print(f"{found['file']:44} {found['n']:6} {found['same']:10} {noticed:7.0%}")
+    minutes = total(rows)["seconds"] / 60
+    print(f"{minutes:.1f} processor minutes, with those of earlier runs and of recording")
 
 
 def total(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Add up the files."""
     alive = [mutant for found in rows for mutant in found["alive"]]
-    counts = {name: sum(found[name] for found in rows) for name in ("n", "same")}
+    counts = {name: sum(found[name] for found in rows) for name in ("n", "same", "seconds")}
     return {"file": "all", "alive": alive, **counts}
 
 

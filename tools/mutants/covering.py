@@ -1,7 +1,7 @@
 """Which test runs which line: recorded once per group of tests, without compiled code.
 
 Run as a program it records one group: ``python covering.py OUT SOURCES -- TESTS``. Tests that fail,
-are skipped or take too long where nothing is compiled are left out.
+are skipped or take too long where nothing is compiled are left out; how many were too slow is kept.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import coverage
 import pytest
@@ -26,6 +26,20 @@ IMPORT = ""
 """The context of what runs outside of tests."""
 QUIET = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore::RuntimeWarning"]
 """Random words overflow on purpose, which plain Python reports and compiled code does not."""
+
+
+class Record(NamedTuple):
+    """What the tests of a group run.
+
+    ``tests`` has their seconds and lines by file, ``imported`` the lines that run outside of tests
+    (imports, fixtures), ``slow`` those that were left out for their time; ``seconds`` is the
+    processor time of recording.
+    """
+
+    tests: dict[str, tuple[float, dict[str, list[int]]]]
+    imported: dict[str, list[int]]
+    slow: list[str]
+    seconds: float
 
 
 class TooSlow(BaseException):
@@ -46,6 +60,7 @@ class Recorder:
     def __init__(self, measured: coverage.Coverage) -> None:
         self.measured = measured
         self.seconds: dict[str, float] = {}
+        self.slow: list[str] = []
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self, item: Any) -> Any:
@@ -63,14 +78,12 @@ class Recorder:
         if outcome.excinfo is None:
             self.seconds[item.nodeid] = time.process_time() - began
         elif outcome.excinfo[0] is TooSlow:
+            self.slow.append(item.nodeid)
             outcome.force_exception(RuntimeError("too slow"))
 
 
-def record(out: Path, sources: list[str], tests: list[str]) -> None:
-    """Run the tests; write ``{test: [seconds, {file: lines}]}``.
-
-    Lines that run outside of tests (imports, fixtures) stand under :data:`IMPORT`.
-    """
+def write_record(out: Path, sources: list[str], tests: list[str]) -> None:
+    """Run the tests; write a :class:`Record`."""
     root = Path.cwd()
     measured = coverage.Coverage(data_file=None, include=[str(root / name) for name in sources])
     recorder = Recorder(measured)
@@ -80,18 +93,19 @@ def record(out: Path, sources: list[str], tests: list[str]) -> None:
     )
     measured.stop()
     data = measured.get_data()
-    found: dict[str, Any] = {test: [seconds, {}] for test, seconds in recorder.seconds.items()}
-    found[IMPORT] = [0.0, {}]
+    lines: dict[str, dict[str, list[int]]] = {test: {} for test in (IMPORT, *recorder.seconds)}
     for path in data.measured_files():
         name = Path(path).relative_to(root).as_posix()
         for line, contexts in data.contexts_by_lineno(path).items():
             for test in contexts:
-                if test in found:
-                    found[test][1].setdefault(name, []).append(line)
-    out.write_text(json.dumps(found))
+                if test in lines:
+                    lines[test].setdefault(name, []).append(line)
+    found = {test: (seconds, lines[test]) for test, seconds in recorder.seconds.items()}
+    record = Record(found, lines[IMPORT], recorder.slow, time.process_time())
+    out.write_text(json.dumps(record._asdict()))
 
 
-def recorded(out: Path, sources: list[str], tests: list[str]) -> dict[str, Any]:
+def recorded(out: Path, sources: list[str], tests: list[str]) -> Record:
     """Return the record of a group, made now where there is none."""
     if not out.exists():
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -99,11 +113,13 @@ def recorded(out: Path, sources: list[str], tests: list[str]) -> dict[str, Any]:
         environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
         command = [sys.executable, __file__, str(out), *sources, "--", *tests]
         subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
-    found: dict[str, Any] = json.loads(out.read_text())
+    found = Record(**json.loads(out.read_text()))
+    if found.slow:
+        print(f"{len(found.slow)} tests take more than {LONGEST:g} s and are left out", flush=True)
     return found
 
 
 if __name__ == "__main__":
     middle = sys.argv.index("--")
-    record(Path(sys.argv[1]), sys.argv[2:middle], sys.argv[middle + 1 :])
+    write_record(Path(sys.argv[1]), sys.argv[2:middle], sys.argv[middle + 1 :])
     os._exit(0)  # whatever threads a test that was left has left

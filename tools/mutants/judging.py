@@ -37,12 +37,16 @@ LEAN = [
 
 
 class Work(NamedTuple):
-    """A mutant, its tests, the processor time it may take, and whether it must be imported anew."""
+    """A mutant, its tests, the processor time it may take, and whether it must be imported anew.
+
+    ``spent`` is the processor time of a first attempt without that.
+    """
 
     mutant: Mutant
     tests: list[str]
     limit: float
     anew: bool
+    spent: float = 0.0
 
 
 def mutate_imports(path: Path, source: bytes) -> None:
@@ -118,7 +122,7 @@ def warm_up(root: Path, files: set[str]) -> None:
 
 
 def judge(root: Path, work: list[Work], jobs: int) -> Iterator[tuple[Mutant, str, float]]:
-    """Yield every mutant with "noticed", "survived" or "timeout", and the seconds it took.
+    """Yield every mutant with "noticed", "survived" or "timeout", and its processor seconds.
 
     Who uses more processor time than allowed counts as a loop without end (cores may be busy:
     waiting is cut much later). Code is exchanged where that can be done and the line runs in tests
@@ -132,20 +136,21 @@ def judge(root: Path, work: list[Work], jobs: int) -> Iterator[tuple[Mutant, str
             piece = queue.pop()
             running[start(root, piece)] = (piece, time.monotonic())
         for child, (piece, began) in list(running.items()):
-            ended, status = os.waitpid(child, os.WNOHANG)
-            spent = time.monotonic() - began
-            if ended:
-                del running[child]
-                code = os.waitstatus_to_exitcode(status)
-                if code == ANEW:
-                    queue.append(piece._replace(anew=True))
-                else:
-                    yield piece.mutant, ENDS.get(code, "noticed"), spent
-            elif spent > WAITING * piece.limit:
+            ended, status, used = os.wait4(child, os.WNOHANG)
+            late = not ended and time.monotonic() - began > WAITING * piece.limit
+            if late:
                 os.killpg(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                del running[child]
-                yield piece.mutant, "timeout", spent
+                ended, status, used = os.wait4(child, 0)
+            if not ended:
+                continue
+            del running[child]
+            code, spent = os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
+            piece = piece._replace(spent=piece.spent + spent)
+            if code == ANEW:
+                queue.append(piece._replace(anew=True))
+            else:
+                found = "timeout" if late else ENDS.get(code, "noticed")
+                yield piece.mutant, found, piece.spent
         time.sleep(0.02)
 
 

@@ -1,0 +1,292 @@
+"""Who leads the race of arms: the same evaluations for both, lines where f is a sum."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from by_hand import replies
+from racing import Turns, made
+from scgd.searches.arms import contest as module
+from scgd.searches.arms.contest import Arm
+from scgd.searches.arms.lines import POOR
+from scgd.searches.arms.spread import Partials
+
+# ---- an arm --------------------------------------------------------------------------------------
+
+
+def test_an_arm_goes_on_where_it_was_stopped_and_keeps_its_best_point():
+    owner = SimpleNamespace(doing="")
+
+    def telling():
+        got.append((yield np.array([1.0, 2.0])))
+        got.append((yield np.array([[3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])))
+        got.append((yield Partials(np.zeros(2), np.arange(2))))
+        got.append((yield np.array([9.0, 9.0])))
+
+    got, arm = [], Arm(owner, "who", telling())
+    assert arm.best == np.inf and arm.n == 0 and not arm.over
+    values = iter([4.0, np.array([5.0, 2.0, 3.0]), np.zeros(2), 2.0])
+    points, _ = replies(arm.run(2), lambda y: next(values))
+    assert len(points) == 2 and arm.n == 4 and owner.doing == "who"  # three at once are not cut
+    assert arm.best == 2.0 and arm.x.tolist() == [5.0, 6.0] and len(got) == 2
+    turn = arm.run(1)
+    asked = next(turn)
+    assert isinstance(asked, Partials)
+    with pytest.raises(StopIteration):
+        turn.send(next(values))
+    assert arm.n == 5 and arm.best == 2.0 and not arm.over  # partials are one evaluation
+    points, _ = replies(arm.run(9), lambda y: next(values))
+    assert len(points) == 1 and arm.over and arm.n == 6
+    assert arm.best == 2.0 and arm.x.tolist() == [5.0, 6.0]  # level: the first one stays
+    assert replies(arm.run(9), None)[0] == []
+
+
+def test_an_arm_is_stopped_by_an_ending():
+    def telling():
+        while True:
+            yield np.zeros(1)
+
+    arm, ending = Arm(SimpleNamespace(), "who", telling()), SimpleNamespace(over=True)
+    assert replies(arm.run(3, ending), lambda y: 1.0)[0] == []
+    ending.over = False
+    assert len(replies(arm.run(3, ending), lambda y: 1.0)[0]) == 3
+    assert len(replies(arm.run(3), lambda y: 1.0)[0]) == 3
+
+
+def test_shares_of_lines_are_exact_and_slopes_know_their_own():
+    race = made(p=2)
+    assert race.relevance() is None
+    race.sizes = np.array([1.0, 3.0])
+    shares, errors = race.relevance()
+    assert shares.tolist() == [0.25, 0.75] and errors.tolist() == [0.0, 0.0]
+    race.sizes = np.array([1.0, np.inf])
+    assert race.relevance() is None
+    race.newton = SimpleNamespace(relevance=lambda: "slopes")
+    assert race.relevance() == "slopes"
+    race.owner.left = 17
+    assert race.left == 17
+
+
+# ---- who leads -----------------------------------------------------------------------------------
+
+
+def compete(monkeypatch, *, left=1000, additive=False, still=True, bests=(1.0, 2.0), overtook=True):
+    """Run the race with stages that only take notes."""
+    race, log = made(left=left), []
+
+    def is_additive(x, f, s, rng, box):
+        log.append(("sum?", float(x[0]), f, s))
+        return additive
+        yield
+
+    def stage(name, returned=None):
+        def run(*args):
+            log.append(name)
+            if name == "choose":
+                args[4].best, args[5].best = bests
+            return returned
+            yield
+
+        return run
+
+    def lines(x, f, s):
+        log.append("lines")
+        return np.full(4, 3.0), 7.0, still
+        yield
+
+    monkeypatch.setattr(module, "is_additive", is_additive)
+    race._lines, race._choose, race._lead = lines, stage("choose"), stage("lead")
+    race._follow, race._take_turns = stage("follow", overtook), lambda *args: turns(*args)
+
+    def turns(*args):
+        log.append(("turns", float(args[0][0]), args[5]))
+        yield from ()
+
+    replies(race.compete(np.zeros(4), 9.0, 0.5, np.full(4, 2.0), 8.0), None)
+    return race, log
+
+
+def test_a_sum_goes_to_lines_while_it_is_one(monkeypatch):
+    asked = ("sum?", 2.0, 8.0, 0.5)
+    race, log = compete(monkeypatch, additive=True)
+    assert log == [asked, "lines"] and race.leader == "lines" and race.newton is None
+    race, log = compete(monkeypatch, additive=True, still=False)
+    assert log == [asked, "lines", "choose", "lead", ("turns", 3.0, True)]
+    assert race.newton.f == 7.0 and race.leader == "bfgs"
+    race, log = compete(monkeypatch, left=15)  # four questions per coordinate must be left
+    assert log[0] == "choose" and race.newton.f == 9.0
+    assert compete(monkeypatch, left=16)[1][0] == asked
+
+
+def test_who_is_lower_leads_and_bfgs_where_both_are_level(monkeypatch):
+    race, log = compete(monkeypatch, bests=(2.0, 2.0))
+    assert race.leader == "bfgs" and log[1:] == ["choose", "lead", ("turns", 0.0, True)]
+    for overtook in (True, False):
+        race, log = compete(monkeypatch, bests=(2.1, 2.0), overtook=overtook)
+        assert race.leader == "population"
+        assert log[1:] == ["choose", "follow", ("turns", 0.0, overtook)]
+
+
+# ---- lines ---------------------------------------------------------------------------------------
+
+
+def swept(monkeypatch, values, sums, left=1000, tol=1e-10):
+    """Sweep lines that fall to given values; return their sizes, lengths and what is returned."""
+    race, log, rest, told = made(left=left, tol=tol), [], iter(values), iter(sums)
+
+    def sweep_lines(x, f, s, rng, n, spread, box):
+        log.append((n, s, f))
+        spread += 1.0
+        yield np.full(4, float(len(log)))
+
+    def is_additive(x, f, s, rng, box):
+        log[-1] += (s,)
+        return next(told)
+        yield
+
+    monkeypatch.setattr(module, "sweep_lines", sweep_lines)
+    monkeypatch.setattr(module, "is_additive", is_additive)
+    found = replies(race._lines(np.zeros(4), 90.0, 0.5), lambda y: next(rest))[1]
+    assert race.sizes.tolist() == [1.0] * 4 or len(log) > 1
+    return log, found
+
+
+@pytest.mark.parametrize(
+    "left, n", [(1000, 40), (457, 39), (45, 4), (100, 8), (10, 4)]
+)  # 35 % of what is left, per coordinate: four at least, forty at most
+def test_how_many_evaluations_a_line_gets(monkeypatch, left, n):
+    log, (x, f, still) = swept(monkeypatch, [50.0], [False], left)
+    assert log == [(n, 0.5, 90.0, 2.0)]  # asked over four lengths whether it still is a sum
+    assert x.tolist() == [1.0] * 4 and f == 50.0 and still is False
+
+
+def test_lines_are_looked_at_twice_as_closely_until_that_brings_nothing(monkeypatch):
+    """A gain of .25 or less is nothing; the second look at least, from 2 POOR evaluations on."""
+    log, (x, f, still) = swept(monkeypatch, [50.0, 49.75], [True] * 2)
+    rng = np.random.default_rng(5)
+    assert log[1][0] == 80 and log[1][1] == pytest.approx(0.5 * rng.uniform(0.7, 1.4))
+    assert log[1][2:] == (50.0, pytest.approx(4 * log[1][1])) and len(log) == 2
+    assert f == 49.75 and x.tolist() == [2.0] * 4 and still is True
+    log, (x, f, _) = swept(monkeypatch, [50.0, 49.7, 49.9], [True] * 3)
+    assert len(log) == 3 and f == 49.7 and x.tolist() == [2.0] * 4  # the third was no better
+    log, _ = swept(monkeypatch, [90.0, 90.0], [True] * 2)
+    assert len(log) == 2  # the first look is no second one
+    log, _ = swept(monkeypatch, [90.0] * 9, [True] * 9, left=10)
+    sizes = [seen[0] for seen in log]
+    assert sizes == [4 * 2**k for k in range(len(log))] and sizes[-2] < 2 * POOR <= sizes[-1]
+    log, _ = swept(monkeypatch, [90.0] * 4, [True, True, True, False], tol=0.0)
+    assert len(log) == 4  # without a tolerance it never ends by itself
+
+
+# ---- the same evaluations for both ---------------------------------------------------------------
+
+
+def ended(arm, n):
+    """Take a turn, and be over."""
+    yield from Turns.run(arm, n)
+    arm.over = True
+
+
+def chosen(descent, crowd, left=1000, p=4, n_active=4, agreement=(), f=100.0, over=False):
+    race, log = made(p=p, left=left), []
+    newton = SimpleNamespace(n_active=n_active, agreement=[0.0, *agreement], p=p)
+    arms = Turns("bfgs", log, descent), Turns("crowd", log, crowd)
+    for arm in arms:
+        arm.x = np.full(p, 9.0)
+    if over:
+        arms[0].run = lambda n: ended(arms[0], n)
+    list(race._choose(np.zeros(p), f, 1.0, newton, *arms))
+    return [entry[1] for entry in log]
+
+
+@pytest.mark.parametrize(
+    "left, both", [(1000, [32, 32]), (500, [30, 30]), (400, [28, 28]), (150, [22, 22]),
+                   (120, [18, 18]), (60, [14, 9])]
+)  # fmt: skip
+def test_how_long_a_turn_is(left, both):
+    """p = 4: the least of 8 p = 32, of 6 % but 4 (p + 3) = 28, and of 15 %; BFGS 14 at least."""
+    assert chosen([100.0], [54.0], left) == both
+
+
+def test_a_descent_along_few_coordinates_or_with_little_left_goes_on_alone():
+    few = {"p": 16, "left": 10**4}
+    assert len(chosen([50.0], [90.0], n_active=4, **few)) == 1
+    assert len(chosen([50.0], [90.0], n_active=1, **few)) == 1
+    assert len(chosen([50.0], [90.0], n_active=5, **few)) > 1
+    assert len(chosen([50.0], [90.0], n_active=0, **few)) > 1
+    assert len(chosen([100.0], [90.0], n_active=4, **few)) > 1  # it did not fall
+    assert len(chosen([50.0], [90.0], p=15, left=10**4, n_active=3)) > 1
+    assert len(chosen([50.0], [90.0], left=120)) == 2 and len(chosen([50.0], [90.0], left=119)) == 1
+
+
+def test_a_tenth_of_the_gain_is_a_tie_and_then_half_of_the_last_gain():
+    assert len(chosen([50.0], [55.0])) == 2  # 5 is a tenth of 50: no tie
+    assert len(chosen([50.0, 40.0], [54.9, 45.0], over=True)) == 2
+    assert len(chosen([50.0, 40.0], [54.9, 45.0])) == 4  # then 5 is half of the last 10
+    assert len(chosen([50.0, 40.0, 39.0], [54.9, 44.9, 44.0])) == 6
+    assert len(chosen([50.0, 40.0, 39.0, 38.0], [50.0, 40.1, 39.1, 38.1])) == 8  # thrice at most
+    assert len(chosen([55.0], [50.0])) == 2 and len(chosen([54.9, 45.0], [50.0, 40.0])) == 4
+
+
+def test_rough_slopes_count_only_while_the_descent_is_ahead():
+    rough = {"agreement": [0.1] * 3}
+    assert len(chosen([100.0], [100.0], **rough)) == 2
+    assert len(chosen([90.0], [50.0], **rough)) == 2
+    assert len(chosen([50.0] * 4, [90.0] * 4, **rough)) == 8
+
+
+@pytest.mark.parametrize("left, n", [(600, 4), (599, 2)])
+def test_the_choice_ends_when_four_tenths_are_spent(left, n):
+    race, log = made(), []
+    newton = SimpleNamespace(n_active=4, agreement=[0.0], p=4)
+
+    class Spends(Turns):
+        def run(self, n, ending=None):
+            yield from super().run(n, ending)
+            race.owner.left = left
+
+    arms = Spends("bfgs", log, [50.0, 20.0]), Spends("crowd", log, [51.0, 90.0])
+    list(race._choose(np.zeros(4), 100.0, 1.0, newton, *arms))
+    assert len(log) == n
+
+
+def test_the_descent_leads_while_it_gains_more_than_nothing():
+    """A gain of .25 is nothing; without a tolerance it goes on up to 150 gradients."""
+    race, log = made(), []
+    list(race._lead(SimpleNamespace(p=4), Turns("bfgs", log, [50.0, 49.74, 49.49])))
+    assert len(log) == 3
+    log.clear()
+    race.tol = 0.0
+    list(race._lead(SimpleNamespace(p=4), Turns("bfgs", log, [50.0] * 99)))
+    assert len(log) == int(np.ceil(150 * 7 / 40))
+    ended = Turns("bfgs", log, ["over"])
+    log.clear()
+    list(race._lead(SimpleNamespace(p=4), ended))
+    assert len(log) == 1
+
+
+def test_bfgs_looks_rough_where_slopes_tell_little_or_it_hardly_moved():
+    """p = 4 and s = 1: a quarter of a length per coordinate is .5, from 45 p = 180 evaluations."""
+    race = made()
+    for agreement, away, budget, rough in (
+        ([9.0, 0.1, 0.1, 0.2], 9.0, 1000, True), ([0.0, 0.2, 0.2, 0.1], 9.0, 1000, False),
+        ([0.0, 0.1, 0.1], 9.0, 1000, False), ([0.0], 0.49, 180, True), ([0.0], 0.49, 179, False),
+        ([0.0], 0.51, 180, False),
+    ):  # fmt: skip
+        newton = SimpleNamespace(agreement=agreement)
+        descent = SimpleNamespace(best=50.0, x=np.array([away, 0.0, 0.0, 0.0]))
+        found = race._is_rough(np.zeros(4), 100.0, 1.0, newton, descent, budget)
+        assert found is not None and bool(found) is rough
+    stuck = SimpleNamespace(best=100.0, x=np.full(4, 9.0))
+    assert race._is_rough(np.zeros(4), 100.0, 1.0, SimpleNamespace(agreement=[0.0]), stuck, 180)
+
+
+def test_the_descent_is_looked_at_while_it_follows():
+    race, log = made(), []
+    descent, crowd = Turns("bfgs", log, [60.0, 5.0, 5.0]), Turns("crowd", log, [50.0] * 16)
+    answer = replies(race._follow(SimpleNamespace(p=4), descent, crowd), None)[1]
+    eight = [("crowd", 40)] * 8 + [("bfgs", 40)]
+    assert answer is True and log == [*eight, *eight, ("bfgs", 40)]
+    race.n_restarts = 1
+    assert replies(race._follow(SimpleNamespace(p=4), descent, crowd), None)[1] is False
