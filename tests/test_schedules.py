@@ -84,3 +84,29 @@ def test_a_linear_fall_without_an_end_says_so():
 def test_values_that_do_not_fit_are_named(answer, word):
     with pytest.raises(ValueError, match=f"^rate must .*{word}"):
         values_at(lambda t: np.array(answer), np.arange(3), "rate")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: scgd.Constant(-1.0),
+        lambda: scgd.InverseTime(-1.0),
+        lambda: scgd.InverseTime(1.0, -1.0),
+        lambda: scgd.InverseTime(1.0, 0.0, -1.0),
+        lambda: scgd.InverseLog(-1.0),
+        lambda: scgd.Linear(-1.0),
+        lambda: scgd.Linear(end=1.5),
+        lambda: scgd.Linear(power=-1.0),
+        lambda: scgd.Linear(start=-1),
+        lambda: scgd.Linear(total=1.5),
+        lambda: scgd.SqrtOf(-1.0),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make):
+    with pytest.raises((TypeError, ValueError), match="must be"):
+        make()
+
+
+def test_a_number_under_a_root_is_constant():
+    np.testing.assert_allclose(scgd.SqrtOf(0.25)(T), [0.5] * 5)
+    assert scgd.SqrtOf(0.0)(T).tolist() == [0.0] * 5
