@@ -92,7 +92,7 @@ def test_values_that_do_not_fit_are_named(answer, word):
         lambda: scgd.Constant(-1.0),
         lambda: scgd.InverseTime(-1.0),
         lambda: scgd.InverseTime(1.0, -1.0),
-        lambda: scgd.InverseTime(1.0, 0.0, -1.0),
+        lambda: scgd.InverseTime(1.0, 0.0, "1"),
         lambda: scgd.InverseLog(-1.0),
         lambda: scgd.Linear(-1.0),
         lambda: scgd.Linear(end=1.5),
@@ -103,7 +103,7 @@ def test_values_that_do_not_fit_are_named(answer, word):
     ],
 )
 def test_what_makes_no_sense_is_refused(make):
-    with pytest.raises((TypeError, ValueError), match="must be"):
+    with pytest.raises((TypeError, ValueError), match="must"):
         make()
 
 
