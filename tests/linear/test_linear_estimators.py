@@ -104,6 +104,13 @@ def test_early_stopping_stops_when_the_held_out_loss_stops_falling():
     assert short.n_iter_ < 0.7 * long.n_iter_ and short.score(X, Y) > 0.95
 
 
+def test_with_l1_early_stopping_sees_many_steps():
+    """A fit that is not watched settles the whole set at once."""
+    parts = {"alpha": 1e-3, "penalty": "l1", "random_state": 0, "tol": 1e-7}
+    watched = SCGDClassifier(early_stopping=True, n_iter_no_change=1000, **parts).fit(X, Y)
+    assert watched.n_iter_ > 2 * SCGDClassifier(**parts).fit(X, Y).n_iter_
+
+
 def test_class_weights_are_sample_weights():
     parts = {"alpha": 1e-3, "random_state": 0}
     by_class = SCGDClassifier(class_weight={0: 3.0, 1: 1.0}, **parts).fit(X, Y)

@@ -190,7 +190,7 @@ class Descent:
         bends = self.bends(chosen, curve, total)
         old, first, offset, known = self.w[chosen], 0.0, 0.0, None
         memory = Extrapolation() if exact and task.l1 > 0.0 else None
-        gain, alone = 0.0, task.l1 > 0.0 and isinstance(self.policy, Adaptive)
+        gain, alone = 0.0, task.l1 > 0.0 and isinstance(self.policy, Adaptive) and not task.watched
         for n in range(min(MOST_SWEEPS, task.max_passes - self.n_passes)):
             if alone and self.n_passes >= sweeps_before_leap(task, len(chosen)):
                 known = self.products_with(curve, total)
