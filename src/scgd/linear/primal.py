@@ -171,9 +171,8 @@ class Descent:
                 curvatures(*self.columns, self.means, shares, self.all, self._norms, products)
             else:
                 self._norms = self.task.design.column_squares(shares)
-                products = (
-                    self.task.design.correlations(shares) if self.task.intercept else products
-                )
+                if self.task.intercept:
+                    products = self.task.design.correlations(shares)
             if self.task.intercept:
                 self._norms = np.maximum(self._norms - products**2, 1e-14 * self._norms)
         return self._norms
