@@ -15,9 +15,22 @@ import numpy as np
 
 from scgd.compare.oracle import Oracle
 from scgd.compare.peers import METHODS
-from scgd.compare.problems import build, ridge
+from scgd.compare.problems import Task, build, ridge
 
-PEERS = ("cma-sep", "ngopt")
+PEERS, P, N_MATTER = ("cma-sep", "ngopt"), 1000, 20
+
+
+def few(kinks):
+    """Return a sum over 20 of 1,000 coordinates, of squares or of squares and kinks."""
+    rng = np.random.default_rng(0)
+    weights, centre = np.zeros(P), rng.standard_normal(P)
+    weights[rng.choice(P, N_MATTER, replace=False)] = 10 ** rng.uniform(-1, 2, N_MATTER)
+
+    def fun(x):
+        d = x - centre
+        return float(weights @ (d * d)) + kinks * float(weights @ np.abs(d))
+
+    return Task("few", np.zeros(P), None, lambda seed: fun, fun, repeats=True)
 
 
 def unsampled(task):
@@ -46,6 +59,8 @@ def main():
     budget = 2000 if quick else 10_000
     warnings.simplefilter("ignore")
     tasks = {
+        "20 of 1,000, squares": few(0.0),
+        "20 of 1,000, kinks": few(1.0),
         "deterministic": build("quad"),
         "controllable noise": ridge(5, n=2000, p=1000),
         "uncontrollable noise": build("quadnoisy"),

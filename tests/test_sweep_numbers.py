@@ -6,11 +6,12 @@ import pytest
 from scgd.problem import Problem
 from scgd.questions import Point
 from scgd.searches import Archive, Filling, Parabolas, RandomSearch, ScaleSearch, Stop, Told
+from scgd.searches.arms.lines import Line, easiest
 from scgd.searches.arms.spread import Spread
 from scgd.searches.base import decoded, encoded
 from scgd.searches.filling import valley
 from scgd.searches.judge import Verdict
-from scgd.searches.race import LOOK_AGAIN, Race, embedded
+from scgd.searches.race import LOOK_AGAIN, Embedding, Race
 
 
 def problem(p=3, bounds=None, scale=1.0, x0=0.0):
@@ -314,13 +315,17 @@ def test_a_story_is_told_again_what_it_was_told():
 
 
 def test_points_of_some_coordinates_are_points_of_all():
-    x, places = np.array([9.0, 8.0, 7.0]), np.array([0, 2])
-    np.testing.assert_array_equal(embedded(np.array([1.0, 2.0]), x, places), [1.0, 8.0, 2.0])
+    whole = Embedding(np.array([9.0, 8.0, 7.0]), np.array([0, 2]))
+    np.testing.assert_array_equal(whole(np.array([1.0, 2.0])), [1.0, 8.0, 2.0])
     np.testing.assert_array_equal(
-        embedded(np.array([[1.0, 2.0], [3.0, 4.0]]), x, places), [[1.0, 8.0, 2.0], [3.0, 8.0, 4.0]]
+        whole(np.array([[1.0, 2.0], [3.0, 4.0]])), [[1.0, 8.0, 2.0], [3.0, 8.0, 4.0]]
     )
-    spread = embedded(Spread(np.zeros(2), np.array([1]), np.array([5.0])), x, places)
+    inner = np.zeros(2)
+    spread = whole(Spread(inner, np.array([1]), np.array([5.0])))
     assert spread.coords.tolist() == [2] and spread.at(0).tolist() == [0.0, 8.0, 5.0]
+    assert whole(Spread(inner, np.array([0]), np.array([4.0]))).x is spread.x
+    other = whole(Spread(np.ones(2), np.array([0]), np.array([4.0])))
+    assert other.at(0).tolist() == [4.0, 8.0, 1.0] and spread.at(0).tolist() == [0.0, 8.0, 5.0]
 
 
 def raced(values, n_told=(), budget=100):
@@ -429,3 +434,34 @@ def test_filling_in_measures_its_centre_every_fifth_time():
     wide = np.maximum(np.sqrt(weights @ (few - middle) ** 2), 0.5 / 3 * 4.0)
     reach = valley(points[:9], values[:9], middle, np.full(2, 4.0), 2 * wide / 4.0)
     np.testing.assert_allclose(plain.pose().points()[0], middle + 4.0 * reach)
+
+
+def by_arrays(line, width):
+    """Return the middle of the easiest interval, all intervals at once."""
+    f, t = np.array(line.f), np.array(line.t)
+    finite, gaps = np.isfinite(f), np.diff(t)
+    lowest, highest = f[finite].min(), f[finite].max()
+    if highest == lowest:
+        walls = np.where(finite[1:] != finite[:-1], gaps, 0.0)
+        k = int(walls.argmax())
+        return (t[k] + t[k + 1]) / 2 if walls[k] > 1e-9 * width else None
+    roots = np.sqrt(np.where(finite, f, highest) - lowest + 1e-9 * (highest - lowest))
+    with np.errstate(divide="ignore"):
+        steepness = np.where(gaps < 1e-9 * width, np.inf, (roots[1:] + roots[:-1]) / gaps)
+    k = int(steepness.argmin())
+    return (t[k] + t[k + 1]) / 2 if np.isfinite(steepness[k]) else None
+
+
+@pytest.mark.parametrize("kind", ["rough", "walls", "flat", "flat walls", "near"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_easiest_interval_is_that_of_the_formula(kind, seed):
+    rng, line = np.random.default_rng(seed), Line(0.0, 1.0)
+    line.t = sorted(rng.standard_normal(7).tolist())
+    line.f = [1.0] * 7 if "flat" in kind else rng.exponential(size=7).tolist()
+    if "walls" in kind:
+        line.f[0] = line.f[5] = np.inf
+    if kind == "near":
+        line.t[3] = line.t[2] + 1e-12
+    found, expected = easiest(line, 1.0), by_arrays(line, 1.0)
+    assert found == expected
+    assert (found is None) == (kind == "flat")

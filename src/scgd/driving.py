@@ -188,13 +188,14 @@ class Serial:
         self.body: Any = None
 
     def fitting(self) -> Any:
-        """Return the body of the search in turn, if there is one."""
+        """Return the body of the search in turn, if there is one for what it asks next."""
         search, job = self.run.plan.active, self.evaluate.job
         if search is not self.search:
             self.search, self.body = search, None
             if self.evaluate.inline and self.run.by_bodies:
-                self.body = choose(search, job.fun, job.args, self.run.ledger)
-        return self.body
+                sampled = job.samples.controlled
+                self.body = choose(search, job.fun, job.args, self.run.ledger, sampled=sampled)
+        return self.body if self.body is not None and self.body.ready(self.run.room) else None
 
 
 def forward(run: Run, serial: Serial, stop: Stop, by_phase: bool) -> None:

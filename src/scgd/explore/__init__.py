@@ -2,8 +2,8 @@
 
 A body works on the search's own arrays and leaves them as ``ask`` and ``tell`` would, bit for bit:
 for functions written in Python, loops that poke entries of the buffer, evaluate and put them back
-(one coordinate, a block of coordinates, or a joint move); for functions compiled by numba a
-compiled loop, which also draws and learns inside. Steps are cut by a flag between them, or by the
+(one coordinate, a block of coordinates, or a joint move), and one that tells a story the values of
+single points; for functions compiled by numba a compiled loop, which also draws and learns inside. Steps are cut by a flag between them, or by the
 user's function, and then the step in hand has not happened.
 """
 
@@ -20,19 +20,32 @@ from scgd.explore.compiled import CompiledBody
 from scgd.explore.joint import JointBody
 from scgd.explore.loop import Loop
 from scgd.explore.single import SingleBody
+from scgd.explore.told import ToldBody
 from scgd.policies import LawPolicy
 from scgd.run.ledger import Ledger
 from scgd.searches import Search, Stepping
+from scgd.searches.base import Body
+from scgd.searches.doubt import Doubt
+from scgd.searches.told import Told
 
-__all__ = ["BODIES", "BlockBody", "CompiledBody", "JointBody", "SingleBody", "choose"]
+__all__ = ["BODIES", "BlockBody", "CompiledBody", "JointBody", "SingleBody", "ToldBody", "choose"]
 
 
 def choose(
-    search: Search, fun: Callable[..., Any], args: tuple[Any, ...], ledger: Ledger
-) -> Loop | None:
+    search: Search,
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    ledger: Ledger,
+    *,
+    sampled: bool = False,
+) -> Body | None:
     """Return the fastest body for a search; None when only ask and tell will do."""
     if ledger.on_nonfinite == "worst":  # which the ledger knows, value by value
         return None
+    if isinstance(search, Doubt | Told):
+        story = search.inner if isinstance(search, Doubt) else search
+        fits = isinstance(story, Told) and not story.n_open and not sampled
+        return ToldBody(search, fun, args, ledger) if fits else None
     if not isinstance(search, Stepping) or search.n_open or search.gradient.size:
         return None
     if search.policy.needs_gradient or search.recipe.average:

@@ -50,6 +50,10 @@ class Loop:
         self.cost = search.step_cost
         self.over: list[int] = []
 
+    def ready(self, room: float) -> bool:
+        """Whether it can go on from here: a step is a step."""
+        return True
+
     @calls_user
     def _call(self, view: Floats) -> Any:
         """Evaluate with further arguments."""

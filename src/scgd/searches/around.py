@@ -28,7 +28,8 @@ class Around(Search):
     def settle(self) -> None:
         """Take note of what the search did."""
         self.inner.settle()
-        self.journal.extend((self.n_evals, value) for _, value in self.inner.journal)
+        more = self.n_evals - self.inner.n_evals
+        self.journal.extend((n + more, value) for n, value in self.inner.journal)
         self.inner.journal.clear()
 
     @property

@@ -84,7 +84,10 @@ class Late(Exception):
 class Body(Protocol):
     """A loop that runs many questions of a search without an object for each."""
 
-    def run(self, room: int, stop: Stop, *, by_phase: bool) -> None:
+    def ready(self, room: float) -> bool:
+        """Whether it can go on from where the search is, with so many evaluations left."""
+
+    def run(self, room: float, stop: Stop, *, by_phase: bool) -> None:
         """Take steps for at most ``room`` evaluations, until stopped or (wanted) a phase ends."""
 
 

@@ -107,19 +107,20 @@ class Race(Told):
 
     def _embedded(self, x: Floats, f: float, s: float, active: Array, inner: Telling) -> Telling:
         """Run a search of the active coordinates; return the best point if others wake up."""
-        best, value, places = x, f, np.flatnonzero(active)
+        best, value, whole = x, f, Embedding(x, np.flatnonzero(active))
         due = self.n_told + LOOK_AGAIN * self.budget
         try:
             points = next(inner)
             while True:
-                whole = embedded(points, x, places)
-                values = yield whole
+                asked = whole(points)
+                values = yield asked
                 if isinstance(points, Partials):
                     points = inner.send(values)
                     continue
-                k = int(np.argmin(values))
-                if (lowest := np.min(values)) < value:
-                    best, value = point_of(whole, k), float(lowest)
+                k = 0 if asked.ndim == 1 else int(values.argmin())
+                lowest = values if asked.ndim == 1 else float(values[k])
+                if lowest < value:
+                    best, value = point_of(asked, k), lowest
                 if self.n_told >= due:  # do the others really not matter, here too?
                     due += LOOK_AGAIN * self.budget
                     self.doing, y = "measuring", self._elsewhere(best, s, active)
@@ -162,14 +163,27 @@ class Race(Told):
         return f"race led by {leader or 'nobody yet'}"
 
 
-def embedded(points: Any, x: Floats, places: Ints) -> Any:
-    """Return points of some coordinates as points of all, the others being as in x."""
-    if isinstance(points, Partials | Spread):
-        base = x.copy()
-        base[places] = points.x
-        if isinstance(points, Partials):
-            return Partials(base, places[points.coords])
-        return Spread(base, places[points.coords], points.entries, single=points.single)
-    whole = x.copy() if points.ndim == 1 else np.repeat(x[None], len(points), axis=0)
-    whole[..., places] = points
-    return whole
+class Embedding:
+    """Points of some coordinates as points of all, the others being as in x.
+
+    What many points have in common is embedded once: arms never change what they have asked.
+    """
+
+    def __init__(self, x: Floats, places: Ints) -> None:
+        self.x, self.places = x, places
+        self.inner: Floats | None = None
+        self.base = x
+
+    def __call__(self, points: Any) -> Any:
+        """Return points of all coordinates."""
+        x, places = self.x, self.places
+        if isinstance(points, Partials | Spread):
+            if points.x is not self.inner:
+                self.inner, self.base = points.x, x.copy()
+                self.base[places] = points.x
+            if isinstance(points, Partials):
+                return Partials(self.base, places[points.coords])
+            return Spread(self.base, places[points.coords], points.entries, single=points.single)
+        whole = x.copy() if points.ndim == 1 else np.repeat(x[None], len(points), axis=0)
+        whole[..., places] = points
+        return whole

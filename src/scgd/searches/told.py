@@ -75,6 +75,7 @@ class Told(Search):
         )
         self.doing, self.far, self.lowest = "measuring", 0.0, float("inf")
         self.ran: dict[str, int] = {}
+        self.common = self.base = self.start  # what points had in common, and that in units of x
         self.telling = self.tell_story(self.start / unit)
         self._take_batch(next(self.telling))
 
@@ -110,8 +111,7 @@ class Told(Search):
             entry = min(max(float(points.entries[0]), float(box.lower[i])), float(box.upper[i]))
             distance = abs(entry - float(box.start[i]))
             entry = problem.inside(i, entry * float(unit[i]))
-            base = problem.clipped(points.x * unit)
-            self.batch = Spread(base, points.coords, np.array([entry]))
+            self.batch = Spread(self._based(points.x), points.coords, np.array([entry]))
         elif isinstance(points, Spread):
             k = points.coords
             entries = np.minimum(np.maximum(points.entries, self.box.lower[k]), self.box.upper[k])
@@ -119,16 +119,22 @@ class Told(Search):
             entries = entries * unit[k]
             if problem.lower.size:
                 entries = np.minimum(np.maximum(entries, problem.lower[k]), problem.upper[k])
-            self.batch = Spread(problem.clipped(points.x * unit), k, entries)
+            self.batch = Spread(self._based(points.x), k, entries)
         else:
             inside = self.box.clip(points)
             distance = np.abs(inside - self.box.start).max()
             batch = problem.clipped(inside * unit)
             self.batch = batch[None] if self.single else batch
         self.distance = float(distance)
-        wide = isinstance(points, Partials)
-        self.values = np.full(len(points.coords) if wide else len(self.batch), np.nan)
+        n = len(points.coords) if isinstance(points, Partials) else len(self.batch)
+        self.values: Floats = np.array([np.nan] * n)
         self.n_asked = self.n_answered = 0
+
+    def _based(self, x: Floats) -> Floats:
+        """Return what points have in common in units of x, made once: arms do not change it."""
+        if x is not self.common:
+            self.common, self.base = x, self.problem.clipped(x * self.problem.unit)
+        return self.base
 
     @property
     def cost(self) -> int:
@@ -161,9 +167,13 @@ class Told(Search):
             self.n_answered = 1
             self._tell_batch()
             return
+        self.enter(question.role, values)
+
+    def enter(self, first: int, values: Floats) -> None:
+        """Take values of the batch from one place on; tell all of them when none is missing."""
         if np.isnan(values).any():
             values = np.where(np.isnan(values), np.inf, values)
-        self.values[question.role : question.role + len(values)] = values
+        self.values[first : first + len(values)] = values
         self.n_answered += len(values)
         self._keep_best()
         if self.n_answered == len(self.batch):
@@ -197,7 +207,7 @@ class Told(Search):
     def _note_distance(self) -> None:
         """Take note of how far it looked; a best point far out widens the box."""
         self.far = max(self.far, self.distance)
-        k = int(self.values.argmin())
+        k = 0 if self.single else int(self.values.argmin())
         if self.values[k] < self.lowest:
             self.lowest = float(self.values[k])
             if self.distance > self.box.reach / 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Callable, Generator
 from functools import partial
-from math import isfinite
+from math import inf, isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ class Line:
     @property
     def best(self) -> int:
         """The place of the lowest value."""
-        return int(np.argmin(self.f))
+        return self.f.index(min(self.f))
 
 
 def search_line(
@@ -87,19 +87,20 @@ def widen(line: Line, n: int, walls: Walls) -> Generator[Any, Any, None]:
 
 def easiest(line: Line, width: float) -> float | None:
     """Return the middle of the interval that may hide a better value most easily."""
-    f, t = np.array(line.f), np.array(line.t)
-    finite = np.isfinite(f)
-    lowest, highest = f[finite].min(), f[finite].max()
-    if highest == lowest:  # flat, or a point between walls: come nearer
-        walls = np.where(finite[1:] != finite[:-1], np.diff(t), 0.0)
-        k = int(np.argmax(walls))
-        return float((t[k] + t[k + 1]) / 2) if walls[k] > 1e-9 * width else None
-    roots = np.sqrt(np.where(finite, f, highest) - lowest + 1e-9 * (highest - lowest))
-    gaps = np.diff(t)
-    steepness = (roots[1:] + roots[:-1]) / gaps
-    steepness[gaps < 1e-9 * width] = np.inf
-    k = int(np.argmin(steepness))
-    return float((t[k] + t[k + 1]) / 2) if np.isfinite(steepness[k]) else None
+    t, f = line.t, line.f
+    finite = [value for value in f if isfinite(value)]
+    lowest, highest = min(finite), max(finite)
+    flattest, widest, middle = inf, 1e-9 * width, None
+    spare = 1e-9 * (highest - lowest)
+    roots = [sqrt((value if isfinite(value) else highest) - lowest + spare) for value in f]
+    for k in range(len(t) - 1):
+        gap = t[k + 1] - t[k]
+        if highest == lowest:  # flat, or a point between walls: come nearer
+            if isfinite(f[k]) != isfinite(f[k + 1]) and gap > widest:
+                widest, middle = gap, (t[k] + t[k + 1]) / 2
+        elif 0.0 < gap >= 1e-9 * width and (roots[k + 1] + roots[k]) / gap < flattest:
+            flattest, middle = (roots[k + 1] + roots[k]) / gap, (t[k] + t[k + 1]) / 2
+    return middle
 
 
 def polish(line: Line, width: float) -> Generator[Any, Any, None]:
@@ -225,7 +226,7 @@ def along(
         while True:
             one = isinstance(t, float)
             entries = np.array([t] if one else t)
-            value = yield Spread(x, np.full(len(entries), i), entries, single=one)
+            value = yield Spread(x, np.array([i] * len(entries)), entries, single=one)
             for seen in (value,) if one else value.tolist():
                 if isfinite(seen):
                     spread[i] = max(spread[i], abs(seen - f))
