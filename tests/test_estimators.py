@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from registry import CURVATURES, ESTIMATORS, MINIMUM, P, quadratic, quadratic_gradient
-from scgd.estimators import FirstOrder, random_signs
+from scgd.estimators import FirstOrder, SphereSmoothing, random_signs
 from scgd.questions import Point
 
 NONE = np.empty(0)
@@ -287,3 +287,15 @@ def test_partial_derivatives_are_what_they_are():
     assert estimator.n_draws(3) == 3 and not estimator.distinct
     grads, seen = estimator.gradient(question, [[1.0, 2.0, 3.0]])
     assert grads.tolist() == [1.0, 2.0, 3.0] and np.isnan(seen)
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_the_bounds_of_a_single_coordinate_are_kept(name):
+    one = np.ones(1)
+    question = probe_of(ESTIMATORS[name], one, one, -one, one, coords=np.array([0]))
+    assert question.points().max() == 1.0 and len(question.entries) == len(question) == 2
+
+
+def test_whether_the_sphere_is_unbiased_is_yes_or_no():
+    with pytest.raises(TypeError, match="unbiased"):
+        SphereSmoothing(unbiased="no")

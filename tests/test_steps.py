@@ -289,7 +289,15 @@ def test_a_kernel_of_a_users_rule_is_a_part_of_the_machinery():
     class Own(StepRule):
         kernel = staticmethod(own)
 
-    class Heir(Own):
+    assert own.__code__ in JOINED
+
+
+def test_a_rule_without_a_kernel_of_its_own_has_nothing_to_join():
+    class Abstract(StepRule):
         pass
 
-    assert own.__code__ in JOINED and Heir.kernel is own
+    assert not hasattr(Abstract, "kernel")
+
+
+def test_what_the_rules_of_a_length_read_unless_told():
+    assert scgd.Learned().hyper == pytest.approx((0.1, 0.2, 0.003, -5.0, 3.0))

@@ -81,13 +81,16 @@ class Results:
 
 
 def tests_of(mutant: Mutant, record: Record) -> tuple[list[str], float]:
-    """Return the tests that run the line, or the file where it runs at import; and their time."""
-    tests = [(s, t, files.get(mutant.file)) for t, (s, files) in record.tests.items()]
-    seeing = [(s, t) for s, t, lines in tests if lines and mutant.line in lines]
+    """Return the tests that run the line, and their time.
+
+    Of a line that runs at import, those that run its file, then all others: they may read it.
+    """
+    tests = [(s, t, files.get(mutant.file, ())) for t, (s, files) in record.tests.items()]
+    seeing = [(0, s, t) for s, t, lines in tests if mutant.line in lines]
     if not seeing:
-        seeing = [(s, t) for s, t, lines in tests if lines]
+        seeing = [(not lines, s, t) for s, t, lines in tests]
     chosen, spent = [], 0.0
-    for seconds, test in sorted(seeing):
+    for _, seconds, test in sorted(seeing):
         if spent + seconds > ENOUGH:
             break
         chosen.append(test)

@@ -110,10 +110,14 @@ def recorded(out: Path, sources: list[str], tests: list[str]) -> Record:
     if not out.exists():
         out.parent.mkdir(parents=True, exist_ok=True)
         print(f"recording what {' '.join(tests)} runs ...", flush=True)
-        environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+        paths = [str(Path.cwd() / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        here = {"PYTHONPATH": os.pathsep.join(paths), "NUMBA_DISABLE_JIT": "1"}
         command = [sys.executable, __file__, str(out), *sources, "--", *tests]
-        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, env={**os.environ, **here}, check=True, stdout=subprocess.DEVNULL)
     found = Record(**json.loads(out.read_text()))
+    if not any(lines for _, lines in found.tests.values()):
+        out.unlink()
+        raise RuntimeError(f"no test of {' '.join(tests)} runs a line of these sources")
     if found.slow:
         print(f"{len(found.slow)} tests take more than {LONGEST:g} s and are left out", flush=True)
     return found

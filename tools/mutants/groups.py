@@ -37,7 +37,7 @@ GROUPS = (
         "policies",
         ("policies/*.py", "random.py"),
         ("tests/test_policies.py", "tests/test_policy_details.py", "tests/test_law.py",
-         "tests/test_random.py"),
+         "tests/test_random.py", "tests/test_policy_numbers.py"),
     ),
     Group(
         "sampler",
