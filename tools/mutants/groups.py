@@ -50,7 +50,8 @@ GROUPS = (
         ("searches/stepping.py", "explore/*.py"),
         ("tests/test_stepping_numbers.py", "tests/test_bodies.py", "tests/test_single_body.py",
          "tests/test_block_bodies.py", "tests/test_agreement.py", "tests/test_ask_tell.py",
-         "tests/test_timetable.py", "tests/test_searches.py", "tests/test_limits.py"),
+         "tests/test_timetable.py", "tests/test_searches.py", "tests/test_limits.py",
+         "tests/test_told_body.py"),
     ),
     Group(
         "searches",
@@ -61,7 +62,7 @@ GROUPS = (
          "tests/test_contest_numbers.py", "tests/test_turn_numbers.py",
          "tests/test_length_numbers.py", "tests/test_walk_numbers.py",
          "tests/test_regression_numbers.py", "tests/test_newton_numbers.py",
-         "tests/test_agreed_numbers.py",
+         "tests/test_agreed_numbers.py", "tests/test_told_body.py",
          "tests/spaces/test_mixed_numbers.py",
          "tests/test_guards.py", "tests/test_race.py",
          "tests/test_race_box.py", "tests/test_noisy.py",
