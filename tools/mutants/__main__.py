@@ -81,16 +81,12 @@ class Results:
 
 
 def tests_of(mutant: Mutant, record: Record) -> tuple[list[str], float]:
-    """Return the tests that run the line, and their time.
-
-    Of a line that runs at import, those that run its file, then all others: they may read it.
-    """
+    """Return the tests that run the line, all of them where it runs at import; and their time."""
     tests = [(s, t, files.get(mutant.file, ())) for t, (s, files) in record.tests.items()]
-    seeing = [(0, s, t) for s, t, lines in tests if mutant.line in lines]
-    if not seeing:
-        seeing = [(not lines, s, t) for s, t, lines in tests]
+    seeing = [(s, t) for s, t, lines in tests if mutant.line in lines]
+    seeing = seeing or [(s, t) for s, t, _ in tests]
     chosen, spent = [], 0.0
-    for _, seconds, test in sorted(seeing):
+    for seconds, test in sorted(seeing):
         if spent + seconds > ENOUGH:
             break
         chosen.append(test)

@@ -88,6 +88,7 @@ GROUPS = (
         "torch",
         ("torch/kernels.py", "torch/draws.py", "torch/rules.py", "torch/layer_law.py"),
         ("tests/torch/test_torch_draws.py", "tests/torch/test_torch_agreement.py",
-         "tests/torch/test_torch_rules.py", "tests/torch/test_torch_auto.py"),
+         "tests/torch/test_torch_rules.py", "tests/torch/test_torch_auto.py",
+         "tests/torch/test_torch_numbers.py"),
     ),
 )  # fmt: skip
