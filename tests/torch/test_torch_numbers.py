@@ -128,6 +128,14 @@ def test_a_poisson_draw_of_more_than_expected_finds_room():
     assert coords.tolist() == list(range(500)) and np.all(chances == 1.0)
 
 
+def test_a_poisson_draw_may_be_empty():
+    with np.errstate(over="ignore"):
+        coords, chances, expected = draw_poisson(
+            np.empty(0), 50, numbers(floor=0.0), make_words(0, 0), 3
+        )
+    assert not len(coords) and not len(chances) and expected == 0.0
+
+
 def times_of(words, weights):
     return np.array(
         [-np.log1p(-(hashed(k, words) + 0.5) / 2**30) / w for k, w in enumerate(weights)]
@@ -149,12 +157,13 @@ def test_a_distinct_draw_takes_the_first_to_arrive(leaves, step):
     np.testing.assert_allclose(probs, -np.expm1(-weights[coords] * tau) / 3)
 
 
-def test_arrivals_before_a_limit():
+@pytest.mark.parametrize("a", [0.5, 40.0])
+def test_arrivals_before_a_limit(a):
     words = make_words(5, 1)
-    times = times_of(words, 0.5 * LEAVES + 0.1)
+    times = times_of(words, a * LEAVES + 0.1)
     limit = float(np.sort(times)[4])
     with np.errstate(over="ignore"):
-        coords, when = arrivals(LEAVES, 7, 0.5, 0.1, words, limit, 7)
+        coords, when = arrivals(LEAVES, 7, a, 0.1, words, limit, 7)
     assert coords.tolist() == np.flatnonzero(times < limit).tolist()
     np.testing.assert_allclose(when, times[coords])
 
