@@ -145,6 +145,20 @@ def test_an_error_of_the_function_leaves_the_story_where_it_was():
     same_run(told(opt, rugged), told(optimizer(), rugged))
 
 
+def test_when_a_body_is_ready():
+    opt, body = ready(rugged)
+    assert body.ready(1) and not body.ready(0)
+    assert body.ready(opt.run.room)
+    body.story.n_asked = 1
+    assert not body.ready(5)
+    body.story.n_asked, body.search.finished = 0, True
+    assert not body.ready(5)
+    body.search.finished, body.story.finished = False, True
+    assert not body.ready(5)
+    body.story.finished, body.search.due = False, body.search.n_evals
+    assert not body.ready(5)
+
+
 def test_where_phases_are_reported_it_tells_one_answer():
     opt, body = ready(rugged)
     before = opt.run.n_reports
