@@ -1,4 +1,4 @@
-"""Single points of a story, for functions written in Python."""
+"""The points of a story, for functions written in Python."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ from scgd.typing import Floats
 __all__ = ["ToldBody"]
 
 
-class ToldBody:
-    """Tell a story the values of single points, one after the other.
+LONGEST = 1000
+"""Points of a batch at most; beyond that a question costs nothing beside it."""
 
-    Batches go by questions, whose values survive a cut between two of them.
+
+class ToldBody:
+    """Tell a story the values of its points, one after the other.
+
+    A cut between two points of a batch loses nothing: the story keeps the values it has.
 
     Parameters
     ----------
@@ -46,35 +50,39 @@ class ToldBody:
         self.view.flags.writeable = False
 
     def ready(self, room: float) -> bool:
-        """Whether what the story asks next is for this body."""
+        """Whether what the story asks next is for this body, and can be paid."""
         search, story = self.search, self.story
-        if room < 1 or search.finished or story.finished or story.n_asked:
+        if search.finished or story.finished or story.n_asked != story.n_answered:
             return False
-        if isinstance(search, Doubt) and search.n_evals >= search.due:
+        if isinstance(search, Doubt) and search.looks:
             return False
-        return len(story.batch) == 1 and not isinstance(story.batch, Partials)
+        n = len(story.batch) - story.n_asked
+        return n <= min(room, LONGEST) and not isinstance(story.batch, Partials)
 
     def run(self, room: float, stop: Stop, *, by_phase: bool) -> None:
-        """Answer for ``room`` evaluations, until stopped or (wanted) the first value is told."""
-        first = self.ledger.n_accepted - self.search.n_evals
+        """Answer for ``room`` evaluations, until stopped or (wanted) the first batch is told."""
+        story, first = self.story, self.ledger.n_accepted - self.search.n_evals
         while not stop.raised and self.ready(room):
-            batch = self.story.batch
-            value = self._poke(batch) if isinstance(batch, Spread) else self._whole(batch[0])
-            value = value if value.__class__ is float else as_float(value)
-            self._tell(value, first + self.search.n_evals)
-            room -= 1
-            if by_phase:
+            batch, told = story.batch, story.n_told
+            for j in range(story.n_asked, len(batch)):
+                if stop.raised:
+                    break
+                value = self._poke(batch, j) if isinstance(batch, Spread) else self._whole(batch[j])
+                value = value if value.__class__ is float else as_float(value)
+                self._tell(value, j, first + self.search.n_evals)
+                room -= 1
+            if by_phase and story.n_told != told:
                 break
         self.ledger.mark()
 
     @calls_user
-    def _poke(self, batch: Spread) -> Any:
-        """Evaluate a point that differs from the last ones in one coordinate."""
-        x, k = self.buffer, batch.coords[0]
+    def _poke(self, batch: Spread, j: int) -> Any:
+        """Evaluate a point that differs from the others in one coordinate."""
+        x, k = self.buffer, batch.coords[j]
         if batch.x is not self.base:
             self.base, x[:] = batch.x, batch.x
         here = x[k]
-        x[k] = batch.entries[0]
+        x[k] = batch.entries[j]
         try:
             return self.fun(self.view, *self.args)
         finally:
@@ -86,19 +94,20 @@ class ToldBody:
         x.flags.writeable = False
         return self.fun(x, *self.args)
 
-    def _tell(self, value: float, number: int) -> None:
-        """Enter a value in the books as a question would, and tell it."""
+    def _tell(self, value: float, j: int, number: int) -> None:
+        """Enter the j-th value of a batch in the books as a question would, and tell it."""
         search, story, ledger = self.search, self.story, self.ledger
         if value - value != 0.0:
-            point = partial(point_of, story.batch, 0)
+            point = partial(point_of, story.batch, j)
             ledger.lost(value, number, point, far=bool(story.told))
             value = float("nan")
         elif ledger.best is not None and value < ledger.best.value:
-            ledger.best.put(value, point_of(story.batch, 0))
+            ledger.best.put(value, point_of(story.batch, j))
         if ledger.told is not None:
             ledger.told.append(value)
+        last = j == len(story.batch) - 1
         for one in (story,) if search is story else (search, story):
-            one.n_posed += 1
             one.n_evals += 1
-        story.n_asked = 1
-        story.enter(0, np.array([value]))
+            one.n_posed += last  # a batch is a question
+        story.n_asked = j + 1
+        story.enter(j, np.array([value]))

@@ -170,6 +170,11 @@ class Search:
         """Take a measurement that nobody asked for, where that helps."""
 
     @property
+    def midway(self) -> bool:
+        """Whether it is in the middle of something that should not be interrupted."""
+        return False
+
+    @property
     def standing(self) -> Standing:
         """What it would answer now."""
         return Standing(self.point.x, np.empty(0))

@@ -61,9 +61,9 @@ class Doubt(Around):
         self.reference, self.due, self.differs = float("nan"), self.period, False
 
     @property
-    def _looks(self) -> bool:
+    def looks(self) -> bool:
         """Whether the next question is our own."""
-        if self.n_evals < self.due:
+        if self.n_evals < self.due or self.inner.midway:
             return False
         standing = self.inner.standing
         known = standing.exact and np.isfinite(standing.values).all()
@@ -72,13 +72,13 @@ class Doubt(Around):
     @property
     def cost(self) -> int:
         """Evaluations of the next question, at least."""
-        return 1 if self._looks else self.inner.cost
+        return 1 if self.looks else self.inner.cost
 
     def ask(self) -> Question | None:
         """Ask the best point again where that is due, once nothing else is open."""
         if self.reference == self.reference:
             return None
-        if self._looks:
+        if self.looks:
             if self.n_open:
                 return None
             standing = self.inner.standing

@@ -168,9 +168,11 @@ class Told(Search):
             self._tell_batch()
             return
         self.enter(question.role, values)
+        if self.midway:  # all that there was room for
+            self.report(self.best)
 
     def enter(self, first: int, values: Floats) -> None:
-        """Take values of the batch from one place on; tell all of them when none is missing."""
+        """Take values of the batch from one place on; tell all and report when none is missing."""
         if np.isnan(values).any():
             values = np.where(np.isnan(values), np.inf, values)
         self.values[first : first + len(values)] = values
@@ -178,7 +180,13 @@ class Told(Search):
         self._keep_best()
         if self.n_answered == len(self.batch):
             self._tell_batch()
-        self.report(self.best)
+        if not self.midway:
+            self.report(self.best)
+
+    @property
+    def midway(self) -> bool:
+        """Whether a part of a batch has been asked."""
+        return 0 < self.n_asked < len(self.batch)
 
     def _keep_best(self) -> None:
         """Go to the best point that has arrived."""
