@@ -3,8 +3,9 @@
 A body works on the search's own arrays and leaves them as ``ask`` and ``tell`` would, bit for bit:
 for functions written in Python, loops that poke entries of the buffer, evaluate and put them back
 (one coordinate, a block of coordinates, or a joint move), and one that tells a story the values of
-single points; for functions compiled by numba a compiled loop, which also draws and learns inside. Steps are cut by a flag between them, or by the
-user's function, and then the step in hand has not happened.
+its points; for functions compiled by numba a compiled loop, which also draws and learns inside.
+Steps are cut by a flag between them, or by the user's function, and then the step in hand has not
+happened.
 """
 
 from __future__ import annotations
