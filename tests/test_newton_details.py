@@ -41,6 +41,8 @@ def test_lost_places_are_come_back_from_by_a_tenth_each():
     assert rates[:4] == pytest.approx([1.0, 0.05, 0.0025, 0.000125])  # by a twentieth at most
     rates, (best, _, _) = line(lambda t: 0.0 if t > 0.2 else -t, -1.0)
     assert rates[:4] == pytest.approx([1.0, 0.5, 0.25, 0.125])  # level: by a half
+    rates, _ = line(lambda t: np.inf if t > 0.5 else 0.0 if t > 0.06 else -t, -1.0)
+    assert rates[:3] == [1.0, 0.1, 0.05]  # the parabola says more than a half, by rounding
 
 
 def test_small_slopes_choose_coordinates_as_well_as_large_ones():
