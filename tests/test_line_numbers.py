@@ -33,6 +33,12 @@ def test_a_restart_comes_back_within_ten_worths_or_rounding(tol, value, agrees):
     assert ending.n_agreed == agrees and ending.failed["descent"] == (not agrees)
 
 
+def test_coming_back_to_the_value_at_the_start_says_nothing():
+    ending = Ending(0.125, first=1.0)
+    ending.note("descent", 1.0, 1.0)
+    assert ending.n_agreed == 0 and ending.failed == {"descent": 1, "population": 0}
+
+
 # ---- how far f falls -----------------------------------------------------------------------------
 
 
@@ -79,6 +85,13 @@ def test_other_directions_are_looked_at_up_to_ten_thousand_times_the_fall():
     assert best.tolist() == [wall] and length == pytest.approx(0.35 * wall)
 
 
+def test_falls_shorter_than_a_unit_tell_the_length():
+    """From a tenth by factors of 2.2: .484 still falls, 1.06 does not."""
+    arm = falling_length(np.zeros(1), 1.0, 100, Ways(1.0, -1.0, 1.0))
+    _, (length, _, _) = replies(arm, lambda x: 0.5 if 0 < x[0] < 0.5 else 2.0)
+    assert length == pytest.approx(0.35 * 0.1 * 2.2**2)
+
+
 # ---- a population --------------------------------------------------------------------------------
 
 
@@ -88,6 +101,18 @@ def test_generations_are_counted_and_flat_ones_too():
     for n, values in enumerate(([0.0, 1.0, 1.0, 1.0, 1.0, 1.0], [1.0] * 6), 1):
         state.learn(*state.sample(), np.array(values))
         assert state.n_generations == n and state.n_evals == 6 * n and state.n_flat == n - 1
+
+
+@pytest.mark.parametrize(
+    "sigma, deviations, over",
+    [(1e-11, (1, 1), False), (0.9e-11, (1, 1), True), (1e6, (1, 1), False), (1.1e6, (1, 1), True),
+     (1e-12, (1, 100), False), (1e5, (1, 100), True)],
+)  # fmt: skip
+def test_the_widest_axis_of_a_population_tells_whether_it_is_over(sigma, deviations, over):
+    state = Population(np.zeros(2), 1.0, np.random.default_rng(0))
+    state.sigma, state.deviations = sigma, np.array(deviations, float)
+    state.bests = state.medians = [3.0]
+    assert state.over(np.arange(6.0), 1e-11) is over
 
 
 # ---- lines ---------------------------------------------------------------------------------------
@@ -190,6 +215,27 @@ def test_polishing_goes_by_the_width_of_the_line():
     assert 1e-11 * 3.125e10 == 0.3125
     line = placed([-1.0, 0.0, 3.0], [(t + 0.3125) ** 2 for t in (-1.0, 0.0, 3.0)])
     assert next(polish(line, 3.125e10)) == -0.3125  # just as far as the least: where the vertex is
+
+
+def test_a_vertex_that_rounds_to_a_neighbour_is_none():
+    """Half way between numbers without one between them: a least step the other way instead."""
+    t = 1 + EPS
+    line = placed([t - 900 * EPS, t, t + EPS], [1.0, 0.0, 0.0])
+    assert lines.vertex(*line.t, *line.f) == t + EPS
+    assert next(polish(line, 1e-6)) == t - EPS
+
+
+@pytest.mark.parametrize(
+    "value, told",
+    [(1.0, True), (1.000001, False), (-1.0000005, True), (-1.000002, False)],
+)
+def test_a_parabola_tells_its_vertex_to_a_millionth_of_what_was_seen(value, told):
+    """Sides of 1e6 around zero: an error of 1 above, and of a little more below."""
+    arm = lines.try_parabola(0.0, 0.0, 1.0)
+    assert next(arm) == (1.0, -1.0) and arm.send([1e6, 1e6]) == 0.0
+    with pytest.raises(StopIteration) as end:
+        arm.send(value)
+    assert end.value.value == (0.0, min(value, 0.0), told)
 
 
 class Sweeps:

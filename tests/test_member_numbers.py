@@ -123,6 +123,25 @@ def test_joint_moves_go_both_ways_along_signs_of_a_key():
     assert np.abs(points[0][0][0]) == pytest.approx(0.5 / np.sqrt(6))
 
 
+@pytest.mark.parametrize("rise, seen", [(6.0, False), (6.2, True)])
+def test_a_rise_shows_above_four_of_its_errors(rise, seen):
+    """Deviations of 2; two pairs and three repeats: 4 * 2 * sqrt(1 / 4 + 1 / 3) = 6.11."""
+    search = made(Radii, np.full(3, 0.5), 0, 3, 2)
+    answer(search, [-2.0, 0.0, 2.0])
+    assert not search.finding().seen
+    for _ in range(2):
+        answer(search, [rise, rise])
+    assert search.finding().seen is seen
+
+
+def test_a_radius_that_grew_until_much_shows_is_taken():
+    search = radii()
+    answer(search, 0.5)
+    answer(search, [32.0, 0.5, 10.0] * 2)
+    assert search.resolved.tolist() == [True, False, True]
+    np.testing.assert_allclose(search.radii, [2.0, 8.0, 2.0])
+
+
 # ---- the ladder ----------------------------------------------------------------------------------
 
 
@@ -159,6 +178,30 @@ def test_two_repeats_have_a_deviation_and_one_has_none():
     assert search._plain_deviation() == pytest.approx(np.sqrt(2.0))
     search.repeats = [1.0]
     assert search._plain_deviation() == 0.0
+
+
+def test_what_a_level_is_judged_by(monkeypatch):
+    search, seen = ladder(None), []
+    monkeypatch.setattr(search, "_judge", lambda *what, **_: seen.append(what))
+    answer(search, [-2.0, -1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 2.0])  # deviation 1.15
+    answer(search, np.nan)
+    answer(search, [-9.0, 1.0, 0.0, 4.0])  # the second pair found nothing lower
+    answer(search, [-9.0, 1.0, 4.0, -6.0])
+    assert seen[0] == (0.0, np.inf, False)
+    assert seen[1] == pytest.approx((np.sqrt((25 + 4) / 2), -1.0, False))
+    assert seen[2] == pytest.approx((5.0, -2.5, True))
+
+
+def test_a_ladder_ends_near_by_and_where_there_is_no_base():
+    for radius, over in ((2.1e-4, False), (1.9e-4, True)):
+        search = ladder(None)
+        search.radius = radius
+        search._go_down(5.0)
+        assert search.finished is over and search.radius == radius / 2
+    where = Problem.check(np.zeros(2), None, 1.0, 0.5)
+    search = Ladder(where, Point(where.x0), np.random.default_rng(0), 1000)
+    search.repeats = [float("inf")]
+    assert search.deviation == 0.5
 
 
 # ---- whose the noise is --------------------------------------------------------------------------
@@ -207,6 +250,14 @@ def test_the_radius_of_a_walk_keeps_to_what_is_left_of_its_reach():
         walk.radius, walk.odds, walk.share = 0.3, [80.0] * 6, share
         check._set_radius(1.9)
         assert walk.radius == pytest.approx(radius)
+
+
+def test_the_radius_of_a_walk_widens_below_one_and_a_half_deviations():
+    for odd, radius in ((1.4, 1.0), (1.6, 0.5), (2.9, 0.5)):
+        walk, check = checking()
+        walk.odds, walk.levels = [odd * np.sqrt(0.45)] * 6, [1.95]
+        check._set_radius(1.9)
+        assert walk.radius == radius
 
 
 def test_a_check_knows_what_the_walk_knows():

@@ -61,6 +61,21 @@ def test_steps_shorten_by_a_thousandth_down_to_a_billionth_of_the_length():
         assert newton.step_length == pytest.approx(after)
 
 
+def test_a_step_is_a_billionth_of_the_length_at_least():
+    newton = QuasiNewton(np.zeros(2), 1.0, 4.0)
+    newton._accept(np.full(2, 1e-12), 0.5)
+    assert newton.step_length == pytest.approx(4e-9)
+
+
+def test_two_places_tell_an_error():
+    newton = QuasiNewton(np.zeros(2), 1.0, 4.0)
+    for slopes in ([1.0, 3.0], [3.0, 1.0]):
+        newton._note_shares(np.array(slopes), np.arange(2))
+    shares, errors = newton.relevance()
+    np.testing.assert_allclose(shares, 0.5)
+    np.testing.assert_allclose(errors, np.std([0.25, 0.75], ddof=1) / np.sqrt(2))
+
+
 # ---- BFGS on active coordinates ------------------------------------------------------------------
 
 
@@ -72,6 +87,30 @@ def active(value=18.0, fall=-36.0):
     search.gradient, search.direction = np.full(2, fall / -6.0), np.full(2, -3.0)
     search.rate, search.line, search.entries = 1.0, True, np.full(2, 2.0)
     return search
+
+
+def test_the_inverse_begins_with_the_bends_no_flatter_than_a_millionth_of_the_largest():
+    for bend, inverse in (([0.0, 2.0], [5e5, 0.5]), ([0.0, 0.0], [1.0, 1.0])):
+        search = active()
+        search.bend = np.array(bend)
+        np.testing.assert_allclose(search._fresh(), np.diag(inverse))
+
+
+@pytest.mark.parametrize("stalled", [False, True])
+def test_what_has_stalled_begins_afresh(stalled):
+    search = active()
+    search.inverse, search.stalled, search.central = np.eye(2), stalled, True
+    search.restart(7.0)
+    assert search.value == 7.0 and not search.line and not search.stalled
+    assert search.central is not stalled and search.before.size == 0
+    np.testing.assert_allclose(search.inverse, np.eye(2) / (2.0 if stalled else 1.0))
+
+
+@pytest.mark.parametrize("gain, hardly", [(1.5e-15, False), (0.8e-15, True)])
+def test_a_gain_below_rounding_asks_for_both_sides(gain, hardly):
+    search = active(value=1.0)
+    search._accept(1.0 - gain)
+    assert search.central is hardly and (search.before.size == 0) is hardly
 
 
 def test_a_lost_side_is_no_slope_and_all_of_them_are_a_failure():
@@ -150,6 +189,45 @@ def test_a_descent_is_stuck_where_both_pay_less_than_a_share_of_the_gain(rates, 
 def test_bfgs_alone_is_stuck_whatever_parabolas_would_pay():
     assert descent(only="bfgs", rates=(0.0, 9.0)).parabolas.lost
     assert not descent(rates=(0.0, 9.0)).parabolas.lost
+
+
+@pytest.mark.parametrize("rate, stuck", [(4e-13, True), (7.5e-13, False)])
+def test_a_descent_is_stuck_at_rounding(rate, stuck):
+    """Without a tolerance: 1e-13 of the value per evaluation."""
+    assert descent(tol=0.0, rates=(rate, 0.0)).parabolas.lost is stuck
+
+
+@pytest.mark.parametrize(
+    "p, budget, n_scanned", [(100, 375, 0), (100, 374, 100), (100, 100, 55), (3, 1, 1)]
+)
+def test_coordinates_are_scanned_where_there_is_no_budget_for_a_sweep(p, budget, n_scanned):
+    where = problem(p)
+    search = Descent(where, Point(where.x0), np.random.default_rng(0), np.ones(p), 0.0, budget)
+    assert search.parabolas.n_scanned == n_scanned
+
+
+def test_a_gain_of_just_the_tolerance_is_none():
+    search = descent(tol=0.5, rates=(9.0, 9.0))
+    search.first, search.stuck_since, search.stuck_value = 3.0, 7, 2.0
+    search._judge_end(1.0)
+    assert search.stuck_since == 7
+    search._judge_end(0.9)
+    assert search.stuck_since == search.n_evals
+
+
+@pytest.mark.parametrize("rates, turns", [((2.0, 1.0), "np"), ((1.0, 2.0), "pn")])
+def test_every_sixth_chunk_goes_to_the_other_search(rates, turns):
+    search = descent(rates=(9.0, 9.0))
+    search.n_chunks, search.rates = 4, list(rates)
+    for turn in turns:
+        search._next_chunk(5.0)
+        assert search.turn[0] == turn
+
+
+def test_a_descent_is_taken_up_only_where_it_can_be():
+    search = descent(rates=(9.0, 9.0))
+    with pytest.raises(ValueError, match="cannot be at 'nowhere'"):
+        search.load_state_dict({**search.state_dict(), "turn": "nowhere"})
 
 
 def test_a_descent_reports_after_as_many_evaluations_as_the_root_of_its_coordinates():

@@ -171,6 +171,11 @@ def test_what_differs_by_more_than_four_roundings_matters(n_told, off, woke):
         assert found[0].tolist() == [1.0, 0.0, 3.0] and found[1] == 3.0 and len(asked) == 2
 
 
+def test_the_first_of_equal_values_is_kept():
+    _, woke, _ = embedded(ONE, [4.0, 4.0, 4.0, 9.0])
+    assert woke[0].tolist() == [1.0, 0.0, 3.0] and woke[1] == 4.0
+
+
 def test_slopes_are_passed_on_and_the_best_of_a_batch_is_kept():
     batch = np.array([[7.0], [8.0], [9.0]])
     slopes = Partials(np.array([4.0]), np.array([0]))
