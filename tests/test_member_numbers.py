@@ -142,6 +142,16 @@ def test_a_radius_that_grew_until_much_shows_is_taken():
     np.testing.assert_allclose(search.radii, [2.0, 8.0, 2.0])
 
 
+def test_radii_that_are_lost_are_quartered_and_joint_moves_are_pairs():
+    search = radii()
+    answer(search, [np.nan, 5.0, 5.0] * 2)
+    assert search.resolved.tolist() == [False, True, True] and search.radii[0] == 0.125
+    answer(search, 5.0)
+    assert search.turn == "joint" and search.cost == 2
+    answer(search, [10.0, 7.0])
+    assert search.slopes == [3.0] and search.rises == [8.5]
+
+
 # ---- the ladder ----------------------------------------------------------------------------------
 
 
@@ -192,8 +202,37 @@ def test_what_a_level_is_judged_by(monkeypatch):
     assert seen[2] == pytest.approx((5.0, -2.5, True))
 
 
+@pytest.mark.parametrize(
+    "bounds, radius, pays, after",
+    [(None, 4.0, False, 8.0), (None, 5.0, False, 10.0), (None, 5.1, False, None),
+     (None, 5.1, True, 10.2), ([(-50, 50)] * 2, 1.0, False, 2.0), ([(-50, 50)] * 2, 1.1, True, None)],
+)  # fmt: skip
+def test_a_ladder_goes_up_to_ten_units_unless_it_pays_and_to_two_within_bounds(
+    bounds, radius, pays, after
+):
+    search = ladder(bounds)
+    search.radius = radius
+    search._go_up(pays=pays)
+    assert search.finished is (after is None) and search.radius == (after or radius)
+
+
+def test_a_level_without_a_value_is_not_rough():
+    search = ladder(None)
+    for even in (10.0, 8.0, np.inf):
+        search._go_down(even)
+    assert not search.rough
+
+
+def test_values_beyond_all_numbers_have_no_deviation_and_equal_ones_rounding():
+    search = ladder(None)
+    search.repeats = [1.0, 2.0, np.inf]
+    assert search._plain_deviation() == 0.0
+    search.repeats = [5.0, 5.0]
+    assert search.deviation == 1e-15 * 5.0
+
+
 def test_a_ladder_ends_near_by_and_where_there_is_no_base():
-    for radius, over in ((2.1e-4, False), (1.9e-4, True)):
+    for radius, over in ((2e-4, False), (1.9e-4, True)):
         search = ladder(None)
         search.radius = radius
         search._go_down(5.0)
@@ -233,6 +272,17 @@ def test_a_point_as_good_as_the_best_is_not_kept():
     check.take(question, np.full(len(question), 3.0))
     assert walk.best.tolist() == [0.0, 0.0] and walk.best_values == [3.0]
     assert walk.point.x.tolist() == [1.0, 1.0] and check.finished
+
+
+def test_three_errors_above_the_best_are_just_borne():
+    walk, check = checking(n=2, noise=1.0)  # an error of 1
+    walk.point.put(np.ones(2))
+    answer(check, 6.0)
+    assert walk.point.x.tolist() == [1.0, 1.0]
+    walk, check = checking()
+    walk.deviation, walk.odds = 2.0, [10.0 * np.sqrt(0.45)] * 6
+    check._set_radius(1.9)
+    assert walk.signal == pytest.approx(5.0)
 
 
 def test_no_noise_stays_none():

@@ -7,6 +7,7 @@ from by_hand import answer, problem, replies
 from scgd.questions import Point
 from scgd.searches import ActiveBFGS, Descent
 from scgd.searches.arms.quasinewton import QuasiNewton
+from scgd.searches.descent import active_set
 
 # ---- BFGS from values ----------------------------------------------------------------------------
 
@@ -144,6 +145,15 @@ def test_a_small_excess_over_the_line_tells_the_rate_as_a_large_one_does():
     assert search.rate == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("value, taken", [(17.99, True), (17.999, False)])
+def test_a_place_on_the_line_must_fall_by_a_ten_thousandth_of_the_slope(value, taken):
+    search = active()
+    question = search.pose()
+    assert question.far
+    search.take(question, np.array([value]))
+    assert search.line is not taken and search.value == (value if taken else 18.0)
+
+
 def test_a_failure_looks_both_ways_and_a_second_one_stalls():
     search = active()
     search.before = np.ones(2)
@@ -222,6 +232,22 @@ def test_every_sixth_chunk_goes_to_the_other_search(rates, turns):
     for turn in turns:
         search._next_chunk(5.0)
         assert search.turn[0] == turn
+
+
+def test_a_descent_knows_its_first_and_its_last_value_and_its_budget():
+    search = descent(rates=(9.0, 9.0))
+    search.arm.value = 5.0
+    assert search.level == 5.0
+    search.extend(None)
+    assert search.budget == 1000
+    search.extend(500)
+    assert search.budget == 500
+    where = problem(2)
+    search = Descent(where, Point(where.x0), np.random.default_rng(0), np.ones(2), 0.0, 1000)
+    answer(search, 4.0)
+    answer(search, 3.0)
+    assert search.first == 4.0
+    assert active_set(np.ones(600), np.zeros(600), np.ones(600)).size == 500  # at most
 
 
 def test_a_descent_is_taken_up_only_where_it_can_be():
