@@ -63,6 +63,8 @@ GROUPS = (
          "tests/test_length_numbers.py", "tests/test_walk_numbers.py",
          "tests/test_regression_numbers.py", "tests/test_newton_numbers.py",
          "tests/test_agreed_numbers.py", "tests/test_told_body.py", "tests/test_look_numbers.py",
+         "tests/test_member_numbers.py", "tests/test_newton_details.py",
+         "tests/test_race_details.py", "tests/test_line_numbers.py",
          "tests/spaces/test_mixed_numbers.py", "tests/spaces/test_grid_numbers.py",
          "tests/test_guards.py", "tests/test_race.py",
          "tests/test_race_box.py", "tests/test_noisy.py",
