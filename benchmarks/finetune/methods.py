@@ -66,11 +66,11 @@ def blocks(**settings: Any) -> Any:
     return build
 
 
-FULL, BLOCK = (1e-4, 2e-4, 4e-4), (2e-4, 4e-4, 8e-4)
+FULL, BLOCK = (5e-5, 1e-4, 2e-4, 4e-4), (5e-5, 1e-4, 2e-4, 4e-4)
 METHODS: dict[str, Method] = {
     "adamw": Method(adamw, FULL),
     "top-2": Method(blocks(policy="top", active=2), BLOCK),
-    "lora": Method(lora, (1e-3, 2e-3, 4e-3)),
+    "lora": Method(lora, (2.5e-4, 5e-4, 1e-3, 2e-3)),
     "inverse-cost": Method(blocks(policy="inverse-cost"), BLOCK),
     "musketeer/s": Method(blocks(policy=BlockMusketeer(gain_per="second")), BLOCK),
     "musketeer": Method(blocks(policy="musketeer"), BLOCK),
@@ -85,6 +85,7 @@ METHODS: dict[str, Method] = {
     "top-1": Method(blocks(policy="top"), BLOCK),
     "inverse-cost, 2": Method(blocks(policy="inverse-cost", active=2), BLOCK),
     "inverse-cost, kept": Method(blocks(policy="inverse-cost", keep_state="cpu"), BLOCK),
+    "inverse-cost, long": Method(blocks(policy="inverse-cost", period=50), BLOCK),
     "descending": Method(blocks(policy=Cyclic("descending")), BLOCK),
     "blockllm": Method(blocks(policy="blockllm"), BLOCK),
 }
