@@ -159,6 +159,22 @@ def test_when_a_body_is_ready():
     assert not body.ready(5)
 
 
+@pytest.mark.parametrize("room", [1, 2, 5])
+def test_a_room_is_spent_and_no_more(room):
+    opt, body = ready(rugged)
+    before = opt.run.nfev
+    opt.run.run_body(lambda _: body.run(room, Stop(), by_phase=False))
+    assert opt.run.nfev - before == room
+
+
+def test_the_rest_of_a_batch_needs_room_for_the_rest():
+    opt, body = ready(rugged)
+    body.story._take_batch(np.zeros((3, P)))
+    assert body.ready(3) and not body.ready(2)
+    body.story.n_asked = body.story.n_answered = 1
+    assert body.ready(2) and not body.ready(1) and body.story.midway
+
+
 def test_where_phases_are_reported_it_tells_one_answer():
     opt, body = ready(rugged)
     before = opt.run.n_reports
