@@ -168,7 +168,7 @@ def test_a_room_is_spent_and_no_more(room):
 
 
 def test_the_rest_of_a_batch_needs_room_for_the_rest():
-    opt, body = ready(rugged)
+    _, body = ready(rugged)
     body.story._take_batch(np.zeros((3, P)))
     assert body.ready(3) and not body.ready(2)
     body.story.n_asked = body.story.n_answered = 1
