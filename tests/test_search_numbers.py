@@ -308,7 +308,7 @@ def test_doubt_leaves_alone_what_is_no_value_of_the_point(more):
     search = doubting(**more)
     for _ in range(search.period):
         answer(search, 3.0)
-    assert not search._looks
+    assert not search.looks
 
 
 def test_questions_of_a_search_stay_open_under_doubt():
