@@ -21,13 +21,11 @@ from scgd.explore.compiled import CompiledBody
 from scgd.explore.joint import JointBody
 from scgd.explore.loop import Loop
 from scgd.explore.single import SingleBody
-from scgd.explore.told import ToldBody
+from scgd.explore.told import ToldBody, story_of
 from scgd.policies import LawPolicy
 from scgd.run.ledger import Ledger
 from scgd.searches import Search, Stepping
 from scgd.searches.base import Body
-from scgd.searches.doubt import Doubt
-from scgd.searches.told import Told
 
 __all__ = ["BODIES", "BlockBody", "CompiledBody", "JointBody", "SingleBody", "ToldBody", "choose"]
 
@@ -43,10 +41,8 @@ def choose(
     """Return the fastest body for a search; None when only ask and tell will do."""
     if ledger.on_nonfinite == "worst":  # which the ledger knows, value by value
         return None
-    if isinstance(search, Doubt | Told):
-        story = search.inner if isinstance(search, Doubt) else search
-        fits = isinstance(story, Told) and not story.n_open and not sampled
-        return ToldBody(search, fun, args, ledger) if fits else None
+    if (story := story_of(search)) is not None:
+        return None if sampled or story.n_open else ToldBody(search, story, fun, args, ledger)
     if not isinstance(search, Stepping) or search.n_open or search.gradient.size:
         return None
     if search.policy.needs_gradient or search.recipe.average:

@@ -11,17 +11,23 @@ import numpy as np
 from scgd.calling import calls_user
 from scgd.explore.loop import as_float
 from scgd.run.ledger import Ledger
-from scgd.searches import Stop
+from scgd.searches import Search, Stop
 from scgd.searches.arms.spread import Partials, Spread, point_of
 from scgd.searches.doubt import Doubt
 from scgd.searches.told import Told
 from scgd.typing import Floats
 
-__all__ = ["ToldBody"]
+__all__ = ["ToldBody", "story_of"]
 
 
 LONGEST = 1000
 """Points of a batch at most; beyond that a question costs nothing beside it."""
+
+
+def story_of(search: Search) -> Told | None:
+    """Return the story that a search tells, or the one it doubts; None where there is none."""
+    inner = search.inner if isinstance(search, Doubt) else search
+    return inner if isinstance(inner, Told) else None
 
 
 class ToldBody:
@@ -31,8 +37,8 @@ class ToldBody:
 
     Parameters
     ----------
-    search
-        The search that tells a story, or the doubt around it.
+    search, story
+        The search that tells a story, or the doubt around it; and the story itself.
     fun, args
         The user's function and its further arguments.
     ledger
@@ -40,10 +46,15 @@ class ToldBody:
     """
 
     def __init__(
-        self, search: Told | Doubt, fun: Callable[..., Any], args: tuple[Any, ...], ledger: Ledger
+        self,
+        search: Search,
+        story: Told,
+        fun: Callable[..., Any],
+        args: tuple[Any, ...],
+        ledger: Ledger,
     ) -> None:
-        self.search, self.fun, self.args, self.ledger = search, fun, args, ledger
-        self.story: Any = search.inner if isinstance(search, Doubt) else search
+        self.search, self.story = search, story
+        self.fun, self.args, self.ledger = fun, args, ledger
         self.base: Floats = np.empty(0)
         self.buffer: Floats = np.empty(self.story.point.x.size)
         self.view = self.buffer.view()
@@ -111,3 +122,5 @@ class ToldBody:
             one.n_posed += last  # a batch is a question
         story.n_asked = j + 1
         story.enter(j, np.array([value]))
+        if last:
+            story.report(story.best)

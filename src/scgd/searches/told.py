@@ -168,11 +168,10 @@ class Told(Search):
             self._tell_batch()
             return
         self.enter(question.role, values)
-        if self.midway:  # all that there was room for
-            self.report(self.best)
+        self.report(self.best)
 
     def enter(self, first: int, values: Floats) -> None:
-        """Take values of the batch from one place on; tell all and report when none is missing."""
+        """Take values of the batch from one place on; tell all of them when none is missing."""
         if np.isnan(values).any():
             values = np.where(np.isnan(values), np.inf, values)
         self.values[first : first + len(values)] = values
@@ -180,8 +179,6 @@ class Told(Search):
         self._keep_best()
         if self.n_answered == len(self.batch):
             self._tell_batch()
-        if not self.midway:
-            self.report(self.best)
 
     @property
     def midway(self) -> bool:
