@@ -109,9 +109,17 @@ def train(method: str, rate: float, seed: int, seconds: float) -> dict[str, Any]
         "process_mb": round(process_mb),
     }
     if hasattr(optimizer, "law"):
-        counts = dict(zip(optimizer.book.names, optimizer.book.counts.tolist(), strict=True))
-        row["visits"] = json.dumps({k.rpartition(".")[2]: int(v) for k, v in counts.items()})
+        row["visits"] = json.dumps(visits(optimizer))
     return row
+
+
+def visits(optimizer: Any) -> dict[str, int]:
+    """Return the visits of each layer (of its modules together)."""
+    counts: dict[str, int] = {}
+    for name, times in zip(optimizer.book.names, optimizer.book.counts, strict=True):
+        layer = name.partition("layer.")[2].partition(".")[0]
+        counts[layer] = counts.get(layer, 0) + int(times)
+    return counts
 
 
 @torch.no_grad()

@@ -66,20 +66,21 @@ def blocks(**settings: Any) -> Any:
     return build
 
 
-FULL, BLOCK = (5e-5, 1e-4, 2e-4, 4e-4), (5e-5, 1e-4, 2e-4, 4e-4)
+FULL = BLOCK = (5e-5, 1e-4, 2e-4, 4e-4)
+NEAR = (1e-4, 2e-4)  # laws of one block: where top-2 and inverse-cost are best, worse beside it
 METHODS: dict[str, Method] = {
     "adamw": Method(adamw, FULL),
     "top-2": Method(blocks(policy="top", active=2), BLOCK),
     "lora": Method(lora, (2.5e-4, 5e-4, 1e-3, 2e-3)),
     "inverse-cost": Method(blocks(policy="inverse-cost"), BLOCK),
-    "musketeer/s": Method(blocks(policy=BlockMusketeer(gain_per="second")), BLOCK),
-    "musketeer": Method(blocks(policy="musketeer"), BLOCK),
-    "badam": Method(blocks(policy="shuffled"), BLOCK),
-    "top-down": Method(blocks(policy="top-down"), BLOCK),
-    "uniform": Method(blocks(policy="uniform"), BLOCK),
-    "misa": Method(blocks(policy="misa", blocks="module", active=6), BLOCK),
+    "musketeer/s": Method(blocks(policy=BlockMusketeer(gain_per="second")), NEAR),
+    "musketeer": Method(blocks(policy="musketeer"), NEAR),
+    "badam": Method(blocks(policy="shuffled"), NEAR),
+    "top-down": Method(blocks(policy="top-down"), NEAR),
+    "uniform": Method(blocks(policy="uniform"), NEAR),
+    "misa": Method(blocks(policy="misa", blocks="module", active=6), FULL[:3]),
     "lisa": Method(
-        blocks(policy=LISA(ends_always=False), never=[], always=["head", "embeddings"]), BLOCK
+        blocks(policy=LISA(ends_always=False), never=[], always=["head", "embeddings"]), FULL[:3]
     ),
     "probe/s": Method(blocks(policy=BlockMusketeer(gain_per="second", probe=6)), BLOCK),
     "top-1": Method(blocks(policy="top"), BLOCK),

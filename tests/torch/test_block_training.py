@@ -60,6 +60,15 @@ def test_gradients_and_state_exist_for_the_active_block_only():
             assert with_grads(model) == [] and optimizer.active_blocks != [active]
 
 
+def test_a_visit_takes_ten_steps_unless_told_otherwise():
+    model = stack()
+    optimizer = BlockOptimizer(model, policy="cyclic", lr=0.01)
+    train(model, optimizer, 9)
+    assert optimizer.active_blocks == ["head"]
+    train(model, optimizer, 1)
+    assert optimizer.active_blocks == ["layers.3"]
+
+
 def test_backward_stops_at_the_lowest_active_block():
     model = stack()
     BlockOptimizer(model, policy="top", active=2, lr=0.01)
