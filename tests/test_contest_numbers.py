@@ -190,7 +190,8 @@ def ended(arm, n):
 
 def chosen(descent, crowd, left=1000, p=4, n_active=4, agreement=(), f=100.0, over=False):
     race, log = made(p=p, left=left), []
-    newton = SimpleNamespace(n_active=n_active, agreement=[0.0, *agreement], p=p)
+    seen = [] if agreement is None else [0.0, *agreement]
+    newton = SimpleNamespace(n_active=n_active, agreement=seen, p=p)
     arms = Turns("bfgs", log, descent), Turns("crowd", log, crowd)
     for arm in arms:
         arm.x = np.full(p, 9.0)
@@ -217,7 +218,15 @@ def test_a_descent_along_few_coordinates_or_with_little_left_goes_on_alone():
     assert len(chosen([50.0], [90.0], n_active=0, **few)) > 1
     assert len(chosen([100.0], [90.0], n_active=4, **few)) > 1  # it did not fall
     assert len(chosen([50.0], [90.0], p=15, left=10**4, n_active=3)) > 1
-    assert len(chosen([50.0], [90.0], left=120)) == 2 and len(chosen([50.0], [90.0], left=119)) == 1
+    sound = {"agreement": (0.6,)}  # after a first step that gained nothing: .3 in the mean
+    assert len(chosen([50.0], [90.0], left=120, **sound)) == 2
+    assert len(chosen([50.0], [90.0], left=119, **sound)) == 1
+
+
+def test_with_little_left_a_population_is_tried_where_slopes_promise_too_much():
+    assert len(chosen([50.0], [90.0], left=119, agreement=(0.59,))) == 2
+    assert len(chosen([50.0], [90.0], left=119, agreement=(0.9, 0.0, 0.3))) == 1
+    assert len(chosen([50.0], [90.0], left=119, agreement=None)) == 2  # no step was taken yet
 
 
 def test_a_tenth_of_the_gain_is_a_tie_and_then_half_of_the_last_gain():

@@ -92,6 +92,15 @@ def test_falls_shorter_than_a_unit_tell_the_length():
     assert length == pytest.approx(0.35 * 0.1 * 2.2**2)
 
 
+@pytest.mark.parametrize("p, length", [(16, 0.8), (5, 0.35 * np.sqrt(5))])
+def test_the_length_is_at_most_two_fifths_of_the_width_of_the_box(p, length):
+    """A fall up to the corner, the root of p away, tells .35 of that."""
+    box = Box(np.zeros(p), np.full(p, -1.0), np.full(p, 1.0), np.inf)
+    arm = falling_length(np.zeros(p), 1.0, 100, Ways(1.0, 1.0, 1.0), box)
+    _, (found, _, _) = replies(arm, lambda x: 1.0 - float(x.sum()))
+    assert found == pytest.approx(length)
+
+
 # ---- a population --------------------------------------------------------------------------------
 
 

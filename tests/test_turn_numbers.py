@@ -58,6 +58,13 @@ def test_starts_of_populations_are_mirrored(monkeypatch):
         assert np.all(np.abs(mean) <= 0.1)
 
 
+def test_the_first_step_size_of_a_population_is_a_tenth_of_the_box_at_most(monkeypatch):
+    race = made(lower=np.array([-1.0, -1.0, -9.0, 0.0]), upper=np.array([2.0, 2.0, 9.0, 0.0]))
+    log = crowds(monkeypatch, race, 2, 4)
+    assert log[0][1] == pytest.approx(0.3)  # the median width of those that may move is 3
+    assert log[1][1] == pytest.approx(0.3 * 2 ** np.random.default_rng(5).uniform(-1, 1))
+
+
 # ---- turns after the choice ----------------------------------------------------------------------
 
 

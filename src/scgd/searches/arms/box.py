@@ -69,6 +69,12 @@ class Box:
             self.reach *= 2
             self._fit()
 
+    @property
+    def width(self) -> float:
+        """The median distance of two walls, of coordinates that may move."""
+        widths = self.upper - self.lower
+        return float(np.median(widths[widths > 0])) if (widths > 0).any() else np.inf
+
     def clip(self, x: Floats) -> Floats:
         """Return the nearest points inside."""
         return np.minimum(np.maximum(x, self.lower), self.upper)

@@ -27,7 +27,11 @@ FULL, LARGEST_FULL = 64, 300
 WINDOW = 10
 """Evaluations per coordinate of a turn."""
 SCARCE = 30
-"""Evaluations per coordinate below which a population is not worth its while."""
+"""Evaluations per coordinate below which a population is worth its while on rough functions only."""
+MISLED = 0.3
+"""The part of what slopes promised that first steps must have gained for f not to look rough."""
+CROWD = 0.1
+"""First step size of a population, at most, in widths of the box: it sees f mirrored beyond."""
 MOST_GRADIENTS = 150
 SMALL = 1e-3
 """The part of a gain that is not worth it that counts as none in a restart."""
@@ -157,6 +161,7 @@ class Contest:
 
     def _populations(self, x: Floats, best: Floats, s: float) -> Telling:
         """Restart with populations that double, with full and diagonal covariances in turn."""
+        s = min(s, CROWD * self.box.width)
         p, mean, sigma, k = x.size, best, s, 0
         full = p <= FULL or (p <= LARGEST_FULL and self.left >= 500 * p)
         while True:
@@ -181,7 +186,8 @@ class Contest:
         yield from descent.run(max(r, 2 * (p + 3)))
         fell = descent.best < f
         sparse = p >= 16 and fell and 1 <= newton.n_active <= p // 4
-        if sparse or (B < SCARCE * p and fell):
+        misled = not newton.agreement or float(np.mean(newton.agreement)) < MISLED
+        if sparse or (B < SCARCE * p and fell and not misled):
             return
         yield from crowd.run(r)
         last = 0.0

@@ -16,6 +16,8 @@ FEW = 400
 """Evaluations below which fewer directions are looked at."""
 FACTOR, TRIES = 2.2, 5
 KEPT = 0.35
+WIDEST = 0.4
+"""The part of the width of the box that the length may be: beyond, walls cut what is looked at."""
 NEAR, FAR = 9.0, 11.0
 """Units beyond which only a fall leads on, and at which the search from other directions ends."""
 
@@ -70,9 +72,10 @@ def falling_length(
 
     Decades are tried along one direction both ways, farther out along others; around the largest
     one at which f falls, some directions tell how far it does. The length is about a third of their
-    root mean square.
+    root mean square, and not much of the width of the box.
     """
-    fall, few = Fall(x, f, rng, box or Box.around(x)), budget < FEW
+    box = box or Box.around(x)
+    fall, few = Fall(x, f, rng, box), budget < FEW
     decades = 10.0 ** (np.arange(-3, 3) if few else np.arange(-6, 5))
     d, good = fall.direction(), []
     for h in decades.tolist():
@@ -93,4 +96,4 @@ def falling_length(
         lengths.append((yield from fall.farthest(start)))
     seen = np.array([length for length in lengths if length > 0])
     length = float(np.sqrt(np.mean(seen**2))) if seen.size else start
-    return KEPT * length, fall.best, fall.value
+    return min(KEPT * length, WIDEST * box.width), fall.best, fall.value
