@@ -27,7 +27,7 @@ FULL, LARGEST_FULL = 64, 300
 WINDOW = 10
 """Evaluations per coordinate of a turn."""
 SCARCE = 30
-"""Evaluations per coordinate below which a population is worth its while on rough functions only."""
+"""Evaluations per coordinate below which a population is for rough functions alone."""
 MISLED = 0.3
 """The part of what slopes promised that first steps must have gained for f not to look rough."""
 CROWD = 0.1
