@@ -212,7 +212,7 @@ def test_a_ladder_goes_up_to_ten_units_unless_it_pays_and_to_two_within_bounds(
 ):
     search = ladder(bounds)
     search.radius = radius
-    search._go_up(pays=pays)
+    search._go_up(pays=pays, grows=True)
     assert search.finished is (after is None) and search.radius == (after or radius)
 
 

@@ -77,6 +77,16 @@ def test_the_ladder_goes_far_only_down_a_slope_that_pays():
     np.testing.assert_allclose(sizes[1:] / sizes[:-1], 2.0, rtol=1e-4)
 
 
+def test_the_ladder_knows_where_neither_slope_nor_bend_shows():
+    assert ladder(Numbered(lambda x: 0.0, 1.0), np.zeros(P))[0].finding().flat
+    inside = [(-1.0, 1.0)] * P
+    assert ladder(Numbered(lambda x: 0.0, 1.0), np.zeros(P), bounds=inside)[0].finding().flat
+    for fun in (lambda x: float(1e4 * x[0]), lambda x: bowl(x)):
+        assert not ladder(Numbered(fun, 1.0), np.zeros(P))[0].finding().flat
+    rising = Numbered(lambda x: 1e3 * abs(float(x[0])) - 1e4 * min(float(x[0]), 0.0), 1.0)
+    assert not ladder(rising, np.zeros(P))[0].finding().flat
+
+
 def test_the_ladder_knows_a_jump():
     fun = Numbered(lambda x: float(np.any(x != 0)), 0.001)
     found = ladder(fun, np.zeros(P))[0].finding()
@@ -303,6 +313,20 @@ def test_nothing_but_noise_is_never_probed_far():
     with pytest.warns(RuntimeWarning, match="scale"):
         scgd.minimize(fun, np.full(10, 3.0), max_evals=3000, seed=0)
     assert widest < 100 * 3
+
+
+def test_nothing_but_noise_leads_nowhere():
+    """A population wanders; its end must be better than x0 by two standard errors."""
+    stayed = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        with pytest.warns(RuntimeWarning, match="scale"):
+            result = scgd.minimize(
+                lambda x, rng=rng: rng.standard_normal(), np.full(6, 2.0), max_evals=600, seed=seed
+            )
+        assert dict(result.recipe.members)["population"] > 400
+        stayed += np.array_equal(result.x, np.full(6, 2.0))
+    assert stayed >= 4
 
 
 @pytest.mark.parametrize("n_calls", [4, 30, 99, 250, 433, 590])

@@ -53,6 +53,52 @@ def test_what_follows_the_ladder(p, total, footing, second):
     assert names(told(noisy(where), where, (footing, 10)))[1] == second
 
 
+FLAT = Footing(8.0, 20.0, 3.0, 1.0, True, False, 8.0, 0.0, True)
+
+
+@pytest.mark.parametrize(
+    "p, total, second",
+    [(18, 200, "population"), (4, 4000, "population"), (4, 4001, "walk"), (200, 4000, "population"),
+     (201, 4000, "screen"), (4, 81, "population"), (4, 80, "walk")],
+)  # fmt: skip
+def test_a_population_follows_where_nothing_shows(p, total, second):
+    """Four coordinates: eight generations of 8, four values at two points, 9 spent before."""
+    where = ground(p, total)
+    assert names(told(noisy(where), where, (FLAT, 9)))[1] == second
+
+
+def test_the_end_of_a_population_is_compared_with_the_start_by_what_is_left():
+    where = ground(4, 300)
+    telling = noisy(where)
+    next(telling)
+    where.spent = 30
+    crowd = telling.send(FLAT)
+    assert crowd.budget == 270 - 2 * 4 and crowd.radius == 0.5
+    assert where.sentence == (
+        "Noise that nobody controls, 20; no slope shows at any distance: a population, 0.5 wide "
+        "at first."
+    )
+    where.spent = 285
+    judge = telling.send(None)
+    assert judge.name == "judge" and judge.n_samples == 7
+    where.spent = 299
+    rest = telling.send(BETTER)
+    assert rest.name == "rest"
+    where.total = 2000
+    walk = telling.send(None)
+    assert walk.name == "walk" and walk.radius == 0.5
+
+
+def test_a_large_budget_compares_ten_values():
+    where = ground(4, 3000)
+    telling = noisy(where)
+    next(telling)
+    crowd = telling.send(FLAT)
+    assert crowd.budget == 3000 - 2 * 10
+    where.spent = 1000  # the population was over before
+    assert telling.send(None).n_samples == 10
+
+
 def test_a_screen_looks_four_radii_away_and_pays_by_the_pair():
     """Scarce: fewer than 8 evaluations per coordinate; a 12th of the room in pairs, else a 40th."""
     moving = np.ones(400)

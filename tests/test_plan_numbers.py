@@ -228,6 +228,14 @@ def test_one_standard_error_is_enough():
         np.testing.assert_array_equal(ground.point.x, x)
 
 
+def test_without_proof_of_a_gain_the_start_is_kept():
+    for shift, x in ((0.0, 0.0), (-1.9, 0.0), (-2.1, 1.0)):  # in standard errors
+        here = shift * np.sqrt(1 / 3) + np.array([-1.0, 0.0, 1.0])
+        ground = Ground()
+        compared(ground, here.tolist(), [0.0, 0.0, 0.0], proof=True)
+        np.testing.assert_array_equal(ground.point.x, x)
+
+
 def test_by_ranks_an_outlier_does_not_count():
     here, there = [1.0, 1.0, 1.0, 99.0], [2.0, 2.0, 2.0, 2.0]
     for ranks, x in ((False, 1.0), (True, 1.0)):

@@ -57,17 +57,21 @@ class Patience:
         return over
 
 
-def settle_with_start(ground: Ground, n_samples: int, *, ranks: bool = False) -> Any:
+def settle_with_start(
+    ground: Ground, n_samples: int, *, ranks: bool = False, proof: bool = False
+) -> Any:
     """Return to x0 if the end looks worse; wait for more budget where hardly any is left.
 
     One standard error of evidence is enough: an end that is worse by three passes once in fifty
     times, and the guards have looked before; asking for less would often throw away a gain. With
-    ``ranks`` outliers do not count: the end is worse if its median is and most pairs say so.
+    ``ranks`` outliers do not count: the end is worse if its median is and most pairs say so. With
+    ``proof`` the end must be better by two standard errors: nothing else tells that it is.
     """
     judge = Judge(ground.point, ground.problem.x0, n_samples)
     verdict = yield judge
     ground.guarded = False
     worse = verdict.worse_by_rank if ranks else verdict.worse(1)
+    worse = not verdict.better(2) if proof else worse
     values = np.array(judge.there if worse else judge.here)
     if worse:
         ground.point.put(ground.problem.x0)

@@ -7,6 +7,7 @@ compared with x0. Large budgets go on with joint directions at radii of their ow
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,20 @@ import numpy as np
 from scgd.plans.base import Ground, Telling
 from scgd.plans.guard import Patience, settle_with_start
 from scgd.plans.joint import joint_directions
-from scgd.searches import Agreed, Archive, Check, Footing, Ladder, Race, Raced, Reach, Screen, Walk
+from scgd.searches import (
+    Agreed,
+    Archive,
+    Check,
+    Crowd,
+    Footing,
+    Ladder,
+    Race,
+    Raced,
+    Reach,
+    Screen,
+    Walk,
+)
+from scgd.searches.arms.population import default_size
 from scgd.searches.screen import FIRST
 from scgd.searches.walk import LARGEST
 from scgd.typing import Floats
@@ -42,6 +56,11 @@ KEPT = 1000
 RARE, TWICE = 0.6, 1.8
 """The part of the values at x0 that must be equal for most to be free of noise, and what a value
 then costs: repeats, but for those that are compared by ranks."""
+MOST_COMPARED = 10
+"""Values at each of two points that are compared, at most."""
+AROUND, GENERATIONS, PROOF = 0.5, 8, 4
+"""How wide a population is at first where nothing shows, in units of x, how many generations the
+budget must hold, and the least number of values at its end that are compared with x0."""
 FALL = 40
 """Evaluations per coordinate from which step lengths fall faster than linearly."""
 
@@ -67,6 +86,8 @@ def noisy(ground: Ground, before: str = "") -> Telling:
         return
     if footing.deviation > 0 and not footing.seen and not problem.told:
         ground.warn(WEAK)
+    if footing.flat and not many and budget <= LARGE:
+        footing = yield from gathered(ground, footing, before)
     noise, radius = f"{before}Noise that nobody controls", ground.size(footing.radius)
     ground.sentence = f"{noise}, {footing.deviation:.2g}; radius {radius}."
     if few:
@@ -97,6 +118,24 @@ def raced(ground: Ground, before: str) -> Any:
     found = yield Agreed(race)
     ground.converged = found.rare and Raced(**found.found).held
     return ground.converged
+
+
+def gathered(ground: Ground, footing: Footing, before: str) -> Any:
+    """Let a population go by ranks where neither slope nor bend shows at any distance.
+
+    Return what the walk stands on, which goes on where the population is over before the budget.
+    """
+    budget = ground.room - 2 * max(PROOF, n_final(ground.budget))
+    if budget < GENERATIONS * default_size(ground.problem.n_coords):
+        return footing
+    noise, width = f"{before}Noise that nobody controls", ground.size(AROUND)
+    ground.sentence = (
+        f"{noise}, {footing.deviation:.2g}; no slope shows at any distance: "
+        f"a population, {width} wide at first."
+    )
+    yield Crowd(ground.problem, ground.point, ground.stream(), budget, AROUND)
+    yield from settle_with_start(ground, min(ground.room // 2, MOST_COMPARED), proof=True)
+    return replace(footing, radius=AROUND)
 
 
 def screened(ground: Ground, footing: Footing, moving: Floats) -> Any:
@@ -169,4 +208,4 @@ def rounds(
 
 def n_final(budget: int) -> int:
     """Return the values at each of the two points that are compared at the end."""
-    return int(np.clip(budget // 100, 2, 10))
+    return int(np.clip(budget // 100, 2, MOST_COMPARED))

@@ -10,6 +10,7 @@ from scgd.searches.base import Body, Finding, Relevance, Search, Standing, Stop
 from scgd.searches.bfgs import ActiveBFGS
 from scgd.searches.check import Check, Progress
 from scgd.searches.classify import Classify, Noise
+from scgd.searches.crowd import Crowd
 from scgd.searches.descent import Descent
 from scgd.searches.doubt import Doubt, Doubted
 from scgd.searches.filling import Filling
@@ -42,6 +43,7 @@ __all__ = [
     "Body",
     "Check",
     "Classify",
+    "Crowd",
     "Descent",
     "Doubt",
     "Doubted",
@@ -86,8 +88,8 @@ __all__ = [
 SEARCHES: dict[str, type[Search]] = {
     search.name: search
     for search in (
-        ActiveBFGS, Agreed, Check, Classify, Descent, Doubt, Judge, Ladder, Mutations, Niches,
-        Parabolas, Race, Radii, RandomSearch, Reach, Repeat, Rest, Rounding, ScaleSearch, Screen,
-        Stepping, Walk, Watch,
+        ActiveBFGS, Agreed, Check, Classify, Crowd, Descent, Doubt, Judge, Ladder, Mutations,
+        Niches, Parabolas, Race, Radii, RandomSearch, Reach, Repeat, Rest, Rounding, ScaleSearch,
+        Screen, Stepping, Walk, Watch,
     )
 }  # fmt: skip

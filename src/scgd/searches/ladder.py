@@ -25,6 +25,8 @@ DOUBLINGS = 20
 MOST_LEVELS = 12
 BLIND, BLIND_BOUNDED = 2.0, 1.0
 """The radius where nothing showed at any level: the guess of the unit is all there is."""
+GROWS = 1.5
+"""How much the odd part at the last level exceeds those before, at least, down a slope (by 2)."""
 ROUGH = 0.5
 """The radius where f does not get smoother nearer by."""
 
@@ -51,6 +53,9 @@ class Footing(Finding):
         How far a coordinate was moved, in units of x.
     agreed
         The largest part of the values at the start that are equal.
+    flat
+        Whether f was not bent at any level, as far as it may look unasked, nor did its odd part
+        grow with the radius as that of a slope does.
     """
 
     radius: float
@@ -61,6 +66,7 @@ class Footing(Finding):
     rough: bool
     farthest: float
     agreed: float = 0.0
+    flat: bool = False
 
 
 class Ladder(Search):
@@ -88,8 +94,8 @@ class Ladder(Search):
     name: ClassVar[str] = "ladder"
     found: ClassVar[type[Finding]] = Footing
     memory: ClassVar[tuple[str, ...]] = (
-        "repeats", "radius", "way", "bends", "n_levels", "signal", "seen", "rough", "far",
-        "rng",
+        "repeats", "radius", "way", "bends", "odds", "n_levels", "signal", "seen", "rough", "flat",
+        "far", "rng",
     )  # fmt: skip
 
     def __init__(
@@ -105,9 +111,10 @@ class Ladder(Search):
         self.archive = Archive.empty(problem.n_coords, 0) if archive is None else archive
         self.repeats: list[float] = []
         self.bends: list[float] = []  # even parts of the levels that went down
+        self.odds: list[float] = []  # odd parts of all levels
         self.radius, self.way, self.n_levels = FIRST, 0, 0
         self.signal, self.far = 0.0, 0.0
-        self.seen = self.rough = False
+        self.seen = self.rough = self.flat = False
 
     @property
     def n_repeats(self) -> int:
@@ -191,7 +198,8 @@ class Ladder(Search):
         elif self.way < 0:
             self.finished = True
         else:
-            self._go_up(pays=visible and fell)
+            self._go_up(pays=visible and fell, grows=odd > GROWS * max(self.odds, default=0.0))
+        self.odds.append(odd)
 
     def _go_down(self, even: float) -> None:
         self.bends.append(even)
@@ -204,12 +212,12 @@ class Ladder(Search):
         self.radius /= 2
         self.finished = self.finished or self.radius < NEAREST
 
-    def _go_up(self, *, pays: bool) -> None:
+    def _go_up(self, *, pays: bool, grows: bool) -> None:
         self.way = 1
         bounded = bool(self.problem.lower.size)
         farthest = FARTHEST_BOUNDED if bounded else FARTHEST
         if 2 * self.radius > farthest and (bounded or not pays):
-            self.finished = True
+            self.finished, self.flat = True, not grows
         elif 2 * self.radius > FARTHEST * 2.0**DOUBLINGS:
             self.finished = True
         else:
@@ -251,5 +259,5 @@ class Ladder(Search):
         radius = self.radius if self.seen else blind
         return Footing(
             radius, self.deviation, self.base, self.signal, self.seen, self.rough, self.far,
-            share_that_agrees(self.repeats),
+            share_that_agrees(self.repeats), self.flat,
         )  # fmt: skip
