@@ -68,6 +68,7 @@ def blocks(**settings: Any) -> Any:
 
 FULL = BLOCK = (5e-5, 1e-4, 2e-4, 4e-4)
 NEAR = (1e-4, 2e-4)  # laws of one block: where top-2 and inverse-cost are best, worse beside it
+WIDE = (5e-5, 1e-4, 2e-4, 4e-4, 8e-4)
 METHODS: dict[str, Method] = {
     "adamw": Method(adamw, FULL),
     "top-2": Method(blocks(policy="top", active=2), BLOCK),
@@ -78,9 +79,9 @@ METHODS: dict[str, Method] = {
     "badam": Method(blocks(policy="shuffled"), NEAR),
     "top-down": Method(blocks(policy="top-down"), NEAR),
     "uniform": Method(blocks(policy="uniform"), NEAR),
-    "misa": Method(blocks(policy="misa", blocks="module", active=6), FULL[:3]),
+    "misa": Method(blocks(policy="misa", blocks="module", active=6), WIDE),
     "lisa": Method(
-        blocks(policy=LISA(ends_always=False), never=[], always=["head", "embeddings"]), FULL[:3]
+        blocks(policy=LISA(ends_always=False), never=[], always=["head", "embeddings"]), WIDE
     ),
     "probe/s": Method(blocks(policy=BlockMusketeer(gain_per="second", probe=6)), BLOCK),
     "top-1": Method(blocks(policy="top"), BLOCK),
