@@ -593,6 +593,25 @@ def test_a_suite_is_scored_against_stored_rows(small_arena, capsys):
     assert "worse: laboratory@60" in capsys.readouterr().out
 
 
+def test_storing_a_suite_keeps_the_rows_of_other_cells_and_instances(small_arena):
+    pytest.importorskip("plotly")
+    stored = Rows(small_arena / "stored" / "auto.csv")
+    runs = tuple(Run(float(gap)) for gap in (1, 2, 3))
+    for cell in ("laboratory@60", "laboratory@999", "laboratory@120"):
+        stored.add(Line(cell, "auto", 1, 5, 100, runs))
+    command = ["--suite", "tiny", "--instances", "2-2", "--methods", "auto", "--store"]
+    args = suite_args(small_arena, *command)
+    assert args.run(args) == 0
+    after = Rows(small_arena / "stored" / "auto.csv").runs
+    assert [run.gap for run in after["laboratory@999", "auto"].values()] == [1.0, 2.0, 3.0]
+    again = after["laboratory@60", "auto"]
+    assert again[1].gap == 1.0 and again[2].gap < 1.0 and again[3].gap == 3.0
+    resumed = suite_args(small_arena, *command, "--resume")
+    before = (small_arena / "stored" / "auto.csv").read_text()
+    assert resumed.run(resumed) == 0
+    assert (small_arena / "stored" / "auto.csv").read_text() == before
+
+
 def test_a_confirmation_shows_aggregates_only(small_arena, capsys):
     pytest.importorskip("plotly")
     args = suite_args(small_arena, "--suite", "tiny", "--confirm", "--methods", "auto,random")

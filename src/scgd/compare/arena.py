@@ -28,6 +28,8 @@ def run_suite(args: argparse.Namespace) -> int:
     own, peers = files(args, instances)
     if all(name in OURS for name in methods):
         cells = told(cells, peers)
+    if "auto" in methods and not args.resume:
+        own.forget({cell.own_key for cell in cells}, instances)
     first = frozenset(cell.key for cell in suite("design-small"))
     for rows, names in (
         (own, [name for name in methods if name in OURS]),
@@ -78,12 +80,10 @@ def chosen_methods(args: argparse.Namespace) -> list[str]:
 
 
 def files(args: argparse.Namespace, instances: Sequence[int]) -> tuple[Rows, Rows]:
-    """Return our rows and the peers'. `auto` starts anew unless told to go on."""
+    """Return our rows and the peers'."""
     ending = "-confirm" if instances[0] >= CONFIRM[0] else ""
     folder = STORED if args.store else args.out
     path = folder / f"auto{ending}.csv"
-    if not args.resume and "auto" in (args.methods or "auto").split(","):
-        path.unlink(missing_ok=True)
     peers = Rows(STORED / f"peers{ending}.csv")
     if not args.store:
         peers.path = args.out / f"peers{ending}.csv"

@@ -10,8 +10,8 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from math import ceil, inf, log10
 from pathlib import Path
@@ -151,6 +151,16 @@ class Rows:
         part = self.path.with_suffix(".part")
         part.write_text(text.getvalue())
         part.replace(self.path)
+
+    def forget(self, cells: Collection[str], instances: Collection[int]) -> None:
+        """Drop the runs of some instances of some cells, here and in the file."""
+        lines, self.lines, self.runs = self.lines, [], {}
+        for line in lines:
+            for i, run in enumerate(line.runs, start=line.first):
+                if line.cell not in cells or i not in instances:
+                    self.remember(replace(line, first=i, runs=(run,)))
+        if lines:
+            self.pack()
 
     def missing(self, cell: str, method: str, instances: Iterable[int]) -> list[int]:
         """Return the instances that have no run yet."""
