@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scgd.plans.base import Ground, Telling
-from scgd.plans.descent import TINY, descend, measure, race, scale_rounds
+from scgd.plans.descent import TINY, descend, measure, raced, scale_rounds
 from scgd.plans.guard import GAIN, Patience, kept, settle_with_start
 from scgd.plans.members import block_member, short_member
 from scgd.plans.mixed import over_space
@@ -30,8 +30,9 @@ FIRST_ORDER = 100
 """Evaluations from which partial derivatives of the user's are tried in quasi-Newton steps."""
 SHORT = 6
 """Evaluations per coordinate below which a sweep over coordinates costs too much."""
-SCARCE = 2.0
-"""The same where f is deterministic and one difference tells a slope."""
+SCARCE = 1.75
+"""The same where f is deterministic and one difference tells a slope, for more coordinates than can
+race; up to those a sweep that is cut short still beats random signs unless few of them matter."""
 
 
 def auto(ground: Ground) -> Telling:
@@ -59,13 +60,14 @@ def auto(ground: Ground) -> Telling:
     exact = ground.repeats = kind == "deterministic"
     few = problem.n_coords <= LARGEST_RACE and ground.room >= RACE * problem.n_coords
     many = problem.n_coords >= SPARSE // 4 and ground.room >= SPARSE
-    if exact and (few or many or ground.first_order):
-        yield from race(ground)
+    asked = exact and (few or many or ground.first_order)
+    if asked and (yield from raced(ground)):
         return
     rounds = scale_rounds(ground.budget, few=exact)
     length = yield ScaleSearch(problem, ground.point, ground.rng(), rounds, repeat=False)
     error = yield from measure(ground, length)
-    if exact and ground.budget >= SCARCE * problem.n_coords:
+    swept = (asked and not wide) or ground.budget >= SCARCE * problem.n_coords
+    if exact and swept:
         yield from descend(ground, length, error)
     else:
         yield from blocks(ground, length, error)

@@ -9,7 +9,16 @@ from scgd.plans.doubt import doubted
 from scgd.searches import Descent, Length, Race, RandomSearch, Rounding, ScaleSearch
 from scgd.searches.arms.box import REACH
 
-__all__ = ["TINY", "descend", "descent", "measure", "race", "random_search", "scale_rounds"]
+__all__ = [
+    "TINY",
+    "descend",
+    "descent",
+    "measure",
+    "race",
+    "raced",
+    "random_search",
+    "scale_rounds",
+]
 
 TINY = 100
 """Evaluations below which hardly any are spent on measuring."""
@@ -55,20 +64,26 @@ def descend(ground: Ground, length: Length, error: float, only: str = "") -> Tel
 
 
 def race(ground: Ground) -> Telling:
-    """Race BFGS, a population and line searches."""
+    """Race BFGS, a population and line searches; where that is not held, descend."""
+    if (yield from raced(ground)):
+        return
+    length = yield from lengths(ground)
+    error = yield from measure(ground, length)
+    yield from descend(ground, length, error)
+
+
+def raced(ground: Ground):  # type: ignore[no-untyped-def]
+    """Race, and return whether it was held."""
     ground.sentence = "Deterministic: a race of BFGS, a population and line searches."
     ground.repeats = True
     search = Race(
         ground.problem, ground.point, ground.stream(), ground.room, ground.tol,
         partials=ground.first_order,
     )  # fmt: skip
-    raced = yield from doubted(ground, search)
-    if raced is None or raced.held:
-        ground.converged = raced is not None
-        return
-    length = yield from lengths(ground)
-    error = yield from measure(ground, length)
-    yield from descend(ground, length, error)
+    found = yield from doubted(ground, search)
+    held = found is None or found.held
+    ground.converged = held and found is not None
+    return held
 
 
 def random_search(ground: Ground) -> Telling:
