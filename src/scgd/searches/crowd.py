@@ -9,15 +9,13 @@ import numpy as np
 
 from scgd.problem import Problem
 from scgd.questions import Point
+from scgd.searches.arms.contest import FULL
 from scgd.searches.arms.population import NARROWEST, Population
 from scgd.searches.base import Standing
 from scgd.searches.told import Told
 from scgd.typing import Floats
 
 __all__ = ["Crowd"]
-
-FULL = 64
-"""Coordinates up to which the population learns a full covariance."""
 
 
 class Crowd(Told):
