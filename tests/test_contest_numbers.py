@@ -75,7 +75,7 @@ def compete(monkeypatch, *, left=1000, additive=False, still=True, bests=(1.0, 2
     """Run the race with stages that only take notes."""
     race, log = made(left=left), []
 
-    def is_additive(x, f, s, rng, box):
+    def is_additive(x, f, s, rng, box, grain):
         log.append(("sum?", float(x[0]), f, s))
         return additive
         yield
@@ -135,12 +135,12 @@ def swept(monkeypatch, values, sums, left=1000, tol=1e-10):
     """Sweep lines that fall to given values; return their sizes, lengths and what is returned."""
     race, log, rest, told = made(left=left, tol=tol), [], iter(values), iter(sums)
 
-    def sweep_lines(x, f, s, rng, n, spread, box):
+    def sweep_lines(x, f, s, rng, n, spread, box, grain):
         log.append((n, s, f))
         spread += 1.0
         yield np.full(4, float(len(log)))
 
-    def is_additive(x, f, s, rng, box):
+    def is_additive(x, f, s, rng, box, grain):
         log[-1] += (s,)
         return next(told)
         yield

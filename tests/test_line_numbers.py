@@ -260,11 +260,11 @@ class Sweeps:
         move, gain, *told = next(self.results)
         return (here + move, f - gain, *told)
 
-    def parabola(self, here, f, width, walls):
+    def parabola(self, here, f, width, walls, grain):
         self.asked.append(("parabola", here, width))
         return self.result(here, f)
 
-    def line(self, here, f, width, n, walls):
+    def line(self, here, f, width, n, walls, grain):
         self.asked.append(("line", here, width, n))
         return self.result(here, f)
 

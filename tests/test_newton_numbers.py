@@ -28,7 +28,7 @@ def slopes_of(newton, fun):
 
 
 def test_differences_are_as_wide_as_rounding_asks():
-    """Forward 1e-8 s + 3e-12 |x|, central 1e-7 s + 9e-11 |x|; exact for a plane."""
+    """Forward 1e-8 s + 3e-12 |x|, central 1e-7 s + 3e-11 |x|; exact for a plane."""
     x = np.array([0.0, 4e3, -7e3])
     newton = made(x)
     points, found = slopes_of(newton, lambda y: 1.0 + float(np.array([3.0, 0.0, 0.0]) @ y))
@@ -38,7 +38,7 @@ def test_differences_are_as_wide_as_rounding_asks():
     newton = made(x)
     newton.central = True
     points, found = slopes_of(newton, lambda y: 1.0 + float(np.array([3.0, 0.0, 0.0]) @ y))
-    h = 1e-7 * 2.0 + 9e-11 * np.abs(x)
+    h = 1e-7 * 2.0 + 3e-11 * np.abs(x)
     np.testing.assert_allclose(
         points - x, np.vstack([np.diag(h), -np.diag(h)]), rtol=1e-3, atol=1e-30
     )
@@ -55,7 +55,7 @@ def test_differences_stay_between_the_walls():
     np.testing.assert_allclose(found, [5.0, 5.0, 0.0], rtol=1e-6)
     newton = made(x, box=box)
     newton.central = True
-    h = 1e-7 * 2.0 + 9e-11
+    h = 1e-7 * 2.0 + 3e-11
     points, found = slopes_of(newton, lambda y: 1.0 + 5.0 * float(np.sum(y - 1.0)))
     expected = np.vstack([np.diag([0.0, h, 0.0]), np.diag([-h, 0.0, 0.0])])
     np.testing.assert_allclose(points - x, expected, rtol=1e-6, atol=1e-20)

@@ -6,10 +6,12 @@ import pytest
 from by_hand import problem
 from scgd.questions import Point
 from scgd.searches import race as race_module
+from scgd.searches.arms.grain import Grain
 from scgd.searches.arms.spread import Partials
 from scgd.searches.race import Race
 
 EPS = 2.0**-52
+GRAIN = Grain(0.01, 2.0)
 
 
 def raced(p=2, budget=100, seed=0, **more):
@@ -39,20 +41,27 @@ class Told:
         best = self.x + 1.0
         fallen = (s, best, f - 1.0 if value is None else value)
         monkeypatch.setattr(race_module, "falling_length", lambda *_: at_once(fallen))
+        monkeypatch.setattr(race_module, "measure_grain", self.measure)
         monkeypatch.setattr(race_module, "active_coordinates", self.look(np.array(active)))
         monkeypatch.setattr(race_module, "Contest", self.contest)
         self.story = self.race.tell_story(self.x)
         next(self.story)
         self.f = f
 
+    def measure(self, x, f, s, change, rng, box):
+        self.measured = (x, f, s, change, rng, box)
+        return at_once(GRAIN)
+
     def look(self, active):
-        def found(x, f, s, rng, box, most):
+        def found(x, f, s, rng, box, most, grain):
+            assert grain is self.race.grain
             self.looked.append((x, f, s, most))
             return at_once(active)
 
         return found
 
-    def contest(self, owner, ending, box):
+    def contest(self, owner, ending, box, grain):
+        assert grain is owner.grain and ending.grain == grain.size
         self.inner.append(box)
         self.leader = "bfgs"
         return self

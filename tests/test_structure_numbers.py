@@ -5,14 +5,14 @@ import pytest
 
 from by_hand import replies
 from scgd.searches.arms.box import Box
-from scgd.searches.arms.structure import Groups, active_coordinates, is_additive
+from scgd.searches.arms.structure import SMOOTH, Groups, active_coordinates, is_additive
 
 EPS = 2.0**-52
 
 
-def groups(p=5, f=7.0, s=0.5, seed=3, box=None):
+def groups(p=5, f=7.0, s=0.5, seed=3, box=None, grain=SMOOTH):
     x = np.arange(float(p))
-    return x, Groups(x, f, s, np.random.default_rng(seed), box or Box.around(x))
+    return x, Groups(x, f, s, np.random.default_rng(seed), box or Box.around(x), grain)
 
 
 def moved(points, x):
@@ -37,7 +37,7 @@ def test_a_group_is_moved_by_normal_steps_and_four_times_as_far_where_nothing_ch
 def test_moves_are_mirrored_at_the_walls():
     x = np.full(4, 0.5)
     box = Box(x, np.zeros(4), np.ones(4))
-    looking = Groups(x, 7.0, 2.0, np.random.default_rng(0), box)
+    looking = Groups(x, 7.0, 2.0, np.random.default_rng(0), box, SMOOTH)
     points, _ = replies(looking.moves(np.arange(4)), lambda y: 7.0)
     rng = np.random.default_rng(0)
     for point, reach in zip(points, (2.0, 8.0), strict=True):
@@ -131,7 +131,7 @@ def asked_of(p, true, most=None, s=1.0):
 
     for seed in range(99):  # one whose first look finds something that does nothing
         rng = np.random.default_rng(seed)
-        first, dense = replies(Groups(x, 5.0, s, rng, Box.around(x)).dense(), fun)
+        first, dense = replies(Groups(x, 5.0, s, rng, Box.around(x), SMOOTH).dense(), fun)
         if not dense:
             break
     order = rng.permutation(p)

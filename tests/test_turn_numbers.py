@@ -7,6 +7,7 @@ import pytest
 
 from racing import Turns, made
 from scgd.searches.arms import contest as module
+from scgd.searches.arms.grain import Grain
 from scgd.searches.arms.population import default_size
 
 # ---- populations ---------------------------------------------------------------------------------
@@ -68,9 +69,10 @@ def test_the_first_step_size_of_a_population_is_a_tenth_of_the_box_at_most(monke
 # ---- turns after the choice ----------------------------------------------------------------------
 
 
-def turns(leads, descent, crowd, polish=None, rounds=99, restart=None):
+def turns(leads, descent, crowd, polish=None, rounds=99, restart=None, grain=0.0):
     """Let scripted arms take turns for so many looks at the end."""
     race, log = made(), []
+    race.grain = Grain(grain)
     arms = Turns("descent", log, descent, 10.0), Turns("crowd", log, crowd, 12.0)
     arms[1].x = np.full(4, 7.0)
     polisher = None if polish is None else Turns("polish", log, polish, 10.0)
@@ -117,6 +119,13 @@ def test_a_leading_population_has_six_turns_at_least():
     assert names == ["descent", "crowd", "descent"]  # no polishing: its turns pass
 
 
+def test_where_f_is_grainy_polishing_has_six_turns_at_least():
+    _, names, _ = turns(True, [10.0] * 4, [12.0] * 4, [10.0] * 12, rounds=3, grain=1e-3)
+    assert names == ["polish"] * 6 + ["descent", "crowd"]
+    _, names, _ = turns(False, [10.0] * 4, [12.0] * 12, rounds=2, grain=1e-3)
+    assert names == ["descent"] + ["crowd"] * 6
+
+
 def test_polishing_is_given_up_after_eight_turns_for_nothing():
     _, names, _ = turns(True, [10.0] * 20, [12.0] * 20, [10.0] * 20, rounds=30)
     assert names.count("polish") == 8 and names.count("descent") == 10
@@ -133,12 +142,14 @@ def test_a_descent_that_is_over_restarts_from_the_best_point():
 # ---- polishing and restarts ----------------------------------------------------------------------
 
 
-def polisher(monkeypatch, *, longest=1.0, p=4, gains=(1.0, 7.0), metric=None, f=3.0):
+def polisher(monkeypatch, *, longest=1.0, p=4, gains=(1.0, 7.0), metric=None, f=3.0, grain=0.0):
     log = []
     monkeypatch.setattr(module, "population", lambda *args, **words: log.append((args, words)))
     metric = np.eye(p) if metric is None else metric
     newton = SimpleNamespace(longest=[longest, 0.0], p=p, gains=list(gains), metric=lambda: metric)
-    return made(p=p)._polisher(newton, np.ones(p), f), log
+    race = made(p=p)
+    race.grain = Grain(grain)
+    return race._polisher(newton, np.ones(p), f), log
 
 
 def test_polishing_is_as_wide_as_the_metric_expects_for_the_last_gains(monkeypatch):
@@ -147,6 +158,8 @@ def test_polishing_is_as_wide_as_the_metric_expects_for_the_last_gains(monkeypat
     assert arm.name == "polish" and args[1] == pytest.approx(2.0)
     assert args[0].tolist() == [1.0] * 4 and words["narrowest"] == 1e-9
     np.testing.assert_array_equal(words["covariance"], np.eye(4))
+    _, ((args, _),) = polisher(monkeypatch, gains=[0.0], grain=0.2)  # ten grains
+    assert args[1] == pytest.approx(1.0)
     _, ((args, _),) = polisher(monkeypatch, gains=[0.0], f=-8.0)
     assert args[1] == pytest.approx(np.sqrt(2 * 1e5 * 2.0**-52 * 8.0 / 4))
     _, ((args, _),) = polisher(monkeypatch, gains=[], f=0.0)
@@ -166,7 +179,7 @@ def test_descents_restart_around_the_start_and_every_third_time_around_the_best(
     race, begun = made(), []
 
     class Newton:
-        def __init__(self, start, value, s, small, box, partials):
+        def __init__(self, start, value, s, small, box, partials, grain):
             begun.append((start, value, s, small))
             self.f = value - 1.0
 

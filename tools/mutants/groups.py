@@ -66,7 +66,7 @@ GROUPS = (
          "tests/test_member_numbers.py", "tests/test_newton_details.py",
          "tests/test_race_details.py", "tests/test_line_numbers.py",
          "tests/spaces/test_mixed_numbers.py", "tests/spaces/test_grid_numbers.py",
-         "tests/test_guards.py", "tests/test_race.py",
+         "tests/test_guards.py", "tests/test_race.py", "tests/test_grain.py", "tests/test_slide.py",
          "tests/test_race_box.py", "tests/test_noisy.py",
          "tests/test_regression.py", "tests/test_screen.py", "tests/test_relevance.py",
          "tests/test_auto.py", "tests/test_auto_uses.py", "tests/spaces/test_mixed.py"),

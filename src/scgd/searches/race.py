@@ -16,8 +16,9 @@ import numpy as np
 from scgd.searches.arms.contest import Contest
 from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.falling import falling_length
+from scgd.searches.arms.grain import Grain, measure_grain
 from scgd.searches.arms.spread import Partials, Spread, point_of
-from scgd.searches.arms.structure import EPS, active_coordinates
+from scgd.searches.arms.structure import active_coordinates
 from scgd.searches.base import Finding, Relevance
 from scgd.searches.told import Told
 from scgd.typing import Array, Floats, Ints
@@ -72,16 +73,19 @@ class Race(Told):
     def tell_story(self, x: Floats) -> Telling:
         """Measure, leave out what does nothing, race."""
         self.contest, self.moving, self.held = None, np.ones(x.size, np.bool_), True
+        self.grain = Grain()
         f = yield x
-        self.ending = Ending(self.tol, f)
         s, best, value = yield from falling_length(x, f, self.budget, self.rng, self.box)
         while not np.isfinite(value):  # nothing is known yet: look around
             best = x + s * 2 ** self.rng.uniform(-3, 3) * self.rng.standard_normal(x.size)
             value = yield best
         if not np.isfinite(f):
             x, f = best, value
+        if not self.partials:
+            self.grain = yield from measure_grain(x, f, s, f - value, self.rng, self.box)
+        self.ending = Ending(self.tol, f, self.grain.size)
         most = min(2 * x.size, self.left // ASKED)
-        active = yield from active_coordinates(x, f, s, self.rng, self.box, most)
+        active = yield from active_coordinates(x, f, s, self.rng, self.box, most, self.grain)
         n = int(active.sum())
         self.held = n <= MOST and (self.partials or self.left >= LEAST * n)
         if not self.held:
@@ -92,7 +96,7 @@ class Race(Told):
         share = float(active.mean())  # random directions were diluted by what does nothing
         inner = s * np.sqrt(share) if share < 0.5 else s
         self.moving = active
-        contest = self.contest = Contest(self, self.ending, self.box.part(active))
+        contest = self.contest = Contest(self, self.ending, self.box.part(active), self.grain)
         compete = contest.compete(x[active], f, inner, x[active], f)
         woke = yield from self._embedded(x, f, s, active, compete)
         if woke is not None:
@@ -102,7 +106,7 @@ class Race(Told):
 
     def _compete(self, x: Floats, f: float, s: float, best: Floats, value: float) -> Telling:
         """Race on all coordinates."""
-        self.contest = Contest(self, self.ending, self.box)
+        self.contest = Contest(self, self.ending, self.box, self.grain)
         yield from self.contest.compete(x, f, s, best, value)
 
     def _embedded(self, x: Floats, f: float, s: float, active: Array, inner: Telling) -> Telling:
@@ -124,12 +128,15 @@ class Race(Told):
                 if self.n_told >= due:  # do the others really not matter, here too?
                     due += LOOK_AGAIN * self.budget
                     self.doing, y = "measuring", self._elsewhere(best, s, active)
-                    if abs((yield y) - value) > 4 * EPS * abs(value):
+                    if self._differ((yield y), value):
                         return best, value
                 points = inner.send(values)
         except StopIteration:  # nothing is left to gain, unless others matter here
             self.doing, y = "measuring", self._elsewhere(best, s, active)
-            return (best, value) if abs((yield y) - value) > 4 * EPS * abs(value) else None
+            return (best, value) if self._differ((yield y), value) else None
+
+    def _differ(self, value: float, other: float) -> bool:
+        return abs(value - other) > self.grain.level(other)
 
     def _elsewhere(self, x: Floats, s: float, active: Array) -> Floats:
         """Return a point at which the inactive coordinates have moved."""

@@ -9,11 +9,12 @@ import numpy as np
 
 from scgd.searches.arms.box import Box
 from scgd.searches.arms.ending import Ending
+from scgd.searches.arms.grain import EPS, Grain
 from scgd.searches.arms.lines import POOR, sweep_lines
 from scgd.searches.arms.population import default_size, population
 from scgd.searches.arms.quasinewton import QuasiNewton
 from scgd.searches.arms.spread import Partials, point_of
-from scgd.searches.arms.structure import EPS, is_additive
+from scgd.searches.arms.structure import is_additive
 from scgd.typing import Floats
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ SMALL = 1e-3
 """The part of a gain that is not worth it that counts as none in a restart."""
 WIDER = 4
 """Length scales over which a sum over coordinates must still be one where lines led to."""
+LEAST = 6
+"""Windows in a row of a population that leads; where f is grainy, of the one in BFGS's metric."""
 PATIENCE = 8
 """Windows without a gain after which the population in BFGS's metric is given up."""
 
@@ -89,6 +92,8 @@ class Contest:
         When nothing is left to gain.
     box
         Where to look.
+    grain
+        How fine f is.
 
     Attributes
     ----------
@@ -98,8 +103,9 @@ class Contest:
         What f changes along each coordinate, in units of its own.
     """
 
-    def __init__(self, owner: Told, ending: Ending, box: Box) -> None:
+    def __init__(self, owner: Told, ending: Ending, box: Box, grain: Grain | None = None) -> None:
         self.owner, self.ending, self.box = owner, ending, box
+        self.grain = grain or Grain()
         self.rng, self.tol = owner.rng, owner.tol
         self.leader, self.n_restarts = "", 0
         self.newton: QuasiNewton | None = None
@@ -124,13 +130,13 @@ class Contest:
     def compete(self, x: Floats, f: float, s: float, best: Floats, value: float) -> Telling:
         """Go to lines where f is a sum over coordinates; else let BFGS and a population race."""
         p, B = x.size, self.left
-        if 4 * p <= B and (yield from is_additive(best, value, s, self.rng, self.box)):
+        if 4 * p <= B and (yield from self._is_sum(best, value, s)):
             self.leader = "lines"
             best, value, still = yield from self._lines(best, value, s)
             if still:
                 return
             x, f = best, value  # a sum near the start, but not here
-        newton = self.newton = QuasiNewton(x, f, s, box=self.box, partials=self.owner.partials)
+        newton = self.newton = self._newton(x, f, s)
         descent = Arm(self.owner, "bfgs", newton.run())
         crowd = Arm(self.owner, "population", self._populations(x, best, s))
         yield from self._choose(x, value, s, newton, descent, crowd)
@@ -142,18 +148,25 @@ class Contest:
             leads = yield from self._follow(newton, descent, crowd)
         yield from self._take_turns(x, s, newton, descent, crowd, leads)
 
+    def _is_sum(self, x: Floats, f: float, s: float) -> Generator[Any, Any, bool]:
+        return is_additive(x, f, s, self.rng, self.box, self.grain)
+
+    def _newton(self, x: Floats, f: float, s: float, small: float = 0.0) -> QuasiNewton:
+        return QuasiNewton(x, f, s, small, self.box, self.owner.partials, self.grain)
+
     def _lines(self, x: Floats, f: float, s: float) -> Telling:
         """Sweep lines until a second look brings nothing, or f is no sum where they led to."""
         n, spread = int(min(40, max(4, 0.35 * self.left / x.size))), np.zeros(x.size)
         for k in range(2**30):
-            arm = Arm(self.owner, "lines", sweep_lines(x, f, s, self.rng, n, spread, self.box))
+            lines = sweep_lines(x, f, s, self.rng, n, spread, self.box, self.grain)
+            arm = Arm(self.owner, "lines", lines)
             while not arm.over:
                 yield from arm.run(WINDOW * x.size)
             self.sizes = spread
             nothing = f - arm.best <= self.ending.worth(f)
             if arm.best < f:
                 x, f = arm.x, arm.best
-            still = yield from is_additive(x, f, WIDER * s, self.rng, self.box)
+            still = yield from self._is_sum(x, f, WIDER * s)
             closer = n >= 2 * POOR and k > 0  # it was a second look, twice as close
             if not still or (self.tol > 0 and nothing and closer):
                 return x, f, still
@@ -250,7 +263,8 @@ class Contest:
                 continue
             if who == "descent" and again.over:
                 again = Arm(self.owner, "bfgs restarts", self._restarts(x, s, here))
-            least = 6 if who == "crowd" and not leads else 1
+            patient = "crowd" if not leads else "polish" if self.grain.size else ""
+            least = LEAST if who == patient else 1
             for k in range(1, max(least, 10) + 1):
                 arm = {"polish": polish, "descent": again, "crowd": crowd}[who]
                 assert arm is not None
@@ -274,7 +288,7 @@ class Contest:
         """Return a population around the best point with BFGS's inverse Hessian as covariance."""
         if not newton.longest[0] or newton.p > LARGEST_FULL:
             return None
-        gain = max(sum(newton.gains), 1e5 * EPS * abs(f), 1e-300)
+        gain = max(sum(newton.gains), 1e5 * EPS * abs(f), 10 * self.grain.size, 1e-300)
         metric = newton.metric()
         if not np.all(np.isfinite(metric)) or np.linalg.eigvalsh(metric)[0] <= 0:
             return None
@@ -293,7 +307,7 @@ class Contest:
             start = self.box.reflect(start)
             before, value = self.owner.best, (yield start)
             small = SMALL * self.ending.worth(before)
-            newton = QuasiNewton(start, value, s, small, self.box, self.owner.partials)
+            newton = self._newton(start, value, s, small)
             yield from newton.run()
             if n % 3:  # an independent one
                 self.ending.note("descent", before, newton.f)

@@ -26,6 +26,8 @@ class Ending:
         The share of the gain so far that counts as nothing; 0: never end.
     first
         The value at x0.
+    grain
+        What f changes by for no reason: such a gain is never worth it.
 
     Examples
     --------
@@ -39,25 +41,29 @@ class Ending:
     True
     """
 
-    def __init__(self, tol: float, first: float) -> None:
-        self.tol, self.first = tol, first
+    def __init__(self, tol: float, first: float, grain: float = 0.0) -> None:
+        self.tol, self.first, self.grain = tol, first, grain
         self.n_agreed = 0
         self.failed = {"descent": 0, "population": 0}
 
     def worth(self, best: float) -> float:
         """Return the gain below which nothing was gained; infinite values stand for none."""
         gained = self.first - best
-        return self.tol * gained if 0 < gained < float("inf") else 0.0
+        return max(self.tol * gained, self.grain) if 0 < gained < float("inf") else 0.0
 
     def note(self, kind: str, before: float, value: float) -> None:
         """Take note of where a restart ended; ``before`` is the best value when it began."""
         worth = self.worth(before)
         if value < before - worth:
             self.gained()
-        elif value <= before + max(10 * worth, ROUNDING * abs(before)) and before < self.first:
+        elif value <= before + self._same(before) and before < self.first:
             self.n_agreed += 1
         else:
             self.failed[kind] += 1
+
+    def _same(self, best: float) -> float:
+        """Return how much higher the same minimum may seem."""
+        return max(10 * self.tol * (self.first - best), ROUNDING * abs(best), 3 * self.grain)
 
     def gained(self) -> None:
         """Begin to count afresh."""

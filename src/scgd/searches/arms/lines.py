@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 
 from scgd.searches.arms.box import Box
+from scgd.searches.arms.grain import EPS, Grain
 from scgd.searches.arms.spread import Spread
 from scgd.typing import Floats
 
 __all__ = ["POOR", "sweep_lines"]
 
-EPS = 2.0**-52
 POLISHES = 14
 POOR = 12
 """Evaluations per line below which lines are searched by shrinking parabolas alone."""
 WIDE = 4.0
 """First half-width of a line, in units of the length scale."""
+SMOOTH = Grain()
 Walls = Callable[[], tuple[float, float]]
 """Tells between what a line lies now."""
 
@@ -51,7 +52,7 @@ class Line:
 
 
 def search_line(
-    t: float, f: float, width: float, n: int, walls: Walls = nowhere
+    t: float, f: float, width: float, n: int, walls: Walls = nowhere, grain: Grain = SMOOTH
 ) -> Generator[Any, Any, tuple[float, float]]:
     """Return the best point on a line and f there, from about n evaluations.
 
@@ -67,7 +68,7 @@ def search_line(
     yield from widen(line, n, walls)
     while len(line.t) <= n and (middle := easiest(line, width)) is not None:
         yield from line.add(middle)
-    yield from polish(line, width)
+    yield from polish(line, width, grain)
     return line.t[line.best], line.f[line.best]
 
 
@@ -103,7 +104,7 @@ def easiest(line: Line, width: float) -> float | None:
     return middle
 
 
-def polish(line: Line, width: float) -> Generator[Any, Any, None]:
+def polish(line: Line, width: float, grain: Grain = SMOOTH) -> Generator[Any, Any, None]:
     """Put parabolas through the best point and its neighbours."""
     for _ in range(POLISHES):
         k = line.best
@@ -111,7 +112,7 @@ def polish(line: Line, width: float) -> Generator[Any, Any, None]:
             return
         (left, t, right), (f_left, f, f_right) = line.t[k - 1 : k + 2], line.f[k - 1 : k + 2]
         span = right - left
-        if span < 1e-10 * width or f_left - f + f_right - f <= 4 * EPS * abs(f):
+        if span < 1e-10 * width or f_left - f + f_right - f <= grain.level(f):
             return
         new = vertex(left, t, right, f_left, f, f_right)
         new = new if left < new < right else t
@@ -132,7 +133,7 @@ def vertex(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> flo
 
 
 def try_parabola(
-    t: float, f: float, width: float, walls: Walls = nowhere
+    t: float, f: float, width: float, walls: Walls = nowhere, grain: Grain = SMOOTH
 ) -> Generator[Any, Any, tuple[float, float, bool]]:
     """Return the best of two sides and the vertex, and whether the parabola told its value.
 
@@ -154,7 +155,9 @@ def try_parabola(
         value = yield trial
         seen.append((value, trial))
         error = abs(value - (f + (slope + bend * (trial - t)) * (trial - t)))
-        told = error <= 1e-6 * (max(high, low, f) - min(f, value)) + 64 * EPS * abs(f)
+        told = error <= 1e-6 * (max(high, low, f) - min(f, value)) + 64 * EPS * abs(
+            f
+        ) + grain.level(f)
     f, t = min(seen)
     return t, f, bool(told)
 
@@ -177,6 +180,7 @@ def sweep_lines(
     n: int,
     spread: Floats,
     box: Box | None = None,
+    grain: Grain = SMOOTH,
 ) -> Generator[Any, Any, None]:
     """Sweep the coordinates: parabolas first, then lines where a parabola did not tell the value.
 
@@ -193,18 +197,18 @@ def sweep_lines(
                 continue
             here, walls = float(x[i]), partial(wall, box, i)
             if sweep == 0 or poor:
-                line: Any = try_parabola(here, f, float(radius[i]), walls)
+                line: Any = try_parabola(here, f, float(radius[i]), walls, grain)
                 t, value, told[i] = yield from along(x, i, line, f, spread)
                 move = abs(t - here) * (0.7 if sweep else 0.3)
                 radius[i] = min(max(move, 0.1 * radius[i]), 4 * radius[i])
             else:
-                line = search_line(here, f, width, n, walls)
+                line = search_line(here, f, width, n, walls, grain)
                 t, value = yield from along(x, i, line, f, spread)
             if value < f:
                 x, f = x.copy(), value  # what was asked keeps its own
                 x[i] = t
         sweep += 1
-        still = before - f <= 1e-14 * abs(f) and (sweep != 2 or not told.any())
+        still = before - f <= max(1e-14 * abs(f), grain.size) and (sweep != 2 or not told.any())
         looked = sweep > 1 or told.all()  # parabolas that told nothing prove nothing
         if looked and still and (not poor or radius.max() < 1e-7 * s):
             return

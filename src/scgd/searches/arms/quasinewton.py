@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 
 from scgd.searches.arms.box import Box
+from scgd.searches.arms.grain import Grain
 from scgd.searches.arms.spread import Partials, Spread
 from scgd.typing import Array, Floats
 
 __all__ = ["QuasiNewton"]
 
 MEMORY = 200
-FORWARD, CENTRAL = 1e-8, 1e-7
-"""Radii of differences, in units of the length scale."""
+HERE = 3e-4
+"""The part of x itself that a difference must have, in radii."""
+WIDER = 3.0
+"""How much wider differences become where the grain of f drowns a gradient."""
+DROWNED = 2.0
+"""A gradient, or a change of it, that the grain of f does not explain, in standard deviations."""
 COVERED = 1e-4
 """Share of the squared gradient that inactive coordinates may hold."""
 LEAST = 16
@@ -51,6 +56,8 @@ class QuasiNewton:
         (two-metric projection, Bertsekas 1982); lines bend along the walls.
     partials
         Whether slopes are the user's own instead of differences.
+    grain
+        How fine f is, and so how wide differences must be.
 
     Attributes
     ----------
@@ -74,8 +81,9 @@ class QuasiNewton:
         small: float = 0.0,
         box: Box | None = None,
         partials: bool = False,
+        grain: Grain | None = None,
     ) -> None:
-        self.partials = partials
+        self.partials, self.grain = partials, grain or Grain()
         self.x, self.f, self.s, self.p, self.small = x.copy(), f, s, x.size, small
         self.box = box or Box.around(x)
         self.steps: list[Floats] = []
@@ -105,10 +113,10 @@ class QuasiNewton:
             self._learn(gradient)
             held = self._held(gradient)
             size = float(np.linalg.norm(gradient[~held]))
-            if size == 0:
-                if self.central:
+            if size <= self._drowned():
+                if self.central and not self._widen():
                     return
-                self.central = True
+                self.central = self.first = True
                 continue
             direction, slope = self._direction(gradient, size, held)
             rate, value, x = yield from self._search_line(direction, slope, gradient)
@@ -131,8 +139,8 @@ class QuasiNewton:
             exact: Floats = yield Partials(self.x, np.arange(self.p))
             self._note_shares(exact, np.arange(self.p))
             return exact
-        relative, floor = (CENTRAL, 9e-11) if self.central else (FORWARD, 3e-12)
-        h = relative * self.s + floor * np.abs(self.x)
+        radius = self._radius()
+        h = radius * self.s + HERE * radius * np.abs(self.x)
         gradient, extra = np.zeros(self.p), np.empty(0, np.int64)
         todo = np.arange(self.p)
         if self.active is not None:
@@ -214,16 +222,38 @@ class QuasiNewton:
         if self.gradient is not None and not self.first:
             step, change = self.moved, gradient - self.gradient
             along = float(step @ change)
-            if bends(step, change):
+            if bends(step, change) and float(np.linalg.norm(change)) > self._drowned():
                 self.steps.append(step)
                 self.changes.append(change)
                 if len(self.steps) > MEMORY:
                     del self.steps[0], self.changes[0]
                 short, long = along / float(change @ change), float(step @ step) / along
                 self.gamma = short ** (1 - self.trust) * long**self.trust
+                self._bend()
         self.gradient = gradient
         if len(self.steps) >= len(self.longest[0]):
             self.longest = (list(self.steps), list(self.changes), self.gamma)
+
+    def _bend(self) -> None:
+        """Note over the last steps how f bends: differences may be wider where it bends less."""
+        if self.grain.size:
+            recent = zip(self.steps[-PLACES:], self.changes[-PLACES:], strict=True)
+            bend = max(float(step @ change) / float(step @ step) for step, change in recent)
+            self.grain = Grain(self.grain.size, min(self.grain.change, bend * self.s**2))
+
+    def _widen(self) -> bool:
+        """Take wider differences; tell whether that was possible."""
+        before = self.grain.central
+        self.grain = Grain(self.grain.size, self.grain.change / WIDER**3)
+        return self.grain.central > before
+
+    def _drowned(self) -> float:
+        """Return the length of a gradient up to which the grain of f explains it."""
+        n = self.p / 2 if self.central else 2 * self.p  # values of half the weight, on both sides
+        return DROWNED * self.grain.size / (self._radius() * self.s) * float(np.sqrt(n))
+
+    def _radius(self) -> float:
+        return self.grain.central if self.central else self.grain.forward
 
     # ---- steps -----------------------------------------------------------------------------------
 
@@ -310,7 +340,8 @@ class QuasiNewton:
         self.x, self.f, self.first, self.n_failed = x, value, False, 0
         self.step_length = max(float(np.linalg.norm(self.moved)), 1e-9 * self.s)
         self.gains = [*self.gains, gain][-10:]
-        self.n_small = self.n_small + 1 if gain <= max(1e-13 * abs(value), self.small) else 0
+        small = max(1e-13 * abs(value), self.small, self.grain.size)
+        self.n_small = self.n_small + 1 if gain <= small else 0
         if self.n_small < 3:
             return False
         self.n_small = 0

@@ -8,22 +8,28 @@ from typing import Any
 import numpy as np
 
 from scgd.searches.arms.box import Box
+from scgd.searches.arms.grain import EPS, Grain
 from scgd.typing import Array, Floats
 
 __all__ = ["active_coordinates", "is_additive"]
 
-EPS = 2.0**-52
 LEAST = 8
 """Coordinates below which all count as active."""
 MOST = 0.75
 """Share of active coordinates above which leaving out the rest does not pay."""
+FOUR, CLEAR = 8.0, 1e-4
+"""How far four values may be off together, in grains, and the grain, in changes of f, up to which
+that tells a sum."""
+SMOOTH = Grain()
 
 
 class Groups:
     """Tests whether f changes when a group of coordinates is moved."""
 
-    def __init__(self, x: Floats, f: float, s: float, rng: np.random.Generator, box: Box) -> None:
-        self.x, self.f, self.s, self.rng, self.box = x, f, s, rng, box
+    def __init__(
+        self, x: Floats, f: float, s: float, rng: np.random.Generator, box: Box, grain: Grain
+    ) -> None:
+        self.x, self.f, self.s, self.rng, self.box, self.grain = x, f, s, rng, box, grain
 
     def moves(self, group: Array) -> Generator[Any, Any, bool]:
         """Tell whether f changes; a flat answer is confirmed farther out."""
@@ -31,7 +37,7 @@ class Groups:
             y = self.x.copy()
             y[group] += reach * self.s * self.rng.standard_normal(len(group))
             value = yield self.box.reflect(y)
-            if not abs(value - self.f) <= 4 * EPS * abs(self.f):
+            if not abs(value - self.f) <= self.grain.level(self.f):
                 return True
         return False
 
@@ -54,13 +60,14 @@ def active_coordinates(
     rng: np.random.Generator,
     box: Box | None = None,
     most: int | None = None,
+    grain: Grain = SMOOTH,
 ) -> Generator[Any, Any, Array]:
     """Return a mask of the coordinates on which f depends, by halving groups.
 
     All of them where there are few, where nearly all matter, or where ``most`` questions (two per
     coordinate) did not tell.
     """
-    p, groups = x.size, Groups(x, f, s, rng, box or Box.around(x))
+    p, groups = x.size, Groups(x, f, s, rng, box or Box.around(x), grain)
     everything = np.ones(p, np.bool_)
     if p < LEAST or (yield from groups.dense()):
         return everything
@@ -85,9 +92,14 @@ def active_coordinates(
 
 
 def is_additive(
-    x: Floats, f: float, s: float, rng: np.random.Generator, box: Box | None = None
+    x: Floats,
+    f: float,
+    s: float,
+    rng: np.random.Generator,
+    box: Box | None = None,
+    grain: Grain = SMOOTH,
 ) -> Generator[Any, Any, bool]:
-    """Tell whether f is a sum of functions of single coordinates, to rounding.
+    """Tell whether f is a sum of functions of single coordinates, to its grain.
 
     Moves u and v of complementary halves then add up: f(x+u+v) - f(x+u) - f(x+v) + f(x) = 0.
     """
@@ -101,6 +113,7 @@ def is_additive(
         change = max(abs(one - f), abs(other - f))
         size = max(abs(one), abs(other), abs(both), abs(f))
         error = abs(both - one - other + f)
-        if change == 0 or not error <= 1e-9 * change + 64 * EPS * size:
+        known = 1e-9 * change + 64 * EPS * size + FOUR * grain.size
+        if change == 0 or grain.size > CLEAR * change or not error <= known:
             return False
     return True
