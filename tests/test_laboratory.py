@@ -260,7 +260,7 @@ def test_earlier_measurements_are_where_to_start(maximize):
     before = [(x, sign * value) for x, value in BEFORE]
     keywords = {"max_evals": 50, "scale": 1.0, "seed": 0, "maximize": maximize}
     result = scgd.minimize(fun, np.zeros(P), method="race", earlier=before, **keywords)
-    assert np.array_equal(seen[0], MINIMUM + 0.1) and result.nfev == len(seen) == 50
+    assert np.array_equal(seen[0], MINIMUM + 0.1) and 45 <= result.nfev == len(seen) <= 50
     opt = scgd.Optimizer(np.zeros(P), "race", **keywords)
     for x, value in before:
         opt.add(x, value)

@@ -1,8 +1,9 @@
 """The story for noise that nobody controls.
 
-A ladder finds how far to look. A walk along random signs goes down in rounds; after each one a
-quadratic fitted to what was seen proposes a point, which is compared with the walk's. The end is
-compared with x0. Large budgets go on with joint directions at radii of their own.
+A ladder finds how far to look. While f is far above the noise, BFGS goes down to it. A walk along
+random signs goes down in rounds; after each one a quadratic fitted to what was seen proposes a
+point, which is compared with the walk's. The end is compared with x0. Large budgets go on with
+joint directions at radii of their own.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from scgd.searches import (
     Raced,
     Reach,
     Screen,
+    Slide,
     Walk,
 )
 from scgd.searches.arms.population import default_size
@@ -61,6 +63,9 @@ MOST_COMPARED = 10
 AROUND, GENERATIONS, PROOF = 0.5, 8, 4
 """How wide a population is at first where nothing shows, in units of x, how many generations the
 budget must hold, and the least number of values at its end that are compared with x0."""
+CLEAR, SLIDES, SLID = 100.0, 25, 0.8
+"""The signal, in standard deviations of the noise, from which BFGS is tried, the evaluations per
+coordinate that must be left for it, and the part of them that it may take."""
 FALL = 40
 """Evaluations per coordinate from which step lengths fall faster than linearly."""
 
@@ -76,6 +81,8 @@ def noisy(ground: Ground, before: str = "") -> Telling:
     footing = yield Ladder(problem, ground.point, ground.rng(), budget, archive)
     moving = ground.hold("moving", np.ones(problem.n_coords))
     few, patience = 0, Patience(ground, footing.base)
+    if footing.agreed < RARE and not many:
+        footing = yield from slid(ground, footing, before, archive)
     if footing.agreed >= RARE and (yield from raced(ground, before)):
         return
     if many and budget >= FEWEST_SCREENED and footing.seen and not footing.rough:
@@ -109,6 +116,26 @@ def noisy(ground: Ground, before: str = "") -> Telling:
         budget = ground.room
         alone = few or budget <= LARGE
     yield from joint_directions(ground, footing.radius, patience)
+
+
+def slid(ground: Ground, footing: Footing, before: str, archive: Archive) -> Any:
+    """Let BFGS go down while f is far above the noise; return what is known where it ended.
+
+    Noise that falls with f is looked at again there, and BFGS goes on. Pairs of the walk stay as
+    wide as before: near a minimum it is the bend that tells where it lies.
+    """
+    problem, smoothly = ground.problem, True
+    while smoothly and footing.signal > CLEAR and ground.room >= SLIDES * problem.n_coords:
+        noise = f"{before}Little noise that nobody controls, {footing.deviation:.2g}"
+        ground.sentence = f"{noise}; radius {ground.size(footing.radius)}."
+        room = int(SLID * ground.room)
+        end = yield Slide(problem, ground.point, ground.stream(), room, footing)
+        smoothly = end.smoothly
+        if not smoothly:
+            return footing
+        found = yield Ladder(problem, ground.point, ground.rng(), ground.room, archive)
+        footing = replace(found, radius=max(found.radius, footing.radius))
+    return footing
 
 
 def raced(ground: Ground, before: str) -> Any:

@@ -28,6 +28,7 @@ from scgd.searches.rest import Rest
 from scgd.searches.rounding import Rounding, RoundingError
 from scgd.searches.scale import Length, ScaleSearch
 from scgd.searches.screen import Screen, Screened
+from scgd.searches.slide import Slid, Slide
 from scgd.searches.stepping import Stepping
 from scgd.searches.told import Told
 from scgd.searches.walk import Walk
@@ -76,6 +77,8 @@ __all__ = [
     "Screened",
     "Search",
     "Signal",
+    "Slid",
+    "Slide",
     "Standing",
     "Stepping",
     "Stop",
@@ -90,6 +93,6 @@ SEARCHES: dict[str, type[Search]] = {
     for search in (
         ActiveBFGS, Agreed, Check, Classify, Crowd, Descent, Doubt, Judge, Ladder, Mutations,
         Niches, Parabolas, Race, Radii, RandomSearch, Reach, Repeat, Rest, Rounding, ScaleSearch,
-        Screen, Stepping, Walk, Watch,
+        Screen, Slide, Stepping, Walk, Watch,
     )
 }  # fmt: skip

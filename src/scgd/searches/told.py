@@ -238,6 +238,7 @@ class Told(Search):
         return {
             **super().state_dict(),
             "seed": json.dumps([self.seed.entropy, list(self.seed.spawn_key)]),
+            "start": self.start.copy(),
             "told": np.array(self.told, np.float64),
             "values": self.values.copy(),
             "n_asked": self.n_asked,
@@ -252,6 +253,9 @@ class Told(Search):
             raise ValueError("a search without a budget")
         entropy, key = json.loads(state["seed"])
         self.seed = np.random.SeedSequence(entropy, spawn_key=tuple(key))
+        if state["start"].shape != self.start.shape:
+            raise ValueError("a start of another size")
+        self.start = state["start"].copy()
         self._begin()
         told = state["told"]
         while len(self.told) < len(told) and not self.finished:
