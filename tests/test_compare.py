@@ -22,7 +22,7 @@ from scgd.compare.problems import PROBLEMS, Task, build, ridge, scaled
 from scgd.compare.rows import STORED, Line, Rows, Run, packed
 from scgd.compare.runner import Block, blocks, fill, run_one
 from scgd.compare.score import class_table, classes, scores, worse
-from scgd.compare.suites import CONFIRM, DESIGN, SHAPES, SMALL, SUITES, Cell, named, suite
+from scgd.compare.suites import CONFIRM, DESIGN, FRESH, SHAPES, SMALL, SUITES, Cell, named, suite
 from scgd.compare.suites import build as build_named
 from scgd.errors import UsageError
 
@@ -391,7 +391,7 @@ def test_stored_rows_are_small_and_of_known_cells():
         assert {cell for cell, _ in rows.runs} <= cells
         allowed = OURS if file.name.startswith("auto") else STANDING
         assert {method for _, method in rows.runs} <= {*allowed}
-        wanted = CONFIRM if "confirm" in file.name else DESIGN
+        wanted = [*CONFIRM, *FRESH] if "confirm" in file.name else DESIGN
         assert {i for runs in rows.runs.values() for i in runs} <= {*wanted}
 
 
@@ -407,7 +407,7 @@ def test_suites_cover_what_is_promised():
     for d in (10, 30, 100):
         assert {c.budget for c in cells if c.name == f"ioh-f7-d{d}"} == {20 * d, 50 * d}
     assert {c.group for c in cells} == {
-        "noiseless", "noiseless, bounds", "noisy", "nevergrad", "practice", "home",
+        "noiseless", "noiseless, bounds", "noisy", "grain", "nevergrad", "practice", "home",
     }  # fmt: skip
     for family, functions in SMALL.items():
         assert {f for fam, f in found if fam == family} >= {*functions}
@@ -428,6 +428,21 @@ def test_bounds_are_told_to_ours_and_peers_rows_serve_both(tmp_path):
     assert sorted((b.method, b.key) for b in work) == [
         ("auto", "ioh-f1-d2@40"), ("auto", "ioh-f1-d2@40+bounds"), ("random", "ioh-f1-d2@40"),
     ]  # fmt: skip
+
+
+def test_grain_repeats_itself_and_is_a_part_of_the_start_s_gap():
+    cell = suite("ioh-grain")[0]
+    assert cell.name == "ioh-f1-d20-g1e-10" and cell.shape == (20, True)
+    pytest.importorskip("ioh")
+    task, smooth = build_named("ioh-f8-d5-g0.001", 2), build_named("ioh-f8-d5", 2)
+    fun, plain = task.make(0), smooth.make(0)
+    points = np.random.default_rng(0).uniform(-1, 1, (400, 5))
+    off = np.array([fun(x) - plain(x) for x in points])
+    assert task.repeats and all(fun(x) == fun(x) for x in points[:9])
+    assert np.std(off) == pytest.approx(1e-3 * smooth.gap(smooth.x0), rel=0.1)
+    assert task.gap(points[0]) == smooth.gap(points[0])  # the judge sees none
+    noisy = build_named("ioh-f8-d5-s0.1-g0.001", 2)
+    assert not noisy.repeats and noisy.name == "ioh-f8-d5-s0.1-g0.001"
 
 
 # the runner

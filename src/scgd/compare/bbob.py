@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Callable
+from hashlib import blake2b
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ import numpy as np
 from scgd.compare.problems import Task, observed
 from scgd.typing import Floats
 
-__all__ = ["coco", "ioh"]
+__all__ = ["coco", "crumpled", "ioh"]
 
 DOMAIN = (-5.0, 5.0)
 CALLS = 200
@@ -95,8 +97,32 @@ def start(function: int, dimension: int, instance: int) -> Floats:
     return np.random.default_rng([instance, function, dimension]).uniform(-4, 4, dimension)
 
 
-def ioh(function: int, dimension: int, instance: int = 1, noise: float = 0.0) -> Task:
-    """Return ioh's BBOB function, with additive noise in units of the start's gap if wanted."""
+def crumpled(fun: Callable[[Floats], float], size: float) -> Callable[[Floats], float]:
+    """Return a function with jitter of a standard deviation that depends on x alone.
+
+    Examples
+    --------
+    >>> fun = crumpled(lambda x: 1.0, 1e-3)
+    >>> values = [fun(np.array([k / 7])) for k in range(1000)]
+    >>> fun(np.ones(2)) == fun(np.ones(2)), bool(0.9e-3 < np.std(values) < 1.1e-3)
+    (True, True)
+    """
+
+    def jittery(x: Floats) -> float:
+        digest = blake2b(np.ascontiguousarray(x, np.float64).tobytes(), digest_size=8).digest()
+        uniform = int.from_bytes(digest, "little") / 2**64 - 0.5
+        return float(fun(x)) + size * sqrt(12) * uniform
+
+    return jittery
+
+
+def ioh(
+    function: int, dimension: int, instance: int = 1, noise: float = 0.0, grain: float = 0.0
+) -> Task:
+    """Return ioh's BBOB function, with additive noise in units of the start's gap if wanted.
+
+    ``grain`` is such noise that repeats itself: what a solver's tolerance leaves in a simulator.
+    """
     import ioh as package
 
     made = package.get_problem(
@@ -112,7 +138,8 @@ def ioh(function: int, dimension: int, instance: int = 1, noise: float = 0.0) ->
         return float(made(np.asarray(x, np.float64))) - lowest
 
     name = f"ioh-f{function}-d{dimension}" + (f"-s{noise:g}" if noise else "")
-    make = observed(made, noise * gap(x0))
+    name += f"-g{grain:g}" if grain else ""
+    make = observed(crumpled(made, grain * gap(x0)) if grain else made, noise * gap(x0))
     return Task(
         name, x0, None, make, gap, domain=DOMAIN, repeats=noise == 0, lowest=lowest
     )  # fmt: skip

@@ -19,10 +19,14 @@ from scgd.compare.problems import PROBLEMS, Task
 from scgd.compare.rollouts import ROLLOUTS
 from scgd.errors import UsageError, nearest
 
-__all__ = ["CONFIRM", "DESIGN", "SUITES", "Cell", "build", "named", "suite"]
+__all__ = ["CONFIRM", "DESIGN", "FRESH", "SUITES", "Cell", "build", "named", "suite"]
 
 DESIGN, CONFIRM = range(1, 6), range(71, 76)
-BBOB = re.compile(r"(bbob|bbob-mixint|bbob-largescale|bbob-noisy|ioh)-f(\d+)-d(\d+)(?:-s(.+))?")
+FRESH = range(91, 96)
+"""Instances of a second confirmation, with more peers: single rows of the first have been seen."""
+BBOB = re.compile(
+    r"(bbob|bbob-mixint|bbob-largescale|bbob-noisy|ioh)-f(\d+)-d(\d+)(?:-s([^g]+))?(?:-g(.+))?"
+)
 NEVERGRAD = re.compile(r"ng-(\w+)-(\d+)\+(\d+)(-turned)?(?:-s(.+))?")
 
 
@@ -92,13 +96,15 @@ def build(name: str, instance: int = 1) -> Task:
     """Return a problem by name.
 
     ``bbob-f8-d20``, ``bbob-largescale-f8-d80``, ``bbob-noisy-f9-d20``: COCO; ``ioh-f8-d30-s0.01``:
-    ioh, with noise of 1 % of the start's gap; ``ng-cigar-10+90-s0.1``: Nevergrad, 10 useful and 90
+    ioh, with noise of 1 % of the start's gap; ``ioh-f8-d20-g1e-08``: with jitter that repeats
+    itself, as a solver's tolerance leaves it; ``ng-cigar-10+90-s0.1``: Nevergrad, 10 useful and 90
     useless variables; further names are listed by ``scgd compare --list``.
     """
     if found := BBOB.fullmatch(name):
-        kind, function, dimension, noise = found.groups()
+        kind, function, dimension, noise, grain = found.groups()
         if kind == "ioh":
-            return ioh(int(function), int(dimension), instance, float(noise or 0))
+            sizes = float(noise or 0), float(grain or 0)
+            return ioh(int(function), int(dimension), instance, *sizes)
         if kind == "bbob-mixint":
             return mixint(int(function), int(dimension), instance)
         return coco(kind, int(function), int(dimension), instance)
@@ -186,6 +192,15 @@ def additive() -> list[Cell]:
     return [
         Cell("noisy", f"noise {s:g} D={d}, {per} D", f"ioh-f{f}-d{d}-s{s:g}", per * d)
         for d, per, s in NOISE
+        for f in NOISY_FUNCTIONS
+    ]
+
+
+def grainy() -> list[Cell]:
+    """Return ioh's functions at D = 20, 100 D, with jitter that repeats itself."""
+    return [
+        Cell("grain", f"grain {g:g} D=20, 100 D", f"ioh-f{f}-d20-g{g:g}", 2000)
+        for g in (1e-10, 1e-8, 1e-6)
         for f in NOISY_FUNCTIONS
     ]
 
@@ -320,7 +335,18 @@ SMALL: dict[str, tuple[int, ...]] = {
 
 def everything() -> list[Cell]:
     """Return all cells."""
-    parts = (bbob, small_budgets, additive, noisy, largescale, nevergrad, practice, rollouts, home)
+    parts = (
+        bbob,
+        small_budgets,
+        additive,
+        grainy,
+        noisy,
+        largescale,
+        nevergrad,
+        practice,
+        rollouts,
+        home,
+    )
     return [cell for part in parts for cell in part()]
 
 
@@ -336,6 +362,7 @@ SUITES: dict[str, Callable[[], list[Cell]]] = {
     "bbob-noisy": noisy,
     "ioh": small_budgets,
     "ioh-noise": additive,
+    "ioh-grain": grainy,
     "nevergrad": nevergrad,
     "rollouts": rollouts,
     "practice": practice,
