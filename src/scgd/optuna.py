@@ -28,6 +28,8 @@ __all__ = ["SCGDSampler"]
 ENDED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 LEAST = 10
 """Trials to plan for, at least."""
+AGAIN = 5
+"""Points in a row whose value is known already that are passed over, at most."""
 
 
 class SCGDSampler(BaseSampler):  # type: ignore[misc]
@@ -130,6 +132,12 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
                 if fetched.id == 0 and self._told:  # the start, where others have begun
                     self._desk.bring(fetched, None)
                     fetched = self._desk.fetch()
+                for _ in range(AGAIN):  # a desk that was opened anew may begin where another did
+                    known = self._known(study, fetched)
+                    if known is None:
+                        break
+                    self._desk.bring(fetched, known)
+                    fetched = self._desk.fetch()
             except LookupError:  # a small space has been tried all over
                 return {}
             self._out[trial.number] = fetched
@@ -176,6 +184,12 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
             params = {name: trial.params.get(name) for name in self._distributions}
             if value is not None and self._inside(trial):
                 self._desk.know(params, value)
+
+    def _known(self, study: Study, fetched: Trial) -> float | None:
+        """Return the value of a point that a trial has had already."""
+        trials = study.get_trials(deepcopy=False, states=ENDED)
+        values = (value_of(trial) for trial in trials if self._as_fetched(fetched, trial))
+        return next((value for value in values if value is not None), None)
 
     def _as_fetched(self, fetched: Trial, trial: FrozenTrial) -> bool:
         assert fetched.params is not None

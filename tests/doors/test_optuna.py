@@ -1,6 +1,7 @@
 """``SCGDSampler`` in real studies: storage, pruning, processes, sessions, threads."""
 
 import copy
+import dataclasses
 import pickle
 import subprocess
 import sys
@@ -114,6 +115,24 @@ def test_threads_share_a_sampler():
     study = optuna.create_study(sampler=SCGDSampler(40, seed=0))
     study.optimize(objective, n_trials=30, n_jobs=3)
     assert len(study.trials) == 30 and len({str(t.params) for t in study.trials}) == 30
+
+
+def test_a_point_whose_value_is_known_is_not_tried_again():
+    """Threads may open a desk anew, which then begins where another one did."""
+    sampler = SCGDSampler(40, seed=0)
+    study = best_of(sampler, 6)
+    desk, real, told = sampler._desk, sampler._desk.fetch, []
+    params = {name: study.trials[4].params[name] for name in sampler._distributions}
+    double = dataclasses.replace(real(), params=params)
+    fetched = iter([double])
+    desk.fetch = lambda: next(fetched, None) or real()
+    desk.bring, bring = (
+        lambda trial, value: told.append((trial, value)) or bring(trial, value),
+        desk.bring,
+    )
+    study.optimize(objective, n_trials=1)
+    assert (double, study.trials[4].value) in told
+    assert study.trials[6].params["x"] != study.trials[4].params["x"]
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
