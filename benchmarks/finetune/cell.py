@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,31 +64,24 @@ class Saved:
         return tensor
 
 
-def train(method: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
-    """Return what came out of one run."""
-    data, test = splits(seed)
-    torch.manual_seed(seed)
-    model, optimizer = METHODS[method].build(Classifier(seed).train(), rate, seed)
+def fit(
+    model: torch.nn.Module, optimizer: Any, loss_of: Callable[[], torch.Tensor], seconds: float
+) -> dict[str, Any]:
+    """Train for CPU seconds, ``loss_of`` drawing the batches; return the steps and peaks of memory."""
     base = [group["lr"] for group in optimizer.param_groups]
-    order = torch.Generator().manual_seed(seed)
     spent, steps, peak, saved_peak, seen = 0.0, 0, 0, 0, set()
-    rows = iter([])
     memory = Peak()
     while spent < seconds:
         start = time.process_time()
-        batch = next(rows, None)
-        if batch is None:
-            rows = iter(torch.randperm(len(data[0]), generator=order).split(BATCH))
-            batch = next(rows)
         for group, lr in zip(optimizer.param_groups, base, strict=True):
             group["lr"] = lr * (1 - spent / seconds)
         active = tuple(getattr(optimizer, "active_blocks", ()))
-        saved = Saved(model)
-        if active not in seen:
-            with torch.autograd.graph.saved_tensors_hooks(saved.pack, lambda t: t):
-                loss = F.cross_entropy(model(data[0][batch], data[1][batch]), data[2][batch])
+        if active in seen:
+            loss = loss_of()
         else:
-            loss = F.cross_entropy(model(data[0][batch], data[1][batch]), data[2][batch])
+            saved = Saved(model)
+            with torch.autograd.graph.saved_tensors_hooks(saved.pack, lambda t: t):
+                loss = loss_of()
         loss.backward()
         if hasattr(optimizer, "tell"):
             optimizer.tell(loss)
@@ -99,18 +93,38 @@ def train(method: str, rate: float, seed: int, seconds: float) -> dict[str, Any]
         optimizer.zero_grad()
         spent += time.process_time() - start
         steps += 1
-    process_mb = memory.megabytes()
-    accuracy, loss_test = judge(model, test)
-    row = {"method": method, "rate": rate, "seed": seed, "seconds": seconds, "steps": steps}
-    row |= {"accuracy": round(accuracy, 4), "loss": round(loss_test, 4)}
-    row |= {
+    return {
+        "steps": steps,
         "gradients_state_mb": round(peak / 1e6, 2),
         "activations_mb": round(saved_peak / 1e6, 1),
-        "process_mb": round(process_mb),
+        "process_mb": round(memory.megabytes()),
     }
+
+
+def train(method: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
+    """Return what came out of one run."""
+    data, test = splits(seed)
+    torch.manual_seed(seed)
+    model, optimizer = METHODS[method].build(Classifier(seed).train(), rate, seed)
+    batches = drawn(len(data[0]), torch.Generator().manual_seed(seed))
+
+    def loss_of() -> torch.Tensor:
+        batch = next(batches)
+        return F.cross_entropy(model(data[0][batch], data[1][batch]), data[2][batch])
+
+    measured = fit(model, optimizer, loss_of, seconds)
+    accuracy, loss = judge(model, test)
+    row = {"method": method, "rate": rate, "seed": seed, "seconds": seconds, **measured}
+    row |= {"accuracy": round(accuracy, 4), "loss": round(loss, 4)}
     if hasattr(optimizer, "law"):
         row["visits"] = json.dumps(visits(optimizer))
     return row
+
+
+def drawn(n_rows: int, order: torch.Generator) -> Iterator[torch.Tensor]:
+    """Return batches of all rows in random order, again and again."""
+    while True:
+        yield from torch.randperm(n_rows, generator=order).split(BATCH)
 
 
 def visits(optimizer: Any) -> dict[str, int]:

