@@ -9,7 +9,7 @@ import scgd
 from by_hand import replies
 from scgd.searches.arms.box import Box
 from scgd.searches.arms.ending import Ending
-from scgd.searches.arms.grain import EPS, Grain, measure_grain, noise_of
+from scgd.searches.arms.grain import EPS, Grain, is_single, is_smooth, measure_grain, noise_of
 from scgd.searches.arms.lines import Line, polish, sweep_lines, try_parabola
 from scgd.searches.arms.quasinewton import QuasiNewton
 from scgd.searches.arms.structure import Groups, active_coordinates, is_additive
@@ -133,6 +133,27 @@ def test_single_precision_is_grain():
     _, grain = measured(single, np.full(5, 1.1), change=1.0)
     assert 3e-8 * 6 < grain.size < 1e-5
     assert measured(lambda x: 7.0 + (x[0] > 1.0), np.ones(2), change=1.0)[1].size < 0.1
+
+
+def test_numbers_of_single_precision_are_told_from_others_and_from_whole_ones():
+    assert is_single([0.5, float(np.float32(0.1))]) and not is_single([0.5, 0.1])
+    assert not is_single([3.0, 1e9]) and is_single([3.0, 0.25])
+
+
+@pytest.mark.parametrize("bend, smooth", [(9.9e-6, True), (10.1e-6, False)])
+def test_three_values_may_bend_ten_times_as_much_as_a_parabola_that_changes_so(bend, smooth):
+    assert is_smooth([0.0, 0.0, bend], spacing=1e-3, change=1.0) is smooth
+    assert is_smooth([0.0, bend, 2 * bend], spacing=1e-3, change=1.0)
+    assert is_smooth([8.0, 8.0, 8.0 + 64 * 8 * EPS], spacing=0.0, change=1.0)
+
+
+def test_the_second_look_is_a_third_as_wide_as_differences_will_be():
+    points, _ = measured(crumpled(bowl, 1e-6), np.ones(6), change=3.0)
+    direction = 0.5 * np.random.default_rng(0).standard_normal(6)
+    first = (points[0] - 1.0) / direction
+    np.testing.assert_allclose(first, 1e-7, rtol=1e-6)
+    again = float(np.median((points[6] - 1.0) / direction))
+    assert len(points) == 12 and 1e-4 < 3 * again < 3e-3
 
 
 def test_lost_values_are_no_grain():

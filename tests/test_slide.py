@@ -75,6 +75,9 @@ def test_three_steps_are_judged_by_their_median_and_by_where_they_lead():
     assert search.misled
     newton.x = search.start + np.array([0.51 * newton.s, 0, 0, 0])
     assert not search.misled
+    scaled = slide(x0=6.0, scale=2.0)  # units of x
+    scaled.newton.agreement, scaled.newton.x = [0.5] * 3, np.full(4, 3.0)
+    assert scaled.misled
 
 
 def test_it_ends_where_no_gradient_can_be_paid():
