@@ -1,28 +1,17 @@
 """How fine f is: what is asked to tell it, what it comes to, and what the race makes of it."""
 
-import hashlib
-
 import numpy as np
 import pytest
 
 import scgd
 from by_hand import replies
+from scgd.compare.bbob import crumpled
 from scgd.searches.arms.box import Box
 from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.grain import EPS, Grain, is_single, is_smooth, measure_grain, noise_of
 from scgd.searches.arms.lines import Line, polish, sweep_lines, try_parabola
 from scgd.searches.arms.quasinewton import QuasiNewton
 from scgd.searches.arms.structure import Groups, active_coordinates, is_additive
-
-
-def crumpled(fun, size):
-    """Return a function that repeats itself, with jitter of a standard deviation on its values."""
-
-    def jittery(x):
-        digest = hashlib.blake2b(np.ascontiguousarray(x).tobytes(), digest_size=8).digest()
-        return float(fun(x)) + size * np.sqrt(12) * (int.from_bytes(digest, "little") / 2**64 - 0.5)
-
-    return jittery
 
 
 def measured(fun, x, s=0.5, change=1.0, box=None, seed=0):
@@ -305,9 +294,9 @@ def rosenbrock(x):
     return 100 * np.sum((x[1:] - x[:-1] ** 2) ** 2) + np.sum((1 - x[:-1]) ** 2)
 
 
-@pytest.mark.parametrize("relative, most", [(1e-11, 1e-6), (1e-9, 1e-5), (1e-7, 1e-3)])
+@pytest.mark.parametrize("relative, most", [(1e-11, 1e-9), (1e-9, 1e-8), (1e-7, 1e-7)])
 def test_a_solver_s_tolerance_does_not_stop_auto(relative, most):
-    """With differences of 1e-8 it ended at 1 to 30 % of the start's value (before: .01 to .3)."""
+    """With differences of 1e-8 medians were 7e-6, 3e-6 and 9e-7 of the start's gap."""
     gaps = []
     for seed in range(3):
         turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((8, 8)))[0]

@@ -37,6 +37,16 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def store(path: Path, fields: tuple[str, ...], row: dict[str, Any]) -> None:
+    """Append a row to a file, which begins with the names of its fields."""
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, fields)
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
 def train(method: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
     """Return the row of one cell, run in a process of its own on one thread."""
     command = [sys.executable, str(HERE / "cell.py"), method, str(rate), str(seed), str(seconds)]
@@ -53,12 +63,7 @@ def run(path: Path, method: str, rate: float, seed: int, seconds: float) -> None
         if key == (method, rate, seed, seconds):
             return
     row = train(method, rate, seed, seconds)
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
+    store(path, FIELDS, row)
     print(method, rate, seed, "accuracy", row["accuracy"], "loss", row["loss"], flush=True)
 
 

