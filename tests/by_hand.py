@@ -33,3 +33,17 @@ def replies(arm, fun):
             asked = arm.send(fun(asked))
     except StopIteration as end:
         return points, end.value
+
+
+def each(fun, values=None, most=None):
+    """Return what answers single points and many; values go to a list, TimeoutError when full."""
+
+    def told(points):
+        if most is not None and len(values) >= most:
+            raise TimeoutError
+        found = [fun(y) for y in np.atleast_2d(np.asarray(points))]
+        if values is not None:
+            values.extend(found)
+        return found[0] if points.ndim == 1 else np.array(found)
+
+    return told

@@ -5,12 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from by_hand import replies
+from by_hand import each, replies
 from racing import Turns, made
 from scgd.searches.arms import contest as module
 from scgd.searches.arms.contest import Arm
 from scgd.searches.arms.lines import POOR
 from scgd.searches.arms.spread import Partials
+from scgd.searches.arms.trend import Trend
 
 # ---- an arm --------------------------------------------------------------------------------------
 
@@ -71,8 +72,8 @@ def test_shares_of_lines_are_exact_and_slopes_know_their_own():
 # ---- who leads -----------------------------------------------------------------------------------
 
 
-def compete(monkeypatch, *, left=1000, additive=False, still=True, bests=(1.0, 2.0), overtook=True):
-    """Run the race with stages that only take notes."""
+def compete(monkeypatch, *, left=1000, additive=False, still=True, leader=0, overtook=True):
+    """Run the race with stages that only take notes; the leader is chosen by its number."""
     race, log = made(left=left), []
 
     def is_additive(x, f, s, rng, box, grain):
@@ -80,11 +81,15 @@ def compete(monkeypatch, *, left=1000, additive=False, still=True, bests=(1.0, 2
         return additive
         yield
 
+    def choose(x, f, s, newton, arms):
+        log.append(("choose", f))
+        arms[2].over = leader == 2
+        return arms[leader]
+        yield
+
     def stage(name, returned=None):
         def run(*args):
             log.append(name)
-            if name == "choose":
-                args[4].best, args[5].best = bests
             return returned
             yield
 
@@ -96,7 +101,7 @@ def compete(monkeypatch, *, left=1000, additive=False, still=True, bests=(1.0, 2
         yield
 
     monkeypatch.setattr(module, "is_additive", is_additive)
-    race._lines, race._choose, race._lead = lines, stage("choose"), stage("lead")
+    race._lines, race._choose, race._lead = lines, choose, stage("lead")
     race._follow, race._take_turns = stage("follow", overtook), lambda *args: turns(*args)
 
     def turns(*args):
@@ -112,20 +117,40 @@ def test_a_sum_goes_to_lines_while_it_is_one(monkeypatch):
     race, log = compete(monkeypatch, additive=True)
     assert log == [asked, "lines"] and race.leader == "lines" and race.newton is None
     race, log = compete(monkeypatch, additive=True, still=False)
-    assert log == [asked, "lines", "choose", "lead", ("turns", 3.0, True)]
+    assert log == [asked, "lines", ("choose", 7.0), "lead", ("turns", 3.0, True)]
     assert race.newton.f == 7.0 and race.leader == "bfgs"
     race, log = compete(monkeypatch, left=15)  # four questions per coordinate must be left
-    assert log[0] == "choose" and race.newton.f == 9.0
+    assert log[0] == ("choose", 8.0) and race.newton.f == 9.0
     assert compete(monkeypatch, left=16)[1][0] == asked
 
 
-def test_who_is_lower_leads_and_bfgs_where_both_are_level(monkeypatch):
-    race, log = compete(monkeypatch, bests=(2.0, 2.0))
-    assert race.leader == "bfgs" and log[1:] == ["choose", "lead", ("turns", 0.0, True)]
+def test_who_leads_goes_on_and_then_all_take_turns(monkeypatch):
+    race, log = compete(monkeypatch)
+    assert race.leader == "bfgs" and log[2:] == ["lead", ("turns", 0.0, True)]
     for overtook in (True, False):
-        race, log = compete(monkeypatch, bests=(2.1, 2.0), overtook=overtook)
-        assert race.leader == "population"
-        assert log[1:] == ["choose", "follow", ("turns", 0.0, overtook)]
+        race, log = compete(monkeypatch, leader=1, overtook=overtook)
+        assert race.leader == "population" and log[2:] == ["follow", ("turns", 0.0, overtook)]
+    race, log = compete(monkeypatch, leader=2)
+    assert race.leader == "filtering" and log[2:] == [("turns", 0.0, False)]
+
+
+def test_wide_differences_lead_until_they_are_over(monkeypatch):
+    """A staircase: they go down it, and when nothing more falls the others have their turns."""
+    race, turns = made(left=10**6), []
+    race._choose = lambda *args: leads(args[4][2])
+    race._take_turns = lambda *args: turns.append(args[5]) or iter(())
+
+    def leads(arm):
+        return arm
+        yield
+
+    def stairs(x):
+        return float(np.floor(4 * np.abs(x)).sum() + 3 * np.floor(2 * abs(x.sum())))
+
+    x = np.array([3.1, -2.2, 1.7, 0.6])
+    values = []
+    replies(race.compete(x, stairs(x), 1.0, x, stairs(x)), each(stairs, values))
+    assert turns == [False] and min(values) <= 0.1 * stairs(x)
 
 
 # ---- lines ---------------------------------------------------------------------------------------
@@ -197,7 +222,9 @@ def chosen(descent, crowd, left=1000, p=4, n_active=4, agreement=(), f=100.0, ov
         arm.x = np.full(p, 9.0)
     if over:
         arms[0].run = lambda n: ended(arms[0], n)
-    list(race._choose(np.zeros(p), f, 1.0, newton, *arms))
+    told = replies(race._race(np.zeros(p), f, 1.0, newton, *arms, race._turn(p)), None)[1]
+    ahead = arms[0].best <= arms[1].best or len(log) == 1
+    assert told is arms[0 if ahead else 1]  # BFGS where both are level
     return [entry[1] for entry in log]
 
 
@@ -256,8 +283,67 @@ def test_the_choice_ends_when_four_tenths_are_spent(left, n):
             race.owner.left = left
 
     arms = Spends("bfgs", log, [50.0, 20.0]), Spends("crowd", log, [51.0, 90.0])
-    list(race._choose(np.zeros(4), 100.0, 1.0, newton, *arms))
+    list(race._race(np.zeros(4), 100.0, 1.0, newton, *arms, race._turn(4)))
     assert len(log) == n
+
+
+# ---- what slopes are worth -----------------------------------------------------------------------
+
+
+def led(monkeypatch, trend, left=1000, wide=(90.0,)):
+    """Return who leads by a trend, the turns taken, and what was followed."""
+    race, log, seen = made(left=left), [], []
+    newton = SimpleNamespace(gradient=np.full(4, 5.0))
+    descent, crowd, filtering = (
+        Turns(name, log, values)
+        for name, values in (("bfgs", [100.0]), ("crowd", [95.0]), ("wide", wide))
+    )
+
+    def follow_slopes(*args):
+        seen.append(args)
+        return trend
+        yield
+
+    monkeypatch.setattr(module, "follow_slopes", follow_slopes)
+    race._race = lambda *args: raced(args[6])
+
+    def raced(n):
+        log.append(("race", n))
+        return crowd
+        yield
+
+    arms = descent, crowd, filtering
+    leader = replies(race._choose(np.zeros(4), 100.0, 1.0, newton, arms), None)[1]
+    (x, gradient, s, rng, n, box), *_ = seen
+    assert x.tolist() == [0.0] * 4 and gradient is newton.gradient and s == 1.0
+    assert rng is race.rng and box is race.box
+    assert log[0] == ("bfgs", 1)
+    return leader.name, log[1:], n, race.rough
+
+
+def test_smooth_slopes_let_bfgs_lead_and_what_is_neither_is_raced(monkeypatch):
+    assert led(monkeypatch, Trend(0.95, 1.0)) == ("bfgs", [], 8, False)
+    assert led(monkeypatch, Trend(0.8, 1.0)) == ("crowd", [("race", 32)], 8, False)
+
+
+def test_ripples_are_for_the_population_and_ripples_upon_ripples_are_raced(monkeypatch):
+    assert led(monkeypatch, Trend(0.2, 1.0)) == ("crowd", [("crowd", 32)], 8, True)
+    assert led(monkeypatch, Trend(0.99, 3.0))[0] == "crowd"
+    both = [("crowd", 32), ("wide", 32)]
+    assert led(monkeypatch, Trend(0.0, 31.0)) == ("wide", both, 8, True)
+    assert led(monkeypatch, Trend(0.0, 31.0), wide=[96.0])[:2] == ("crowd", both)
+    assert led(monkeypatch, Trend(0.0, 30.0))[1] == both[:1]
+
+
+def test_steps_are_for_wide_differences_unless_much_is_left(monkeypatch):
+    flat = Trend(0.0, 0.0)
+    assert led(monkeypatch, flat, left=239)[:2] == ("wide", [])
+    assert led(monkeypatch, flat, left=240)[:2] == ("crowd", [("crowd", 28)])
+
+
+@pytest.mark.parametrize("left, n", [(100, 3), (239, 3), (240, 4), (480, 8), (9000, 8)])
+def test_how_many_directions_are_followed(monkeypatch, left, n):
+    assert led(monkeypatch, Trend(1.0, 1.0), left)[2] == n
 
 
 def test_the_descent_leads_while_it_gains_more_than_nothing():
@@ -299,3 +385,17 @@ def test_the_descent_is_looked_at_while_it_follows():
     assert answer is True and log == [*eight, *eight, ("bfgs", 40)]
     race.n_restarts = 1
     assert replies(race._follow(SimpleNamespace(p=4), descent, crowd), None)[1] is False
+
+
+def test_on_ripples_nobody_looks_at_the_descent():
+    race, log = made(), []
+    race.rough = True
+
+    class Restarts(Turns):
+        def run(self, n, ending=None):
+            yield from super().run(n, ending)
+            race.n_restarts = len(log) // 12
+
+    descent, crowd = Turns("bfgs", log, []), Restarts("crowd", log, [50.0] * 16)
+    assert replies(race._follow(SimpleNamespace(p=4), descent, crowd), None)[1] is False
+    assert log == [("crowd", 40)] * 12

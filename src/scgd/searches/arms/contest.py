@@ -9,12 +9,14 @@ import numpy as np
 
 from scgd.searches.arms.box import Box
 from scgd.searches.arms.ending import Ending
+from scgd.searches.arms.filtering import Filtering
 from scgd.searches.arms.grain import EPS, Grain
 from scgd.searches.arms.lines import POOR, sweep_lines
 from scgd.searches.arms.population import default_size, population
 from scgd.searches.arms.quasinewton import QuasiNewton
 from scgd.searches.arms.spread import Partials, point_of
 from scgd.searches.arms.structure import is_additive
+from scgd.searches.arms.trend import follow_slopes
 from scgd.typing import Floats
 
 if TYPE_CHECKING:
@@ -29,6 +31,10 @@ WINDOW = 10
 """Evaluations per coordinate of a turn."""
 SCARCE = 30
 """Evaluations per coordinate below which a population is for rough functions alone."""
+PER_LOOK, LOOKS = 60, (3, 8)
+"""Evaluations per direction along which slopes are followed, and how few and many those may be."""
+PLENTY = 60
+"""Evaluations per coordinate from which a population finds its way over steps better."""
 MISLED = 0.3
 """The part of what slopes promised that first steps must have gained for f not to look rough."""
 CROWD = 0.1
@@ -107,7 +113,7 @@ class Contest:
         self.owner, self.ending, self.box = owner, ending, box
         self.grain = grain or Grain()
         self.rng, self.tol = owner.rng, owner.tol
-        self.leader, self.n_restarts = "", 0
+        self.leader, self.n_restarts, self.rough = "", 0, False
         self.newton: QuasiNewton | None = None
         self.sizes: Floats = np.zeros(box.start.size)
 
@@ -139,14 +145,21 @@ class Contest:
         newton = self.newton = self._newton(x, f, s)
         descent = Arm(self.owner, "bfgs", newton.run())
         crowd = Arm(self.owner, "population", self._populations(x, best, s))
-        yield from self._choose(x, value, s, newton, descent, crowd)
-        leads = descent.best <= crowd.best
-        self.leader = "bfgs" if leads else "population"
+        wide = self._wide(best, value, s)
+        leader = yield from self._choose(x, value, s, newton, (descent, crowd, wide))
+        self.leader, leads = leader.name, leader is descent
         if leads:
             yield from self._lead(newton, descent)
+        elif leader is wide:
+            while not wide.over:
+                yield from wide.run(WINDOW * p)
         else:
             leads = yield from self._follow(newton, descent, crowd)
         yield from self._take_turns(x, s, newton, descent, crowd, leads)
+
+    def _wide(self, x: Floats, f: float, s: float) -> Arm:
+        s = min(s, CROWD * self.box.width)
+        return Arm(self.owner, "filtering", Filtering(x, f, s, self.box).run())
 
     def _is_sum(self, x: Floats, f: float, s: float) -> Generator[Any, Any, bool]:
         return is_additive(x, f, s, self.rng, self.box, self.grain)
@@ -191,17 +204,43 @@ class Contest:
             mean = self.box.reflect(x + 1.5 * sigma * self.rng.standard_normal(p))
 
     def _choose(
-        self, x: Floats, f: float, s: float, newton: QuasiNewton, descent: Arm, crowd: Arm
-    ) -> Telling:
+        self, x: Floats, f: float, s: float, newton: QuasiNewton, arms: tuple[Arm, Arm, Arm]
+    ) -> Generator[Any, Any, Arm]:
+        """Return who leads: what slopes are worth tells that, or a race."""
+        descent, crowd, wide = arms
+        B, p = self.left, x.size
+        r = self._turn(p)
+        yield from descent.run(1)  # its first gradient
+        assert newton.gradient is not None
+        n = int(np.clip(B // PER_LOOK, *LOOKS))
+        trend = yield from follow_slopes(x, newton.gradient, s, self.rng, n, self.box)
+        self.rough = trend.rough
+        if trend.smooth:
+            return descent
+        if trend.flat and B < PLENTY * p:
+            return wide
+        if not trend.rough:
+            return (yield from self._race(x, f, s, newton, descent, crowd, r))
+        yield from crowd.run(r)
+        if trend.fractal:
+            yield from wide.run(r)
+        return min(crowd, wide, key=lambda arm: arm.best)
+
+    def _turn(self, p: int) -> int:
+        """Return the evaluations of a turn while nobody leads."""
+        return int(min(8 * p, max(0.06 * self.left, 4 * (p + 3)), 0.15 * self.left))
+
+    def _race(
+        self, x: Floats, f: float, s: float, newton: QuasiNewton, descent: Arm, crowd: Arm, r: int
+    ) -> Generator[Any, Any, Arm]:
         """Give both the same evaluations, more while they are close or BFGS looks rough."""
-        p, B = x.size, self.left
-        r = int(min(8 * p, max(0.06 * B, 4 * (p + 3)), 0.15 * B))
-        yield from descent.run(max(r, 2 * (p + 3)))
+        p, B = x.size, self.left + descent.n
+        yield from descent.run(max(r, 2 * (p + 3)) - descent.n)
         fell = descent.best < f
         sparse = p >= 16 and fell and 1 <= newton.n_active <= p // 4
         misled = not newton.agreement or float(np.mean(newton.agreement)) < MISLED
         if sparse or (B < SCARCE * p and fell and not misled):
-            return
+            return descent
         yield from crowd.run(r)
         last = 0.0
         for k in range(3):
@@ -209,10 +248,11 @@ class Contest:
             tied = gap < (0.1 * (f - lead) if k == 0 else 0.5 * last)
             rough = descent.best < crowd.best and self._is_rough(x, f, s, newton, descent, B)
             if self.left < 0.6 * B or descent.over or not (tied or rough):
-                return
+                break
             yield from descent.run(r)
             yield from crowd.run(r)
             last = lead - min(descent.best, crowd.best)
+        return descent if descent.best <= crowd.best else crowd
 
     def _is_rough(
         self, x: Floats, f: float, s: float, newton: QuasiNewton, descent: Arm, budget: int
@@ -225,12 +265,13 @@ class Contest:
         return budget >= 45 * x.size and moved < 0.25 * s * np.sqrt(x.size)
 
     def _lead(self, newton: QuasiNewton, descent: Arm) -> Telling:
-        """Let BFGS go on until it has converged."""
+        """Let BFGS go on until it has converged; where it slows down, try wide differences."""
         p, gained = newton.p, True
         while gained and not descent.over and descent.n < MOST_GRADIENTS * (p + 3):
             before = descent.best
             yield from descent.run(WINDOW * p)
-            gained = not self.tol or before - descent.best > self.ending.worth(before)
+            gain = before - descent.best
+            gained = not self.tol or gain > self.ending.worth(before)
 
     def _follow(self, newton: QuasiNewton, descent: Arm, crowd: Arm) -> Telling:
         """Let the population go on until its first restart; tell whether BFGS overtook it."""
@@ -239,7 +280,8 @@ class Contest:
             for _ in range(8):
                 if not self.n_restarts:
                     yield from crowd.run(WINDOW * p)
-            yield from descent.run(WINDOW * p)
+            if not self.rough:
+                yield from descent.run(WINDOW * p)
             if descent.best < crowd.best:
                 yield from self._lead(newton, descent)
                 return True
@@ -254,7 +296,7 @@ class Contest:
         here = descent.x if descent.best <= crowd.best else crowd.x
         polish = self._polisher(newton, here, best) if leads else None
         again = descent
-        order = ["polish", "descent", "crowd"] if leads else ["descent", "crowd"]
+        order = ["descent", "polish", "crowd"] if leads else ["crowd", "descent"]
         turn = n_failed = 0
         while not self._is_over(polish, n_failed):
             who = order[turn % len(order)]

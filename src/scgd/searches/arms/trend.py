@@ -1,0 +1,91 @@
+"""Ripple or trend? What slopes promise over a hair is compared with what f does over a length."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scgd.searches.arms.box import Box
+from scgd.typing import Floats
+
+__all__ = ["Trend", "follow_slopes"]
+
+SMOOTH, ROUGH = 0.9, 0.6
+"""Agreement from which slopes tell the trend, and below which they tell ripples."""
+STEEP, FRACTAL = 2.5, 30.0
+"""How much steeper than the trend slopes are those of ripples, and of ripples upon ripples."""
+
+
+@dataclass(frozen=True)
+class Trend:
+    """How slopes agree with differences over the length scale.
+
+    Parameters
+    ----------
+    agreement
+        The cosine of what slopes promised and what was seen: 1 where f is smooth over the length,
+        about 0 where slopes are those of ripples, or where there are none.
+    steepness
+        How much steeper slopes are than the trend.
+
+    Examples
+    --------
+    >>> Trend.of(np.array([1.0, 2.0]), np.array([2.0, 4.0])).smooth
+    True
+    >>> flat = Trend.of(np.zeros(2), np.array([2.0, 4.0]))
+    >>> flat.rough, flat.steepness
+    (True, 0.0)
+    """
+
+    agreement: float
+    steepness: float
+
+    @classmethod
+    def of(cls, promised: Floats, seen: Floats) -> Trend:
+        """Return the trend from changes that slopes promised and changes that were seen."""
+        most = float(np.abs(promised).max(initial=0.0)), float(np.abs(seen).max(initial=0.0))
+        if most[0] == 0 or most[1] == 0:
+            return cls(0.0, np.inf if most[0] > 0 else 0.0)
+        promised, seen = promised / most[0], seen / most[1]  # squares do not overflow
+        sizes = float(np.linalg.norm(promised)), float(np.linalg.norm(seen))
+        agreement = float(promised @ seen) / (sizes[0] * sizes[1])
+        return cls(agreement, most[0] / most[1] * sizes[0] / sizes[1])
+
+    @property
+    def smooth(self) -> bool:
+        """Whether slopes tell the trend."""
+        return self.agreement >= SMOOTH and self.steepness <= STEEP
+
+    @property
+    def rough(self) -> bool:
+        """Whether slopes tell ripples."""
+        return self.agreement < ROUGH or self.steepness > STEEP
+
+    @property
+    def flat(self) -> bool:
+        """Whether there are no slopes: f is made of steps."""
+        return self.steepness == 0
+
+    @property
+    def fractal(self) -> bool:
+        """Whether slopes grow as one looks nearer."""
+        return self.steepness > FRACTAL
+
+
+def follow_slopes(
+    x: Floats, gradient: Floats, s: float, rng: np.random.Generator, n: int, box: Box
+) -> Generator[Any, Any, Trend]:
+    """Return how a gradient at x agrees with f over the length s, along n random directions."""
+    promised, seen = np.empty((2, n))
+    for i in range(n):
+        step = rng.standard_normal(x.size)
+        step *= s / float(np.linalg.norm(step))
+        up, down = box.clip(x + step), box.clip(x - step)
+        promised[i] = gradient @ (up - down)
+        above, below = (yield up), (yield down)
+        seen[i] = above - below if np.isfinite([above, below]).all() else np.nan
+    told = np.isfinite(seen) & np.isfinite(promised)
+    return Trend.of(promised[told], seen[told])
