@@ -26,13 +26,40 @@ def test_the_first_differences_reach_one_length_both_ways():
     np.testing.assert_allclose(first, [[h[0], 0], [0, h[1]], [-h[0], 0], [0, -h[1]]])
 
 
-def test_each_failure_makes_them_four_times_narrower_until_a_thousandth():
-    """On a plain nothing falls: radii 1, 1/4, ... 1/256, and the next would be below 1e-3."""
+def test_each_failure_makes_them_four_times_narrower_down_to_the_last_radius():
+    """On a plain nothing falls: radii 1, 1/4, ... 1/256."""
     search = Filtering(np.zeros(2), 0.0, 1.0)
     points, _ = replies(search.run(), lambda y: np.zeros(len(y)))
     radii = [np.abs(np.asarray(p)).max() for p in points]
     np.testing.assert_allclose(radii, 0.25 ** np.arange(5))
     assert search.radius == pytest.approx(0.25**5)
+
+
+def test_a_line_that_does_not_fall_makes_them_narrower_too_and_forgets():
+    """|x| + x / 2 has its minimum at 0; differences promise that it falls to the left."""
+    search, radii, memories = Filtering(np.zeros(1), 0.0, 1.0), [], []
+
+    def fun(points):
+        if points.ndim == 2:
+            radii.append(float(np.abs(np.asarray(points)).max()))
+        else:
+            memories.append(len(search.steps))
+        y = np.asarray(points)[..., 0]
+        return np.abs(y) + y / 2 if points.ndim == 2 else float(np.abs(y) + y / 2)
+
+    replies(search.run(), fun)
+    assert radii == [0.25**k for k in range(5)] and set(memories) == {0}
+    assert search.f == 0.0 and search.x.tolist() == [0.0]
+
+
+def test_gradients_over_two_radii_are_never_compared():
+    """After a step and a failure, the change of the gradient is the radius', not the step's."""
+    search = Filtering(np.zeros(2), 9.0, 1.0)
+    search.moved, search.gradient, search.first = np.ones(2), np.zeros(2), False
+    search.steps, search.changes = [np.ones(2)], [np.ones(2)]
+    assert not search._refuse() and search.radius == 0.25
+    search._learn(np.ones(2))
+    assert search.steps == [] == search.changes
 
 
 def test_a_kink_stops_bfgs_and_not_wide_differences():

@@ -35,6 +35,8 @@ def test_by_hand():
     """Promised 3 and 4, seen 4 and 3: the cosine is 24 / 25, and both are as long."""
     trend = Trend.of(np.array([3.0, 4.0]), np.array([4.0, 3.0]))
     assert trend.agreement == pytest.approx(0.96) and trend.steepness == pytest.approx(1.0)
+    trend = Trend.of(np.array([3.0, 4.0]), np.array([1.0, 0.0]))
+    assert trend.agreement == pytest.approx(0.6) and trend.steepness == pytest.approx(5.0)
     trend = Trend.of(np.array([-6.0, -8.0]), np.array([3.0, 4.0]))
     assert trend.agreement == pytest.approx(-1.0) and trend.steepness == pytest.approx(2.0)
 

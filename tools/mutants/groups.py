@@ -60,6 +60,7 @@ GROUPS = (
          "tests/test_noise_numbers.py", "tests/test_ladder_numbers.py", "tests/test_arm_numbers.py",
          "tests/test_sweep_numbers.py", "tests/test_structure_numbers.py",
          "tests/test_contest_numbers.py", "tests/test_turn_numbers.py",
+         "tests/test_trend.py", "tests/test_filtering.py",
          "tests/test_length_numbers.py", "tests/test_walk_numbers.py",
          "tests/test_regression_numbers.py", "tests/test_newton_numbers.py",
          "tests/test_agreed_numbers.py", "tests/test_told_body.py", "tests/test_look_numbers.py",

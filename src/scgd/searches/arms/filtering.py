@@ -14,8 +14,8 @@ from scgd.typing import Floats
 
 __all__ = ["Filtering"]
 
-NARROWER, NARROWEST = 0.25, 1e-3
-"""What the radius becomes when a line did not fall, and the one that is the last."""
+NARROWER, NARROWEST = 0.25, 0.25**4
+"""The factor of the radius when a line did not fall, and the radius that is the last."""
 
 
 class Filtering(QuasiNewton):
@@ -63,7 +63,7 @@ class Filtering(QuasiNewton):
         """Return the best of the line and of the points of the differences."""
         rate, value, x = yield from super()._search_line(*line)
         if self.lowest[0] < value:
-            return max(rate, 1.0), *self.lowest
+            return 1.0, *self.lowest
         return rate, value, x
 
     def _widen(self) -> bool:

@@ -85,7 +85,6 @@ def follow_slopes(
         step *= s / float(np.linalg.norm(step))
         up, down = box.clip(x + step), box.clip(x - step)
         promised[i] = gradient @ (up - down)
-        above, below = (yield up), (yield down)
-        seen[i] = above - below if np.isfinite([above, below]).all() else np.nan
+        seen[i] = (yield up) - (yield down)
     told = np.isfinite(seen) & np.isfinite(promised)
     return Trend.of(promised[told], seen[told])
