@@ -105,7 +105,7 @@ def compete(monkeypatch, *, left=1000, additive=False, still=True, leader=0, ove
     race._follow, race._take_turns = stage("follow", overtook), lambda *args: turns(*args)
 
     def turns(*args):
-        log.append(("turns", float(args[0][0]), args[5]))
+        log.append(("turns", float(args[0][0]), args[4]))
         yield from ()
 
     replies(race.compete(np.zeros(4), 9.0, 0.5, np.full(4, 2.0), 8.0), None)
@@ -138,7 +138,7 @@ def test_wide_differences_lead_until_they_are_over(monkeypatch):
     """A staircase: they go down it, and when nothing more falls the others have their turns."""
     race, turns = made(left=10**6), []
     race._choose = lambda *args: leads(args[4][2])
-    race._take_turns = lambda *args: turns.append(args[5]) or iter(())
+    race._take_turns = lambda *args: turns.append(args[4]) or iter(())
 
     def leads(arm):
         return arm

@@ -69,12 +69,14 @@ def test_the_first_step_size_of_a_population_is_a_tenth_of_the_box_at_most(monke
 # ---- turns after the choice ----------------------------------------------------------------------
 
 
-def turns(leads, descent, crowd, polish=None, rounds=99, restart=None, grain=0.0):
+def turns(leads, descent, crowd, polish=None, rounds=99, restart=None, grain=0.0, wide=99.0):
     """Let scripted arms take turns for so many looks at the end."""
     race, log = made(), []
     race.grain = Grain(grain)
     arms = Turns("descent", log, descent, 10.0), Turns("crowd", log, crowd, 12.0)
     arms[1].x = np.full(4, 7.0)
+    third = Turns("wide", log, [], wide)
+    third.x = np.full(4, 5.0)
     polisher = None if polish is None else Turns("polish", log, polish, 10.0)
     race.looks, race.began = [], []
 
@@ -87,7 +89,7 @@ def turns(leads, descent, crowd, polish=None, rounds=99, restart=None, grain=0.0
     race._restarts = lambda x, s, best: race.began.append(best.copy())
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(module, "Arm", lambda owner, name, telling: restart)
-        list(race._take_turns(np.zeros(4), 1.0, SimpleNamespace(), *arms, leads))
+        list(race._take_turns(np.zeros(4), 1.0, SimpleNamespace(), (*arms, third), leads))
     return race, [entry[0] for entry in log], log
 
 
@@ -137,6 +139,14 @@ def test_a_descent_that_is_over_restarts_from_the_best_point():
     again = Turns("again", [], [5.0, 5.0])
     race, _, _ = turns(False, ["over"], [9.0, *[9.0] * 11], rounds=4, restart=again)
     assert len(again.log) == 2 and race.began[0].tolist() == [7.0] * 4  # the population's
+
+
+def test_what_wide_differences_found_must_be_beaten_too():
+    race, names, _ = turns(False, ["over"], [9.0] * 12, rounds=2, wide=8.0)
+    assert names == ["crowd"] * 6 + ["descent"] and race.ending.notes == []
+    again = Turns("again", [], [9.0] * 9)
+    race, _, _ = turns(False, ["over"], [9.0] * 12, rounds=4, restart=again, wide=8.0)
+    assert race.began[0].tolist() == [5.0] * 4
 
 
 # ---- polishing and restarts ----------------------------------------------------------------------

@@ -134,7 +134,7 @@ class Contest:
         return self.owner.left
 
     def compete(self, x: Floats, f: float, s: float, best: Floats, value: float) -> Telling:
-        """Go to lines where f is a sum over coordinates; else let BFGS and a population race."""
+        """Go to lines where f is a sum over coordinates; else let the arm lead that fits f."""
         p, B = x.size, self.left
         if 4 * p <= B and (yield from self._is_sum(best, value, s)):
             self.leader = "lines"
@@ -146,7 +146,8 @@ class Contest:
         descent = Arm(self.owner, "bfgs", newton.run())
         crowd = Arm(self.owner, "population", self._populations(x, best, s))
         wide = self._wide(best, value, s)
-        leader = yield from self._choose(x, value, s, newton, (descent, crowd, wide))
+        arms = descent, crowd, wide
+        leader = yield from self._choose(x, value, s, newton, arms)
         self.leader, leads = leader.name, leader is descent
         if leads:
             yield from self._lead(newton, descent)
@@ -155,7 +156,7 @@ class Contest:
                 yield from wide.run(WINDOW * p)
         else:
             leads = yield from self._follow(newton, descent, crowd)
-        yield from self._take_turns(x, s, newton, descent, crowd, leads)
+        yield from self._take_turns(x, s, newton, arms, leads)
 
     def _wide(self, x: Floats, f: float, s: float) -> Arm:
         s = min(s, CROWD * self.box.width)
@@ -288,12 +289,12 @@ class Contest:
         return False
 
     def _take_turns(
-        self, x: Floats, s: float, newton: QuasiNewton, descent: Arm, crowd: Arm, leads: bool
+        self, x: Floats, s: float, newton: QuasiNewton, arms: tuple[Arm, Arm, Arm], leads: bool
     ) -> Telling:
         """Polish in BFGS's metric, restart BFGS, restart populations; who gains goes on."""
         window = WINDOW * x.size
-        best = min(descent.best, crowd.best)
-        here = descent.x if descent.best <= crowd.best else crowd.x
+        first = min(arms, key=lambda arm: arm.best)
+        best, here, (descent, crowd, _) = first.best, first.x, arms
         polish = self._polisher(newton, here, best) if leads else None
         again = descent
         order = ["descent", "polish", "crowd"] if leads else ["crowd", "descent"]
