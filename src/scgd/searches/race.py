@@ -1,8 +1,9 @@
 """A race of searches for deterministic functions, at the virtual best of its members.
 
 How far f falls gives the unit. Coordinates that do nothing are left out; a sum over coordinates
-goes to line searches. Everything else is a race between BFGS and a population, judged by the values
-they reach; whoever leads goes on until it has converged, and then all take turns with restarts.
+goes to line searches. Everything else is for BFGS, a population or wide differences: what slopes
+are worth over the length scale tells who leads, or a race; the leader goes on until it has
+converged, and then all take turns with restarts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""BFGS, a population and lines compete; whoever leads goes on, then all take turns."""
+"""BFGS, a population, wide differences or lines lead, whichever fits f; then all take turns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ PLENTY = 60
 MISLED = 0.3
 """The part of what slopes promised that first steps must have gained for f not to look rough."""
 CROWD = 0.1
-"""First step size of a population, at most, in widths of the box: it sees f mirrored beyond."""
+"""First step size of a population and of wide differences, at most, in widths of the box: a
+population sees f mirrored beyond, differences are cut."""
 MOST_GRADIENTS = 150
 SMALL = 1e-3
 """The part of a gain that is not worth it that counts as none in a restart."""
@@ -159,8 +160,11 @@ class Contest:
         yield from self._take_turns(x, s, newton, arms, leads)
 
     def _wide(self, x: Floats, f: float, s: float) -> Arm:
-        s = min(s, CROWD * self.box.width)
-        return Arm(self.owner, "filtering", Filtering(x, f, s, self.box).run())
+        return Arm(self.owner, "filtering", Filtering(x, f, self._within(s), self.box).run())
+
+    def _within(self, s: float) -> float:
+        """Return a length, but at most a part of the box."""
+        return min(s, CROWD * self.box.width)
 
     def _is_sum(self, x: Floats, f: float, s: float) -> Generator[Any, Any, bool]:
         return is_additive(x, f, s, self.rng, self.box, self.grain)
@@ -188,7 +192,7 @@ class Contest:
 
     def _populations(self, x: Floats, best: Floats, s: float) -> Telling:
         """Restart with populations that double, with full and diagonal covariances in turn."""
-        s = min(s, CROWD * self.box.width)
+        s = self._within(s)
         p, mean, sigma, k = x.size, best, s, 0
         full = p <= FULL or (p <= LARGEST_FULL and self.left >= 500 * p)
         while True:
