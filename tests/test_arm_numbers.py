@@ -8,7 +8,7 @@ from scgd.searches.arms.box import Box
 from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.falling import Fall, falling_length
 from scgd.searches.arms.lines import Line, polish, sides, try_parabola, wall
-from scgd.searches.arms.population import Population, default_size
+from scgd.searches.arms.population import Population, default_size, population
 from scgd.searches.arms.quasinewton import QuasiNewton
 
 # ---- walls and ends ------------------------------------------------------------------------------
@@ -159,6 +159,45 @@ def test_a_generation_by_the_formulas(pace):
         0.5 * np.exp(min(1, c / state.damping * (length / state.chi - 1)))
     )
     assert state.bests == [0.0] and state.medians == [float(mu)] and state.n_evals == state.size
+
+
+def test_moves_beyond_the_walls_cost_twice_the_middle_half_of_values_per_step():
+    state = Population(np.zeros(2), 0.5, np.random.default_rng(0))
+    state.deviations = np.array([1.0, 3.0])  # mean square 5: a step is 0.25 * 5 = 1.25
+    outside = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 2.0], [0.0, -2.0], [0.0, 0.0]])
+    values = np.array([4.0, 0.0, 1.0, 3.0, 2.0])  # quartiles 1 and 3
+    expected = 2 * (3 - 1) * np.array([0.0, 0.5, 2.5, 2.0, 0.0]) / 1.25
+    np.testing.assert_allclose(state.penalties(outside, values), expected)
+    lost = np.array([4.0, 0.0, 1.0, 3.0, np.inf])  # of 0, 1, 3, 4: quartiles .75 and 3.25
+    np.testing.assert_allclose(state.penalties(outside, lost), 1.25 * expected)
+    assert not state.penalties(0 * outside, values).any()
+    assert not state.penalties(outside, np.full(5, np.inf)).any()
+
+
+def test_a_population_asks_inside_the_walls_and_learns_from_what_it_costs_outside(monkeypatch):
+    """The mean is brought inside; what is returned is the lowest value, without any penalty."""
+    learned, over = [], iter([False, True])
+
+    def learn(self, normal, steps, values):
+        learned.append(values)
+        self.mean = np.array([5.0, -5.0])
+
+    monkeypatch.setattr(Population, "learn", learn)
+    monkeypatch.setattr(Population, "over", lambda self, values, narrowest: next(over))
+    monkeypatch.setattr(Population, "penalties", lambda self, outside, values: outside.sum(1))
+    box = Box(np.zeros(2), np.full(2, -1.0), np.full(2, 1.0))
+    arm = population(np.zeros(2), 1e3, np.random.default_rng(0), 6, box=box)
+    twin = Population(np.zeros(2), 1e3, np.random.default_rng(0), 6)
+    points, values = next(arm), np.arange(3.0, 9.0)
+    wanted = 1e3 * twin.sample()[1]
+    np.testing.assert_array_equal(points, np.clip(wanted, -1, 1))
+    points = arm.send(values)
+    np.testing.assert_allclose(learned[0], values + (wanted - np.clip(wanted, -1, 1)).sum(1))
+    twin.mean = np.array([1.0, -1.0])
+    np.testing.assert_array_equal(points, np.clip(twin.mean + 1e3 * twin.sample()[1], -1, 1))
+    with pytest.raises(StopIteration) as end:
+        arm.send(values + 1)
+    assert end.value.value == 3.0
 
 
 def test_two_flat_generations_in_a_row_end_a_population():

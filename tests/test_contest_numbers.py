@@ -318,19 +318,19 @@ def led(monkeypatch, trend, left=1000, wide=(90.0,)):
     assert x.tolist() == [0.0] * 4 and gradient is newton.gradient and s == 1.0
     assert rng is race.rng and box is race.box
     assert log[0] == ("bfgs", 1)
-    return leader.name, log[1:], n, race.rough
+    return leader.name, log[1:], n, race.rough, race.flat
 
 
 def test_smooth_slopes_let_bfgs_lead_and_what_is_neither_is_raced(monkeypatch):
-    assert led(monkeypatch, Trend(0.95, 1.0)) == ("bfgs", [], 8, False)
-    assert led(monkeypatch, Trend(0.8, 1.0)) == ("crowd", [("race", 32)], 8, False)
+    assert led(monkeypatch, Trend(0.95, 1.0)) == ("bfgs", [], 8, False, False)
+    assert led(monkeypatch, Trend(0.8, 1.0)) == ("crowd", [("race", 32)], 8, False, False)
 
 
 def test_ripples_are_for_the_population_and_ripples_upon_ripples_are_raced(monkeypatch):
-    assert led(monkeypatch, Trend(0.2, 1.0)) == ("crowd", [("crowd", 32)], 8, True)
+    assert led(monkeypatch, Trend(0.2, 1.0)) == ("crowd", [("crowd", 32)], 8, True, False)
     assert led(monkeypatch, Trend(0.99, 3.0))[0] == "crowd"
     both = [("crowd", 32), ("wide", 32)]
-    assert led(monkeypatch, Trend(0.0, 31.0)) == ("wide", both, 8, True)
+    assert led(monkeypatch, Trend(0.0, 31.0)) == ("wide", both, 8, True, False)
     assert led(monkeypatch, Trend(0.0, 31.0), wide=[96.0])[:2] == ("crowd", both)
     assert led(monkeypatch, Trend(0.0, 30.0))[1] == both[:1]
 
@@ -339,6 +339,7 @@ def test_steps_are_for_wide_differences_unless_much_is_left(monkeypatch):
     flat = Trend(0.0, 0.0)
     assert led(monkeypatch, flat, left=239)[:2] == ("wide", [])
     assert led(monkeypatch, flat, left=240)[:2] == ("crowd", [("crowd", 28)])
+    assert led(monkeypatch, flat)[4] and not led(monkeypatch, Trend(0.2, 1.0))[4]
 
 
 @pytest.mark.parametrize("left, n", [(100, 3), (239, 3), (240, 4), (480, 8), (9000, 8)])

@@ -227,15 +227,14 @@ def test_groups_that_move_f_by_less_than_five_grains_do_not_matter():
 
 
 def test_a_sum_is_told_up_to_eight_grains_and_not_where_they_are_large():
-    def asked(off, size):
-        values = iter([1.0, 2.0, 3.0 + off] * 3)
-        arm = is_additive(
-            np.zeros(2), 0.0, 1.0, np.random.default_rng(0), grain=Grain(size, change=1.0)
-        )
+    def asked(off, size, **words):
+        values, rng = iter([1.0, 2.0, 3.0 + off] * 3), np.random.default_rng(0)
+        arm = is_additive(np.zeros(2), 0.0, 1.0, rng, grain=Grain(size, change=1.0), **words)
         return replies(arm, lambda y: next(values))[1]
 
     assert asked(7.9e-5, 1e-5) and not asked(8.1e-5, 1e-5)
     assert asked(0.0, 1.9e-4) and not asked(0.0, 2.1e-4)  # of a change of two
+    assert asked(0.0, 0.19, clear=0.1) and not asked(0.0, 0.21, clear=0.1)
 
 
 def test_active_coordinates_are_found_under_jitter():
@@ -263,6 +262,19 @@ def test_a_parabola_tells_its_value_up_to_five_grains():
         return replies(arm, lambda t: next(values))[1][2]
 
     assert told(0.0499) and not told(0.0503)
+
+
+def test_a_line_that_moves_f_by_less_than_five_grains_is_left_alone():
+    def asked(high, low):
+        values = iter([[high, low], -9.0])
+        arm = try_parabola(0.0, 0.0, 1.0, grain=Grain(0.01))
+        return replies(arm, lambda t: next(values))
+
+    for sides in ((-0.049, 0.049), (0.049, -0.049)):
+        questions, found = asked(*sides)
+        assert len(questions) == 1 and found == (0.0, 0.0, True)
+    for sides in ((-0.051, 0.06), (0.06, -0.051), (0.051, 0.0), (0.0, 0.051)):
+        assert len(asked(*sides)[0]) == 2
 
 
 def test_a_sweep_within_the_grain_is_the_last():

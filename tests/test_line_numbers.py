@@ -268,8 +268,8 @@ class Sweeps:
         self.asked.append(("line", here, width, n))
         return self.result(here, f)
 
-    def run(self, n, s=2.0, p=1):
-        arm = sweep_lines(np.ones(p), 9.0, s, np.random.default_rng(0), n, np.zeros(p))
+    def run(self, n, s=2.0, p=1, **words):
+        arm = sweep_lines(np.ones(p), 9.0, s, np.random.default_rng(0), n, np.zeros(p), **words)
         assert replies(arm, lambda x: 0.0) == ([], None)
         return self.asked
 
@@ -279,6 +279,12 @@ def test_later_sweeps_are_narrower_and_shorter(monkeypatch):
     asked = Sweeps(monkeypatch, gains).run(40)
     assert asked == [("parabola", 1.0, 8.0), ("line", 2.0, 8.0, 40), ("line", 3.0, 4.0, 20),
                      ("line", 4.0, 2.0, 10), ("line", 5.0, 1.0, 8), ("line", 6.0, 0.5, 8)]  # fmt: skip
+
+
+@pytest.mark.parametrize("most", [1, 2, 4])
+def test_there_are_so_many_sweeps_at_most(monkeypatch, most):
+    gains = [(1.0, 1.0, False), *[(1.0, 1.0)] * 9]
+    assert len(Sweeps(monkeypatch, gains).run(40, most=most)) == most
 
 
 def test_sweeps_end_where_parabolas_told_that_there_is_nothing_to_gain(monkeypatch):

@@ -44,6 +44,16 @@ def test_populations_double_and_take_turns_with_diagonal_ones(monkeypatch):
     assert race.ending.notes == [("population", 50.0, 40.0 - k) for k in range(2, 11)]
 
 
+@pytest.mark.parametrize("flat, left, first", [(True, 2000, 4), (True, 1999, 1), (False, 2000, 1)])
+def test_on_steps_the_first_population_is_larger_where_much_is_left(monkeypatch, flat, left, first):
+    race = made(left=left)
+    race.flat = flat
+    log = crowds(monkeypatch, race, 3, 4)
+    assert [size for _, _, size, _ in log] == [default_size(4) * first * 2**k for k in range(3)]
+    assert [words["diagonal"] for *_, words in log] == [False, not flat, False]
+    assert race.n_restarts == 2 and len(race.ending.notes) == 1  # the first is no restart
+
+
 @pytest.mark.parametrize(
     "p, left, full", [(64, 99, True), (65, 32499, False), (65, 32500, True), (301, 10**9, False),
                       (300, 150000, True)]

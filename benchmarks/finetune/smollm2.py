@@ -67,7 +67,7 @@ def blocks(policy: Any, **settings: Any) -> Any:
     return lambda model, rate: (model, BlockOptimizer(model, policy=policy, lr=rate, **chosen))
 
 
-FULL, BLOCK = (2e-5, 5e-5, 1e-4), (1e-4, 2e-4, 4e-4, 8e-4)
+FULL, BLOCK = (2e-5, 5e-5, 1e-4), (1e-4, 2e-4, 4e-4, 8e-4, 1.6e-3)
 LIKE = "inverse-cost"
 """The method whose rate all laws of one block take."""
 METHODS: dict[str, tuple[Any, tuple[float, ...] | str]] = {

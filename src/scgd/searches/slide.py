@@ -1,4 +1,4 @@
-"""BFGS down to the noise, where f is far above it."""
+"""Lines or BFGS down to the noise, where f is far above it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import numpy as np
 
 from scgd.problem import Problem
 from scgd.questions import Point
+from scgd.searches.arms.contest import Arm
 from scgd.searches.arms.falling import KEPT
 from scgd.searches.arms.grain import Grain
+from scgd.searches.arms.lines import per_line, sweep_lines
 from scgd.searches.arms.quasinewton import QuasiNewton
+from scgd.searches.arms.structure import is_additive
 from scgd.searches.base import Finding, Standing
 from scgd.searches.ladder import Footing
 from scgd.searches.told import Told
@@ -25,16 +28,18 @@ SURE, HALF = 3, 0.35
 the minimum of a parabola."""
 NOWHERE = 0.5
 """How far they must lead, in units of the length scale."""
+SUM = 1e-2
+"""The noise, in changes of f, up to which it shows whether f is a sum over coordinates."""
 
 
 @dataclass(frozen=True)
 class Slid(Finding):
-    """Whether BFGS went down as its slopes promised.
+    """Whether lines were searched, or BFGS went down as its slopes promised.
 
     Parameters
     ----------
     smoothly
-        Whether it did.
+        Whether one of them did.
     """
 
     smoothly: bool
@@ -43,8 +48,10 @@ class Slid(Finding):
 class Slide(Told):
     """Let BFGS go down until noise drowns its slopes, or they turn out to mislead.
 
-    Differences are as wide as the noise asks (:class:`~scgd.searches.arms.grain.Grain`). On ripples
-    slopes promise more than steps gain, or lead nowhere: then it is over after three steps.
+    Where f is a sum over coordinates, however badly scaled, lines are searched instead: parabolas
+    are wide, so noise moves their minima little. Differences of BFGS are as wide as the noise asks
+    (:class:`~scgd.searches.arms.grain.Grain`). On ripples slopes promise more than steps gain, or
+    lead nowhere: then it is over after three steps.
 
     Parameters
     ----------
@@ -73,13 +80,29 @@ class Slide(Told):
         super().__init__(problem, point, seed, budget)
 
     def tell_story(self, x: Floats) -> Generator[Any, Any, None]:
-        """Descend as long as that goes as promised."""
+        """Search lines where f is a sum over coordinates, or descend as long as that pays."""
         footing = self.footing
+        self.lines: Arm | None = None
         s = KEPT * footing.radius * float(np.sqrt(x.size))
         grain = Grain(footing.deviation, KEPT * footing.signal * footing.deviation)
         self.newton = QuasiNewton(x, footing.base, s, box=self.box, grain=grain)
+        if (yield from is_additive(x, footing.base, s, self.rng, self.box, grain, SUM)):
+            yield from self._search_lines(x, s, grain)
+        else:
+            yield from self._descend()
+
+    def _search_lines(self, x: Floats, s: float, grain: Grain) -> Generator[Any, Any, None]:
+        """Put a parabola on each coordinate line, and search those where it did not tell f."""
+        n, f = per_line(self.left, x.size), self.footing.base
+        sweeps = sweep_lines(x, f, s, self.rng, n, np.zeros(x.size), self.box, grain, most=2)
+        lines = self.lines = Arm(self, "lines", sweeps)
+        lines.x, lines.best = x, f
+        while self.left > 0 and not lines.over:
+            yield from lines.run(1)
+
+    def _descend(self) -> Generator[Any, Any, None]:
         descent, values = self.newton.run(), None
-        while self.left > x.size and not self.misled:
+        while self.left > self.start.size and not self.misled:
             try:
                 asked = descent.send(values)
             except StopIteration:
@@ -101,15 +124,17 @@ class Slide(Told):
         """Nothing: the lowest of noisy values is the luckiest one."""
 
     def _tell_batch(self) -> None:
-        """Go where BFGS stands."""
+        """Go where lines or BFGS stand."""
         super()._tell_batch()
-        self.best = self.newton.f
-        x = self.start if self.misled else self.newton.x * self.problem.unit
+        x, self.best = self.newton.x, self.newton.f
+        if self.lines is not None:
+            x, self.best = self.lines.x, self.lines.best
+        x = self.start if self.misled else x * self.problem.unit
         self.point.put(self.problem.clipped(x))
 
     @property
     def standing(self) -> Standing:
-        """Where BFGS stands, and the value that led there."""
+        """Where it stands, and the value that led there."""
         return Standing(self.point.x, np.array([self.best]))
 
     def finding(self) -> Slid:

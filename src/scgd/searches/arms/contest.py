@@ -11,7 +11,7 @@ from scgd.searches.arms.box import Box
 from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.filtering import Filtering
 from scgd.searches.arms.grain import EPS, Grain
-from scgd.searches.arms.lines import POOR, sweep_lines
+from scgd.searches.arms.lines import POOR, per_line, sweep_lines
 from scgd.searches.arms.population import default_size, population
 from scgd.searches.arms.quasinewton import QuasiNewton
 from scgd.searches.arms.spread import Partials, point_of
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["Contest"]
 
 Telling = Generator[Any, Any, Any]
-FULL, LARGEST_FULL = 64, 300
+FULL, LARGEST_FULL, AMPLE = 64, 300, 500
 """Coordinates up to which a population learns a full covariance; and with 500 evaluations each."""
+STEPPED = 2
+"""How often the first population is doubled where f goes in steps, with as many evaluations: a
+small one soon stands on one of them."""
 WINDOW = 10
 """Evaluations per coordinate of a turn."""
 SCARCE = 30
@@ -38,8 +41,8 @@ PLENTY = 60
 MISLED = 0.3
 """The part of what slopes promised that first steps must have gained for f not to look rough."""
 CROWD = 0.1
-"""First step size of a population and of wide differences, at most, in widths of the box: a
-population sees f mirrored beyond, differences are cut."""
+"""First step size of a population and of wide differences, at most, in widths of the box: walls
+cut what lies beyond."""
 MOST_GRADIENTS = 150
 SMALL = 1e-3
 """The part of a gain that is not worth it that counts as none in a restart."""
@@ -114,7 +117,7 @@ class Contest:
         self.owner, self.ending, self.box = owner, ending, box
         self.grain = grain or Grain()
         self.rng, self.tol = owner.rng, owner.tol
-        self.leader, self.n_restarts, self.rough = "", 0, False
+        self.leader, self.n_restarts, self.rough, self.flat = "", 0, False, False
         self.newton: QuasiNewton | None = None
         self.sizes: Floats = np.zeros(box.start.size)
 
@@ -174,7 +177,7 @@ class Contest:
 
     def _lines(self, x: Floats, f: float, s: float) -> Telling:
         """Sweep lines until a second look brings nothing, or f is no sum where they led to."""
-        n, spread = int(min(40, max(4, 0.35 * self.left / x.size))), np.zeros(x.size)
+        n, spread = per_line(self.left, x.size), np.zeros(x.size)
         for k in range(2**30):
             lines = sweep_lines(x, f, s, self.rng, n, spread, self.box, self.grain)
             arm = Arm(self.owner, "lines", lines)
@@ -191,20 +194,23 @@ class Contest:
             n, s = 2 * n, s * self.rng.uniform(0.7, 1.4)
 
     def _populations(self, x: Floats, best: Floats, s: float) -> Telling:
-        """Restart with populations that double, with full and diagonal covariances in turn."""
+        """Restart with populations that double, with full and diagonal covariances in turn.
+
+        On steps the first is larger and no full one is followed by a diagonal one.
+        """
         s = self._within(s)
-        p, mean, sigma, k = x.size, best, s, 0
-        full = p <= FULL or (p <= LARGEST_FULL and self.left >= 500 * p)
+        p, mean, sigma, ample = x.size, best, s, self.left >= AMPLE * x.size
+        full, k = p <= FULL or (p <= LARGEST_FULL and ample), STEPPED if self.flat and ample else 0
         while True:
             size = default_size(p) * 2 ** min(k, 8)
-            before, diagonal = self.owner.best, not full or k % 2 == 1
+            before, diagonal = self.owner.best, not full or (k % 2 == 1 and not self.flat)
             value = yield from population(
                 mean, sigma, self.rng, size, diagonal=diagonal, box=self.box
             )
-            if k:
+            if self.n_restarts:
                 self.ending.note("population", before, value)
             k += 1
-            self.n_restarts = k
+            self.n_restarts += 1
             sigma = s * 2 ** self.rng.uniform(-1, 1)
             mean = self.box.reflect(x + 1.5 * sigma * self.rng.standard_normal(p))
 
@@ -219,7 +225,7 @@ class Contest:
         assert newton.gradient is not None
         n = int(np.clip(B // PER_LOOK, *LOOKS))
         trend = yield from follow_slopes(x, newton.gradient, s, self.rng, n, self.box)
-        self.rough = trend.rough
+        self.rough, self.flat = trend.rough, trend.flat
         if trend.smooth:
             return descent
         if trend.flat and B < PLENTY * p:

@@ -15,11 +15,13 @@ from scgd.searches.arms.grain import EPS, Grain
 from scgd.searches.arms.spread import Spread
 from scgd.typing import Floats
 
-__all__ = ["POOR", "sweep_lines"]
+__all__ = ["POOR", "per_line", "sweep_lines"]
 
 POLISHES = 14
 POOR = 12
 """Evaluations per line below which lines are searched by shrinking parabolas alone."""
+PART, FEWEST, MOST = 0.35, 4, 40
+"""The part of the evaluations for a search of each line, and how few and many those may be."""
 WIDE = 4.0
 """First half-width of a line, in units of the length scale."""
 SMOOTH = Grain()
@@ -30,6 +32,17 @@ Walls = Callable[[], tuple[float, float]]
 def nowhere() -> tuple[float, float]:
     """Return the walls of a line that has none."""
     return -np.inf, np.inf
+
+
+def per_line(left: int, n_lines: int) -> int:
+    """Return the evaluations for each of some lines.
+
+    Examples
+    --------
+    >>> [per_line(left, 10) for left in (0, 200, 10_000)]
+    [4, 7, 40]
+    """
+    return int(min(MOST, max(FEWEST, PART * left / n_lines)))
 
 
 class Line:
@@ -143,7 +156,7 @@ def try_parabola(
     if right == left:
         return t, f, True
     high, low = yield right, left
-    if high == f == low:
+    if max(abs(high - f), abs(low - f)) <= grain.level(f):
         return t, f, True
     seen, told = [(f, t), (high, right), (low, left)], False
     up, down = (high - f) / (right - t), (low - f) / (left - t)
@@ -181,16 +194,17 @@ def sweep_lines(
     spread: Floats,
     box: Box | None = None,
     grain: Grain = SMOOTH,
+    most: int = 2**30,
 ) -> Generator[Any, Any, None]:
     """Sweep the coordinates: parabolas first, then lines where a parabola did not tell the value.
 
-    Later sweeps are narrower and shorter; it ends when a sweep brought nothing. ``spread`` takes
-    the largest change of f seen along each coordinate.
+    Later sweeps are narrower and shorter; it ends when a sweep brought nothing, or after ``most``.
+    ``spread`` takes the largest change of f seen along each coordinate.
     """
     p, poor, box = x.size, n < POOR, box or Box.around(x)
     x, width, radius = x.copy(), WIDE * s, np.full(x.size, WIDE * s)
     told, sweep = np.zeros(p, np.bool_), 0
-    while True:
+    while sweep < most:
         before = f
         for i in rng.permutation(p).tolist():
             if sweep == 1 and told[i]:

@@ -19,6 +19,8 @@ WORST = 1e7
 """Condition of the covariance's axes at which it is given up."""
 LEVEL, FLAT = 0.75, 2
 """The part of a generation that may have one value, and for how many generations in a row."""
+PENALTY = 2.0
+"""What a step beyond the walls costs, in interquartile ranges of the generation's values."""
 
 
 def default_size(n: int) -> int:
@@ -100,6 +102,16 @@ class Population:
         normal = self.rng.standard_normal((self.size, self.n))
         steps = normal * self.deviations
         return normal, steps if self.diagonal else steps @ self.axes.T
+
+    def penalties(self, outside: Floats, values: Floats) -> Floats:
+        """Return what moves beyond the walls cost, by their mean squares in steps (Hansen 2009)."""
+        squares = np.mean(outside**2, axis=1)
+        seen = values[np.isfinite(values)]
+        if not squares.any() or not seen.size:
+            return np.zeros_like(squares)
+        low, high = np.quantile(seen, [0.25, 0.75])
+        step = self.sigma**2 * float(np.mean(self.deviations**2))
+        return np.asarray(PENALTY * (high - low) * squares / step)
 
     def learn(self, normal: Floats, steps: Floats, values: Floats) -> None:
         """Move to the better half and learn from the ranks of all."""
@@ -184,13 +196,18 @@ def population(
 ) -> Generator[Any, Any, float]:
     """Run one population until it is over; return the best value it saw.
 
-    Beyond a wall it sees f mirrored there: a continuous function without walls.
+    Beyond a wall it sees f at the wall and a penalty, so that it may go round a corner outside.
     """
     box = box or Box.around(mean)
     state = Population(mean, sigma, rng, size, diagonal=diagonal, covariance=covariance)
+    lowest = np.inf
     while True:
         normal, steps = state.sample()
-        values = yield box.reflect(state.mean + state.sigma * steps)
-        state.learn(normal, steps, values)
+        points = state.mean + state.sigma * steps
+        inside = box.clip(points)
+        values = yield inside
+        lowest = min(lowest, float(values.min()))
+        state.learn(normal, steps, values + state.penalties(points - inside, values))
+        state.mean = box.clip(state.mean)
         if state.over(values, narrowest) or not np.all(np.isfinite(state.covariance)):
-            return min(state.bests)
+            return lowest

@@ -98,8 +98,11 @@ def is_additive(
     rng: np.random.Generator,
     box: Box | None = None,
     grain: Grain = SMOOTH,
+    clear: float = CLEAR,
 ) -> Generator[Any, Any, bool]:
     """Tell whether f is a sum of functions of single coordinates, to its grain.
+
+    No, where the grain is more than a part ``clear`` of what f changes.
 
     Moves u and v of complementary halves then add up: f(x+u+v) - f(x+u) - f(x+v) + f(x) = 0.
     """
@@ -114,6 +117,6 @@ def is_additive(
         size = max(abs(one), abs(other), abs(both), abs(f))
         error = abs(both - one - other + f)
         known = 1e-9 * change + 64 * EPS * size + FOUR * grain.size
-        if change == 0 or grain.size > CLEAR * change or not error <= known:
+        if change == 0 or grain.size > clear * change or not error <= known:
             return False
     return True
