@@ -8,7 +8,7 @@ import pytest
 from by_hand import each, replies
 from racing import Turns, made
 from scgd.searches.arms import contest as module
-from scgd.searches.arms.contest import Arm
+from scgd.searches.arms.arm import Arm
 from scgd.searches.arms.lines import POOR
 from scgd.searches.arms.spread import Partials
 from scgd.searches.arms.trend import Trend
@@ -290,14 +290,17 @@ def test_the_choice_ends_when_four_tenths_are_spent(left, n):
 # ---- what slopes are worth -----------------------------------------------------------------------
 
 
-def led(monkeypatch, trend, left=1000, wide=(90.0,)):
+def led(monkeypatch, trend, left=1000, wide=(90.0,), sinks=True, strides=(80.0,)):
     """Return who leads by a trend, the turns taken, and what was followed."""
     race, log, seen = made(left=left), [], []
     newton = SimpleNamespace(gradient=np.full(4, 5.0))
-    descent, crowd, filtering = (
+    arms = tuple(
         Turns(name, log, values)
-        for name, values in (("bfgs", [100.0]), ("crowd", [95.0]), ("wide", wide))
-    )
+        for name, values in (
+            ("bfgs", [100.0]), ("crowd", [95.0]), ("wide", wide), ("strides", strides),
+        )
+    )  # fmt: skip
+    crowd = arms[1]
 
     def follow_slopes(*args):
         seen.append(args)
@@ -312,7 +315,13 @@ def led(monkeypatch, trend, left=1000, wide=(90.0,)):
         return crowd
         yield
 
-    arms = descent, crowd, filtering
+    def look(arm, p):
+        assert arm is crowd and p == 4
+        crowd.n = 5  # evaluations of the look are a part of its turn
+        return sinks
+        yield
+
+    race._sinks = look
     leader = replies(race._choose(np.zeros(4), 100.0, 1.0, newton, arms), None)[1]
     (x, gradient, s, rng, n, box), *_ = seen
     assert x.tolist() == [0.0] * 4 and gradient is newton.gradient and s == 1.0
@@ -327,18 +336,86 @@ def test_smooth_slopes_let_bfgs_lead_and_what_is_neither_is_raced(monkeypatch):
 
 
 def test_ripples_are_for_the_population_and_ripples_upon_ripples_are_raced(monkeypatch):
-    assert led(monkeypatch, Trend(0.2, 1.0)) == ("crowd", [("crowd", 32)], 8, True, False)
+    assert led(monkeypatch, Trend(0.2, 1.0)) == ("crowd", [("crowd", 27)], 8, True, False)
     assert led(monkeypatch, Trend(0.99, 3.0))[0] == "crowd"
-    both = [("crowd", 32), ("wide", 32)]
+    both = [("crowd", 27), ("wide", 32)]
     assert led(monkeypatch, Trend(0.0, 31.0)) == ("wide", both, 8, True, False)
     assert led(monkeypatch, Trend(0.0, 31.0), wide=[96.0])[:2] == ("crowd", both)
     assert led(monkeypatch, Trend(0.0, 30.0))[1] == both[:1]
 
 
+def test_ripples_on_which_a_population_does_not_sink_are_for_strides(monkeypatch):
+    assert led(monkeypatch, Trend(0.2, 1.0), sinks=False)[:2] == ("strides", [("strides", 32)])
+    both = [("strides", 32), ("wide", 32)]
+    fractal = Trend(0.0, 31.0)
+    assert led(monkeypatch, fractal, sinks=False)[:2] == ("strides", both)
+    assert led(monkeypatch, fractal, sinks=False, strides=[91.0])[:2] == ("wide", both)
+    flat = Trend(0.0, 0.0)  # on a step no generation is better
+    assert led(monkeypatch, flat, sinks=False)[0] == "crowd"
+
+
+@pytest.mark.parametrize("left, n", [(1, 3), (127, 3), (128, 4), (255, 7), (256, 8), (9000, 8)])
+def test_how_many_generations_of_a_population_are_looked_at(monkeypatch, left, n):
+    """Eight points each: a quarter of what is left, three to eight of them."""
+    race, seen = made(left=left), []
+    generations = iter(np.arange(8.0 * n).reshape(n, 8))
+
+    class Crowd(Turns):
+        def run(self, n, ending=None):
+            assert n == 1
+            self.values = next(generations)
+            yield from ()
+
+    def gets_better(values):
+        seen.extend(values)
+        return "better"
+
+    monkeypatch.setattr(module, "gets_better", gets_better)
+    assert replies(race._sinks(Crowd("crowd", [], []), 4), None)[1] == "better"
+    np.testing.assert_array_equal(seen, np.arange(8.0 * n).reshape(n, 8))
+
+
+def test_strides_go_on_alone_with_little_left_or_until_a_population_overtakes_them(monkeypatch):
+    for left, rival in ((159, False), (160, True)):
+        race, log = made(left=left), []
+        race._choose = lambda *args: led_by(args[4])
+        race._finish = lambda *arms, log=log: log.append([arm and arm.name for arm in arms]) or []
+        race._take_turns = lambda *args, log=log: log.append(args[4]) or []
+
+        def led_by(arms):
+            return arms[3]
+            yield
+
+        monkeypatch.setattr(module, "is_additive", lambda *args: iter(()))
+        replies(race.compete(np.zeros(4), 9.0, 0.5, np.full(4, 2.0), 8.0), None)
+        assert log == [["strides", "population" if rival else None], False]
+        assert race.leader == "strides"
+
+
+def test_a_leader_ends_by_itself_or_where_a_rival_is_ahead_after_as_many_turns():
+    race, log = made(), []
+    list(race._finish(Turns("wide", log, [9.0, 8.0, "over"])))
+    assert log == [("wide", 40)] * 3
+    log.clear()
+    rival = Turns("crowd", log, [9.5, 7.5], best=1.0)  # what it saw before does not count
+    list(race._finish(Turns("strides", log, [9.0, 8.0, "over"]), rival))
+    assert log == [("strides", 40), ("crowd", 40)] * 2
+
+
+def test_the_first_stride_is_four_tenths_of_a_length_along_each_coordinate(monkeypatch):
+    race = made(lower=np.full(4, -1.0), upper=np.full(4, 1.0))  # a tenth of the box at most
+    monkeypatch.setattr(module, "take_strides", lambda *args: args)
+    for s, length in ((0.1, 0.08), (9.0, 0.16)):
+        arm = race._strides(np.ones(4), 7.0, s)
+        x, f, first, rng, box = arm.telling
+        assert (x.tolist(), f, first) == ([1.0] * 4, 7.0, pytest.approx(length))
+        assert rng is race.rng and box is race.box and arm.name == "strides"
+
+
 def test_steps_are_for_wide_differences_unless_much_is_left(monkeypatch):
     flat = Trend(0.0, 0.0)
     assert led(monkeypatch, flat, left=239)[:2] == ("wide", [])
-    assert led(monkeypatch, flat, left=240)[:2] == ("crowd", [("crowd", 28)])
+    assert led(monkeypatch, flat, left=240)[:2] == ("crowd", [("crowd", 23)])
     assert led(monkeypatch, flat)[4] and not led(monkeypatch, Trend(0.2, 1.0))[4]
 
 

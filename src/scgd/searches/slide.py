@@ -10,7 +10,7 @@ import numpy as np
 
 from scgd.problem import Problem
 from scgd.questions import Point
-from scgd.searches.arms.contest import Arm
+from scgd.searches.arms.arm import Arm
 from scgd.searches.arms.falling import KEPT
 from scgd.searches.arms.grain import Grain
 from scgd.searches.arms.lines import per_line, sweep_lines

@@ -1,4 +1,4 @@
-"""BFGS, a population, wide differences or lines lead, whichever fits f; then all take turns."""
+"""BFGS, a population, wide differences, strides or lines lead: what fits f; then turns."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scgd.searches.arms.arm import Arm
 from scgd.searches.arms.box import Box
 from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.filtering import Filtering
@@ -14,9 +15,9 @@ from scgd.searches.arms.grain import EPS, Grain
 from scgd.searches.arms.lines import POOR, per_line, sweep_lines
 from scgd.searches.arms.population import default_size, population
 from scgd.searches.arms.quasinewton import QuasiNewton
-from scgd.searches.arms.spread import Partials, point_of
+from scgd.searches.arms.strides import take_strides
 from scgd.searches.arms.structure import is_additive
-from scgd.searches.arms.trend import follow_slopes
+from scgd.searches.arms.trend import follow_slopes, gets_better
 from scgd.typing import Floats
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ PLENTY = 60
 """Evaluations per coordinate from which a population finds its way over steps better."""
 MISLED = 0.3
 """The part of what slopes promised that first steps must have gained for f not to look rough."""
+GENERATIONS = 3, 8
+"""How few and many generations of a population are looked at, for a quarter of what is left."""
+STRIDE, ROOM = 0.4, 40
+"""First stride, in length scales along each coordinate, and the evaluations per coordinate from
+which a population goes on beside strides."""
 CROWD = 0.1
 """First step size of a population and of wide differences, at most, in widths of the box: walls
 cut what lies beyond."""
@@ -52,43 +58,6 @@ LEAST = 6
 """Windows in a row of a population that leads; where f is grainy, of the one in BFGS's metric."""
 PATIENCE = 8
 """Windows without a gain after which the population in BFGS's metric is given up."""
-
-
-class Arm:
-    """One member of the race: a generator, its name, and what it has reached."""
-
-    def __init__(self, owner: Told, name: str, telling: Telling) -> None:
-        self.owner, self.name, self.telling = owner, name, telling
-        self.best = float("inf")
-        self.x: Floats = np.empty(0)
-        self.n = 0
-        self.over = False
-        self.asked: Any = None
-
-    def run(self, n: int, ending: Ending | None = None) -> Telling:
-        """Let it use about n evaluations; a generation or a gradient is not cut."""
-        end = self.n + n
-        while self.n < end and not self.over and not (ending is not None and ending.over):
-            try:
-                if self.asked is None:
-                    self.asked = next(self.telling)
-                points, self.owner.doing = self.asked, self.name
-                values = yield points
-                self._note(points, values)
-                self.asked = self.telling.send(values)
-            except StopIteration:
-                self.over = True
-
-    def _note(self, points: Any, values: Any) -> None:
-        if isinstance(points, Partials):
-            self.n += 1
-            return
-        alone = isinstance(values, float)
-        self.n += 1 if alone else len(values)
-        k = 0 if alone else int(values.argmin())
-        lowest = values if alone else float(values[k])
-        if lowest < self.best:
-            self.best, self.x = lowest, point_of(points, k)
 
 
 class Contest:
@@ -149,21 +118,45 @@ class Contest:
         newton = self.newton = self._newton(x, f, s)
         descent = Arm(self.owner, "bfgs", newton.run())
         crowd = Arm(self.owner, "population", self._populations(x, best, s))
-        wide = self._wide(best, value, s)
-        arms = descent, crowd, wide
+        wide, strides = self._wide(best, value, s), self._strides(best, value, s)
+        arms = descent, crowd, wide, strides
         leader = yield from self._choose(x, value, s, newton, arms)
         self.leader, leads = leader.name, leader is descent
         if leads:
             yield from self._lead(newton, descent)
         elif leader is wide:
-            while not wide.over:
-                yield from wide.run(WINDOW * p)
+            yield from self._finish(wide)
+        elif leader is strides:
+            yield from self._finish(strides, crowd if self.left >= ROOM * p else None)
         else:
             leads = yield from self._follow(newton, descent, crowd)
         yield from self._take_turns(x, s, newton, arms, leads)
 
     def _wide(self, x: Floats, f: float, s: float) -> Arm:
         return Arm(self.owner, "filtering", Filtering(x, f, self._within(s), self.box).run())
+
+    def _strides(self, x: Floats, f: float, s: float) -> Arm:
+        length = STRIDE * self._within(s) * float(np.sqrt(x.size))
+        return Arm(self.owner, "strides", take_strides(x, f, length, self.rng, self.box))
+
+    def _finish(self, leader: Arm, rival: Arm | None = None) -> Telling:
+        """Let the leader go on until it is over, or a rival with as many turns overtakes it."""
+        window = WINDOW * self.box.start.size
+        while not leader.over:
+            yield from leader.run(window)
+            if rival is not None:
+                yield from rival.run(window)
+                if rival.best < leader.best:
+                    return
+
+    def _sinks(self, crowd: Arm, p: int) -> Generator[Any, Any, bool]:
+        """Look at some generations of a population; tell whether they get better."""
+        seen: list[Floats] = []
+        n = int(np.clip(self.left / (4 * default_size(p)), *GENERATIONS))
+        while len(seen) < n:
+            yield from crowd.run(1)
+            seen.append(crowd.values)
+        return gets_better(seen)
 
     def _within(self, s: float) -> float:
         """Return a length, but at most a part of the box."""
@@ -215,10 +208,10 @@ class Contest:
             mean = self.box.reflect(x + 1.5 * sigma * self.rng.standard_normal(p))
 
     def _choose(
-        self, x: Floats, f: float, s: float, newton: QuasiNewton, arms: tuple[Arm, Arm, Arm]
+        self, x: Floats, f: float, s: float, newton: QuasiNewton, arms: tuple[Arm, ...]
     ) -> Generator[Any, Any, Arm]:
         """Return who leads: what slopes are worth tells that, or a race."""
-        descent, crowd, wide = arms
+        descent, crowd, wide, strides = arms
         B, p = self.left, x.size
         r = self._turn(p)
         yield from descent.run(1)  # its first gradient
@@ -232,10 +225,12 @@ class Contest:
             return wide
         if not trend.rough:
             return (yield from self._race(x, f, s, newton, descent, crowd, r))
-        yield from crowd.run(r)
+        sinks = yield from self._sinks(crowd, p)
+        other = crowd if sinks or trend.flat else strides
+        yield from other.run(r - other.n)
         if trend.fractal:
             yield from wide.run(r)
-        return min(crowd, wide, key=lambda arm: arm.best)
+        return min(other, wide, key=lambda arm: arm.best)
 
     def _turn(self, p: int) -> int:
         """Return the evaluations of a turn while nobody leads."""
@@ -299,12 +294,12 @@ class Contest:
         return False
 
     def _take_turns(
-        self, x: Floats, s: float, newton: QuasiNewton, arms: tuple[Arm, Arm, Arm], leads: bool
+        self, x: Floats, s: float, newton: QuasiNewton, arms: tuple[Arm, ...], leads: bool
     ) -> Telling:
         """Polish in BFGS's metric, restart BFGS, restart populations; who gains goes on."""
         window = WINDOW * x.size
         first = min(arms, key=lambda arm: arm.best)
-        best, here, (descent, crowd, _) = first.best, first.x, arms
+        best, here, (descent, crowd, *_) = first.best, first.x, arms
         polish = self._polisher(newton, here, best) if leads else None
         again = descent
         order = ["descent", "polish", "crowd"] if leads else ["crowd", "descent"]

@@ -11,12 +11,14 @@ import numpy as np
 from scgd.searches.arms.box import Box
 from scgd.typing import Floats
 
-__all__ = ["Trend", "follow_slopes"]
+__all__ = ["Trend", "follow_slopes", "gets_better"]
 
 SMOOTH, ROUGH = 0.9, 0.6
 """Agreement from which slopes tell the trend, and below which they tell ripples."""
 STEEP, FRACTAL = 2.5, 30.0
 """How much steeper than the trend slopes are those of ripples, and of ripples upon ripples."""
+BETTER = -0.25
+"""The rank correlation of values with generations below which they get better."""
 
 
 @dataclass(frozen=True)
@@ -88,3 +90,18 @@ def follow_slopes(
         seen[i] = (yield up) - (yield down)
     told = np.isfinite(seen) & np.isfinite(promised)
     return Trend.of(promised[told], seen[told])
+
+
+def gets_better(generations: list[Floats]) -> bool:
+    """Tell whether later values rank lower: a population on f without a trend learns nothing.
+
+    Examples
+    --------
+    >>> gets_better([np.array([4.0, 3.0]), np.array([3.5, 2.0]), np.array([1.0, 2.5])])
+    True
+    >>> gets_better([np.array([4.0, 1.0]), np.array([3.5, 2.0]), np.array([3.0, 2.5])])
+    False
+    """
+    when = np.repeat(np.arange(len(generations)), [len(values) for values in generations])
+    ranks = np.argsort(np.argsort(np.concatenate(generations), kind="stable"))
+    return bool(np.corrcoef(when, ranks)[0, 1] < BETTER)
