@@ -14,7 +14,9 @@ def strode(values, x=(0.0, 0.0), length=1.0, box=None):
     """Answer with given values, then with 100 for ever; return the points asked."""
     start, rest = np.array(x), iter(values)
     arm = take_strides(start, 10.0, length, np.random.default_rng(0), box or Box.around(start))
-    return [np.asarray(point) for point in replies(arm, lambda point: next(rest, 100.0))[0]]
+    points, reached = replies(arm, lambda point: next(rest, 100.0))
+    assert reached == min([10.0, *values])
+    return [np.asarray(point) for point in points]
 
 
 def lengths(points, start=(0.0, 0.0)):

@@ -151,6 +151,34 @@ def test_a_descent_that_is_over_restarts_from_the_best_point():
     assert len(again.log) == 2 and race.began[0].tolist() == [7.0] * 4  # the population's
 
 
+def test_without_a_trend_restarts_are_strides(monkeypatch):
+    race, made_with, named = made(), [], []
+    race.trendless, race._polisher = True, lambda newton, x, f: None
+
+    def take_strides(*args):
+        made_with.append(args)
+        return 30.0 - len(made_with)
+        yield
+
+    monkeypatch.setattr(module, "take_strides", take_strides)
+    restarts = race._restarts(np.zeros(4), 0.5, np.ones(4))
+    start = next(restarts)
+    for _ in range(3):
+        before, start = start, restarts.send(40.0)
+        x, f, length, rng, box = made_with[-1]
+        assert x is before and f == 40.0 and length == pytest.approx(0.4 * 0.5 * 2)
+        assert rng is race.rng and box is race.box
+    assert race.ending.notes == [("descent", 50.0, 29.0), ("descent", 50.0, 28.0)]  # not the third
+    monkeypatch.setattr(module, "Arm", lambda owner, name, telling: named.append(name))
+    for race.trendless, name in ((True, "strides"), (False, "bfgs restarts")):
+        arms = [Turns("any", [], [9.0] * 9) for _ in range(4)]
+        arms[0].over, named[:] = True, []
+        with pytest.raises(AssertionError):  # the arm that was made is a name
+            race._is_over = lambda polish, n_failed: False
+            list(race._take_turns(np.zeros(4), 1.0, SimpleNamespace(), tuple(arms), True))
+        assert named == [name]
+
+
 def test_what_wide_differences_found_must_be_beaten_too():
     race, names, _ = turns(False, ["over"], [9.0] * 12, rounds=2, wide=8.0)
     assert names == ["crowd"] * 6 + ["descent"] and race.ending.notes == []

@@ -86,7 +86,8 @@ class Contest:
         self.owner, self.ending, self.box = owner, ending, box
         self.grain = grain or Grain()
         self.rng, self.tol = owner.rng, owner.tol
-        self.leader, self.n_restarts, self.rough, self.flat = "", 0, False, False
+        self.leader, self.n_restarts = "", 0
+        self.rough = self.flat = self.trendless = False
         self.newton: QuasiNewton | None = None
         self.sizes: Floats = np.zeros(box.start.size)
 
@@ -136,8 +137,12 @@ class Contest:
         return Arm(self.owner, "filtering", Filtering(x, f, self._within(s), self.box).run())
 
     def _strides(self, x: Floats, f: float, s: float) -> Arm:
-        length = STRIDE * self._within(s) * float(np.sqrt(x.size))
-        return Arm(self.owner, "strides", take_strides(x, f, length, self.rng, self.box))
+        strides = take_strides(x, f, self._stride(s, x.size), self.rng, self.box)
+        return Arm(self.owner, "strides", strides)
+
+    def _stride(self, s: float, p: int) -> float:
+        """Return the length of a first stride."""
+        return STRIDE * self._within(s) * float(np.sqrt(p))
 
     def _finish(self, leader: Arm, rival: Arm | None = None) -> Telling:
         """Let the leader go on until it is over, or a rival with as many turns overtakes it."""
@@ -226,7 +231,8 @@ class Contest:
         if not trend.rough:
             return (yield from self._race(x, f, s, newton, descent, crowd, r))
         sinks = yield from self._sinks(crowd, p)
-        other = crowd if sinks or trend.flat else strides
+        self.trendless = not sinks and not trend.flat
+        other = strides if self.trendless else crowd
         yield from other.run(r - other.n)
         if trend.fractal:
             yield from wide.run(r)
@@ -310,7 +316,8 @@ class Contest:
             if who == "polish" and (polish is None or polish.over or n_failed >= PATIENCE):
                 continue
             if who == "descent" and again.over:
-                again = Arm(self.owner, "bfgs restarts", self._restarts(x, s, here))
+                name = "strides" if self.trendless else "bfgs restarts"
+                again = Arm(self.owner, name, self._restarts(x, s, here))
             patient = "crowd" if not leads else "polish" if self.grain.size else ""
             least = LEAST if who == patient else 1
             for k in range(1, max(least, 10) + 1):
@@ -354,8 +361,14 @@ class Contest:
                 start = best + near * self.rng.standard_normal(x.size)
             start = self.box.reflect(start)
             before, value = self.owner.best, (yield start)
-            small = SMALL * self.ending.worth(before)
-            newton = self._newton(start, value, s, small)
-            yield from newton.run()
+            value = yield from self._descend(start, value, s, SMALL * self.ending.worth(before))
             if n % 3:  # an independent one
-                self.ending.note("descent", before, newton.f)
+                self.ending.note("descent", before, value)
+
+    def _descend(self, x: Floats, f: float, s: float, small: float) -> Generator[Any, Any, float]:
+        """Let BFGS go down from a point, or strides where f has no trend; return f there."""
+        if self.trendless:
+            return (yield from take_strides(x, f, self._stride(s, x.size), self.rng, self.box))
+        newton = self._newton(x, f, s, small)
+        yield from newton.run()
+        return newton.f

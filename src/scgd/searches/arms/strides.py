@@ -21,11 +21,11 @@ SHORTEST = 1e-4
 
 def take_strides(
     x: Floats, f: float, length: float, rng: np.random.Generator, box: Box
-) -> Generator[Any, Any, None]:
+) -> Generator[Any, Any, float]:
     """Go along random directions, forwards or backwards, to any point that is better.
 
     Where f is rough at every scale and has no trend, neither models nor populations learn anything;
-    but from most points a stride leads down along some direction.
+    but from most points a stride leads down along some direction. Return the value reached.
     """
     stride, n_failed = length, 0
     while stride > SHORTEST * length:
@@ -40,3 +40,4 @@ def take_strides(
                 break
         if n_failed >= x.size:
             stride, n_failed = SHORTER * stride, 0
+    return f
