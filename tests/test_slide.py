@@ -9,6 +9,7 @@ import scgd
 from scgd.problem import Problem
 from scgd.questions import Point
 from scgd.searches import Footing, Slide
+from scgd.searches import slide as module
 from scgd.searches.arms.grain import Grain
 
 FOOTING = Footing(
@@ -78,7 +79,21 @@ def test_lines_on_which_a_parabola_tells_nothing_are_searched_once():
 
 def test_lines_end_with_the_budget():
     search = slide(budget=14, footing=replace(FOOTING, base=90.0))
-    assert run(search, lambda x: float(np.arange(1, 5) @ x**2)) in (14, 15)  # a pair is not cut
+    assert run(search, lambda x: float(np.arange(1, 5) @ x**2)) == 14  # 9, a parabola, a pair
+
+
+def test_what_tells_a_sum(monkeypatch):
+    asked = []
+
+    def is_additive(x, f, s, rng, box, grain, clear):
+        asked.append((x.tolist(), f, s, grain, clear))
+        return False
+        yield
+
+    monkeypatch.setattr(module, "is_additive", is_additive)
+    search = slide(x0=6.0, scale=2.0)
+    newton = search.newton
+    assert asked == [([3.0] * 4, 36.0, newton.s, newton.grain, 0.01)]
 
 
 @pytest.mark.parametrize("deviation, lines", [(0.1, True), (10.0, False)])

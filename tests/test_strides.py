@@ -25,13 +25,13 @@ def lengths(points, start=(0.0, 0.0)):
 
 def test_directions_are_tried_forwards_and_backwards_and_strides_halve_after_two():
     """Two coordinates: two directions that fail, four points, before strides are halved."""
-    points = strode([])
+    points = strode([10.0, 10.0], length=3.0)  # as good is no better
     np.testing.assert_allclose(points[0::2], -np.array(points[1::2]))
-    expected = np.repeat(0.5 ** np.arange(14), 4)  # .5 ** 14 is below 1e-4
+    expected = np.repeat(3 * 0.5 ** np.arange(14), 4)  # .5 ** 14 is below 1e-4
     np.testing.assert_allclose(lengths(points), expected)
     rng = np.random.default_rng(0)
     direction = rng.standard_normal(2)
-    np.testing.assert_allclose(points[0], direction / np.linalg.norm(direction))
+    np.testing.assert_allclose(points[0], 3 * direction / np.linalg.norm(direction))
 
 
 def test_a_better_point_is_taken_at_once_and_the_next_stride_is_longer():

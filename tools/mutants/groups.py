@@ -59,7 +59,7 @@ GROUPS = (
         ("tests/test_searches.py", "tests/test_plan_numbers.py", "tests/test_search_numbers.py",
          "tests/test_noise_numbers.py", "tests/test_ladder_numbers.py", "tests/test_arm_numbers.py",
          "tests/test_sweep_numbers.py", "tests/test_structure_numbers.py",
-         "tests/test_contest_numbers.py", "tests/test_turn_numbers.py",
+         "tests/test_contest_numbers.py", "tests/test_turn_numbers.py", "tests/test_strides.py",
          "tests/test_trend.py", "tests/test_filtering.py",
          "tests/test_length_numbers.py", "tests/test_walk_numbers.py",
          "tests/test_regression_numbers.py", "tests/test_newton_numbers.py",
