@@ -12,7 +12,7 @@ import scgd
 SOURCE = Path(scgd.__file__).parent
 # Each row may import from the rows above it (and rows of one line from each other).
 ORDER = [
-    {"typing", "compiling", "errors", "calling", "files", "checks", "places"},
+    {"typing", "compiling", "errors", "calling", "files", "checks", "places", "blas"},
     {"random", "schedules", "normal"},
     {"policies"},
     {"problem", "outcomes", "questions", "samples"},

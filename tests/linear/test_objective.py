@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from scgd import blas
 from scgd.linear import solver
 from scgd.linear.inputs import as_problem
 from scgd.linear.losses import LOGISTIC, value
@@ -48,14 +49,14 @@ def test_the_objective_at_zero_needs_no_products(loss, intercept):
 def test_a_call_of_solve_does_not_look_for_libraries_again(monkeypatch):
     """Looking costs milliseconds, which every call of solve paid."""
     looks = []
-    found = solver.ThreadpoolController
+    found = blas.ThreadpoolController
 
     def counting():
         looks.append(1)
         return found()
 
-    monkeypatch.setattr(solver, "ThreadpoolController", counting)
-    solver.blas.cache_clear()
+    monkeypatch.setattr(blas, "ThreadpoolController", counting)
+    blas.libraries.cache_clear()
     X = np.eye(3)
     for _ in range(3):
         solver.solve(X, np.ones(3), learning_rate=0.1, n_passes=1, seed=0)

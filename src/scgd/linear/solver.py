@@ -6,12 +6,11 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from scgd.blas import one_thread
 from scgd.checks import choice, flag, natural, number, reals, shown, whole
 from scgd.estimators import FirstOrder
 from scgd.linear.data import Problem, transposed
@@ -170,19 +169,13 @@ def solve(
     plan.use_gram(record_loss)
     jobs = min(len(seeds), n_jobs or os.cpu_count() or 1)
     # One BLAS thread: runs are what is spread over cores, and their bits must not depend on it.
-    with blas().limit(limits=1, user_api="blas"):
+    with one_thread():
         if jobs == 1:
             outcomes = [plan.run(s, record_loss) for s in seeds]
         else:
             with ThreadPoolExecutor(jobs) as pool:
                 outcomes = list(pool.map(lambda s: plan.run(s, record_loss), seeds))
     return plan.result(outcomes, alone=np.ndim(seed) == 0)
-
-
-@lru_cache(maxsize=1)
-def blas() -> ThreadpoolController:
-    """Return the BLAS libraries of this process, looked for once: that takes milliseconds."""
-    return ThreadpoolController()
 
 
 def wants_columns(

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from scgd.blas import one_thread
 from scgd.typing import Floats
 
 __all__ = ["Quadratic", "Regression", "fit"]
@@ -70,6 +71,7 @@ class Quadratic:
         """Return its value."""
         return float(self.level + self.slope @ u + 0.5 * u @ self.bend @ u)
 
+    @one_thread()
     def minimiser(self, radius: float) -> Floats:
         """Return where it is lowest within so far of the origin."""
         size = max(float(np.abs(self.bend).max()), float(np.abs(self.slope).max()), 1e-290)
@@ -228,6 +230,7 @@ def level_of(e: Floats) -> float:
     return LEVEL * max(1.0, float(e[:4].max()))
 
 
+@one_thread()
 def fit(points: Floats, values: Floats, noise: float, sizes: Floats | None = None) -> Quadratic:
     """Fit a quadratic whose sizes have the largest likelihood that a climb finds.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.blas import one_thread
 from scgd.searches.arms.box import Box
 from scgd.typing import Array, Floats
 
@@ -96,7 +97,8 @@ class Population:
         due = self.size / (self.c_one + self.c_mu) / self.n / 10
         if not self.diagonal and (not self.axes.size or self.n_evals - self.n_decomposed > due):
             self.covariance = (self.covariance + self.covariance.T) / 2
-            values, self.axes = np.linalg.eigh(self.covariance)
+            with one_thread():
+                values, self.axes = np.linalg.eigh(self.covariance)
             self.deviations = np.sqrt(np.maximum(values, values.max() * 1e-15))
             self.n_decomposed = self.n_evals
         normal = self.rng.standard_normal((self.size, self.n))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.blas import one_thread
 from scgd.spaces import Grid
 from scgd.typing import Floats
 
@@ -68,6 +69,7 @@ class GaussianProcess:
         gaps[choices] = gaps[choices] > 0
         return gaps.reshape(len(gaps), -1)
 
+    @one_thread()
     def optimise(self, points: Floats, values: Floats, counts: Floats) -> None:
         """Fit lengths and nugget to values that are means of so many observations."""
         from scipy.optimize import minimize
@@ -110,6 +112,7 @@ class GaussianProcess:
         )
         return level + 0.5 * float(off @ off), gradient + off / self.spread
 
+    @one_thread()
     def condition(self, points: Floats, values: Floats, counts: Floats) -> None:
         """Take values in, with lengths and nugget as they are."""
         from scipy.linalg import cholesky, solve_triangular
@@ -128,6 +131,7 @@ class GaussianProcess:
         root = ROOT * np.sqrt(squares)
         return np.asarray((1.0 + root + root**2 / 3.0) * np.exp(-root), np.float64)
 
+    @one_thread()
     def predict(self, points: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of the signal at points."""
         from scipy.linalg import solve_triangular
