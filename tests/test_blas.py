@@ -32,6 +32,17 @@ def test_one_thread_ends_with_its_block_and_with_an_error(two_threads):
         raise RuntimeError("lost")
 
 
+def test_who_leaves_last_gives_threads_back(two_threads):
+    """Two runs in threads of their own may overlap: each alone would restore what it had found."""
+    first, second = one_thread(), one_thread()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert threads() == {1}
+    second.__exit__(None, None, None)
+    assert threads() == {2}
+
+
 def noted(monkeypatch, where, name):
     """Note how many threads there are whenever a function is called."""
     seen, real = [], getattr(where, name)

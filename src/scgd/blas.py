@@ -10,10 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from threading import Lock
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 __all__ = ["one_thread"]
+
+LOCK = Lock()
+HELD: list[Any] = []
+"""The limit, once for everybody inside: who leaves last gives threads back."""
 
 
 @lru_cache(maxsize=1)
@@ -33,5 +39,12 @@ def one_thread() -> Iterator[None]:
     ...     float(np.linalg.det(np.eye(3)))
     1.0
     """
-    with libraries().limit(limits=1, user_api="blas"):
+    with LOCK:
+        HELD.append(HELD[0] if HELD else libraries().limit(limits=1, user_api="blas"))
+    try:
         yield
+    finally:
+        with LOCK:
+            limit = HELD.pop()
+            if not HELD:
+                limit.restore_original_limits()
