@@ -91,7 +91,8 @@ def test_the_recipe_of_a_plan_is_what_it_ran():
     ran = result.recipe
     assert ran.name == "auto" and ran.members == tuple(result.members)
     assert sum(n for _, n in ran.members) == result.nfev
-    assert [name for name, _ in ran.members][:5] == ["classify", "ladder", "slide", "walk", "check"]
+    members = ["classify", "ladder", "measuring", "slide", "walk", "check"]
+    assert [name for name, _ in ran.members][:6] == members
     assert ran.steps.name == "auto: joint directions"
     assert str(ran).startswith("auto: classify ") and f"steps {dict(ran.members)['steps']}" in str(
         ran
