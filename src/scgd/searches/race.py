@@ -8,12 +8,12 @@ converged, and then all take turns with restarts.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from scgd.searches.arms.arm import Telling
 from scgd.searches.arms.contest import Contest
 from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.falling import falling_length
@@ -26,7 +26,6 @@ from scgd.typing import Array, Floats, Ints
 
 __all__ = ["Race", "Raced"]
 
-Telling = Generator[Any, Any, Any]
 LOOK_AGAIN = 0.05
 """Part of the budget after which inactive coordinates are tried again."""
 LEAST, MOST = 6, 2000

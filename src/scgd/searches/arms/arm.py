@@ -14,9 +14,10 @@ from scgd.typing import Floats
 if TYPE_CHECKING:
     from scgd.searches.told import Told
 
-__all__ = ["Arm"]
+__all__ = ["Arm", "Telling"]
 
 Telling = Generator[Any, Any, Any]
+"""Yields points and is sent their values."""
 
 
 class Arm:

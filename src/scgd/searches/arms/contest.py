@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scgd.searches.arms.arm import Arm
+from scgd.searches.arms.arm import Arm, Telling
 from scgd.searches.arms.box import Box
 from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.filtering import Filtering
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Contest"]
 
-Telling = Generator[Any, Any, Any]
 FULL, LARGEST_FULL, AMPLE = 64, 300, 500
 """Coordinates up to which a population learns a full covariance; and with 500 evaluations each."""
 STEPPED = 2
@@ -277,7 +276,7 @@ class Contest:
         return budget >= 45 * x.size and moved < 0.25 * s * np.sqrt(x.size)
 
     def _lead(self, newton: QuasiNewton, descent: Arm) -> Telling:
-        """Let BFGS go on until it has converged; where it slows down, try wide differences."""
+        """Let BFGS go on while it gains, up to so many gradients."""
         p, gained = newton.p, True
         while gained and not descent.over and descent.n < MOST_GRADIENTS * (p + 3):
             before = descent.best
