@@ -381,11 +381,11 @@ def test_a_line_that_is_no_parabola_is_not_told():
 
 
 def test_a_line_is_polished_by_a_thousandth_of_its_span_at_least():
-    line_ = Line(0.0, 0.0)
+    line_ = Line(0.0, 0.0, 1.0)
     line_.t, line_.f = [-1.0, 0.0, 3.0], [1.0, 0.0, 9.0]  # a parabola with its vertex at 0
     asked, _ = asked_on_line(polish(line_, 1.0), lambda t: t**2)
     assert asked[0] == pytest.approx(4e-3)  # into the wider half
-    line_ = Line(0.0, 0.0)
+    line_ = Line(0.0, 0.0, 1.0)
     line_.t, line_.f = [-3.0, 0.0, 1.0], [9.0, 0.0, 1.0]
     assert next(polish(line_, 1.0)) == pytest.approx(-4e-3)
     line_.t, line_.f = [-1e-11, 0.0, 1e-11], [1.0, 0.0, 1.0]

@@ -8,7 +8,7 @@ from scgd.searches.arms import lines
 from scgd.searches.arms.box import Box
 from scgd.searches.arms.ending import Ending
 from scgd.searches.arms.falling import Fall, falling_length
-from scgd.searches.arms.lines import Line, easiest, polish, search_line, sweep_lines, widen
+from scgd.searches.arms.lines import Line, polish, search_line, sweep_lines, widen
 from scgd.searches.arms.population import Population
 
 EPS = 2.0**-52
@@ -127,8 +127,8 @@ def test_the_widest_axis_of_a_population_tells_whether_it_is_over(sigma, deviati
 # ---- lines ---------------------------------------------------------------------------------------
 
 
-def placed(t, f):
-    line = Line(0.0, 0.0)
+def placed(t, f, width=1.0):
+    line = Line(0.0, 0.0, width)
     line.t, line.f = list(t), list(f)
     return line
 
@@ -188,17 +188,30 @@ def test_the_easiest_interval_needs_the_least_curvature(seed):
     rng = np.random.default_rng(seed)
     t, f = np.sort(rng.normal(size=9)).tolist(), (5.0 + rng.exponential(size=9)).tolist()
     f[seed] = np.inf
-    assert easiest(placed(t, f), 1.0) == pytest.approx(flattest(t, f))
+    assert placed(t, f).easiest() == pytest.approx(flattest(t, f))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_interval_that_became_two_leaves_the_others_as_they_were(seed):
+    """Also where the new value is the lowest, the highest, lost, or outside."""
+    rng = np.random.default_rng(seed)
+    line = placed([0.0, 1.0, 4.0], [3.0, 1.0, 2.0])
+    for n in range(12):
+        place, value = rng.uniform(-3, 6), rng.choice([np.inf, rng.normal(2, 1)], p=[0.1, 0.9])
+        assert line.easiest() == placed(line.t, line.f).easiest() == flattest(line.t, line.f)
+        for _ in (adding := line.add(place if n % 3 == 0 else line.easiest())):
+            with pytest.raises(StopIteration):
+                adding.send(float(value))
 
 
 def test_intervals_below_a_billionth_of_the_width_are_left():
-    near = placed([0.0, 0.9e-6, 1.0], [0.0, 0.0, 1.0])
-    assert easiest(near, 1e3) == pytest.approx(0.5, abs=1e-6)
-    assert easiest(placed([0.0, 0.9e-6], [0.0, 1.0]), 1e3) is None
-    assert easiest(placed([0.0, 1.1e-6], [0.0, 1.0]), 1e3) == 0.55e-6
+    near = placed([0.0, 0.9e-6, 1.0], [0.0, 0.0, 1.0], 1e3)
+    assert near.easiest() == pytest.approx(0.5, abs=1e-6)
+    assert placed([0.0, 0.9e-6], [0.0, 1.0], 1e3).easiest() is None
+    assert placed([0.0, 1.1e-6], [0.0, 1.0], 1e3).easiest() == 0.55e-6
     flat = placed([0.0, 1.0, 3.0, 3.5], [2.0, np.inf, 2.0, 2.0])
-    assert easiest(flat, 1.0) == 2.0  # level but for a wall: into the widest gap beside it
-    assert easiest(placed([0.0, 1.0, 3.0], [2.0, 2.0, 2.0]), 1.0) is None
+    assert flat.easiest() == 2.0  # level but for a wall: into the widest gap beside it
+    assert placed([0.0, 1.0, 3.0], [2.0, 2.0, 2.0]).easiest() is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from scgd.problem import Problem
 from scgd.questions import Point
 from scgd.searches import Archive, Filling, Parabolas, RandomSearch, ScaleSearch, Stop, Told
-from scgd.searches.arms.lines import Line, easiest
+from scgd.searches.arms.lines import Line
 from scgd.searches.arms.spread import Spread
 from scgd.searches.base import decoded, encoded
 from scgd.searches.filling import valley
@@ -455,13 +455,13 @@ def by_arrays(line, width):
 @pytest.mark.parametrize("kind", ["rough", "walls", "flat", "flat walls", "near"])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_easiest_interval_is_that_of_the_formula(kind, seed):
-    rng, line = np.random.default_rng(seed), Line(0.0, 1.0)
+    rng, line = np.random.default_rng(seed), Line(0.0, 1.0, 1.0)
     line.t = sorted(rng.standard_normal(7).tolist())
     line.f = [1.0] * 7 if "flat" in kind else rng.exponential(size=7).tolist()
     if "walls" in kind:
         line.f[0] = line.f[5] = np.inf
     if kind == "near":
         line.t[3] = line.t[2] + 1e-12
-    found, expected = easiest(line, 1.0), by_arrays(line, 1.0)
+    found, expected = line.easiest(), by_arrays(line, 1.0)
     assert found == expected
     assert (found is None) == (kind == "flat")

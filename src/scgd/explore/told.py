@@ -67,7 +67,7 @@ class ToldBody:
             return False
         if isinstance(search, Doubt) and search.looks:
             return False
-        n = len(story.batch) - story.n_asked
+        n = story.size - story.n_asked
         return n <= min(room, LONGEST) and not isinstance(story.batch, Partials)
 
     def run(self, room: float, stop: Stop, *, by_phase: bool) -> None:
@@ -75,7 +75,7 @@ class ToldBody:
         story, first = self.story, self.ledger.n_accepted - self.search.n_evals
         while not stop.raised and self.ready(room):
             batch, told = story.batch, story.n_told
-            for j in range(story.n_asked, len(batch)):
+            for j in range(story.n_asked, story.size):
                 if stop.raised:
                     break
                 value = self._poke(batch, j) if isinstance(batch, Spread) else self._whole(batch[j])
@@ -116,11 +116,11 @@ class ToldBody:
             ledger.best.put(value, point_of(story.batch, j))
         if ledger.told is not None:
             ledger.told.append(value)
-        last = j == len(story.batch) - 1
+        last = j == story.size - 1
         for one in (story,) if search is story else (search, story):
             one.n_evals += 1
             one.n_posed += last  # a batch is a question
         story.n_asked = j + 1
-        story.enter(j, np.array([value]))
+        story.enter_one(j, value)
         if last:
             story.report(story.best)

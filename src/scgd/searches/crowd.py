@@ -63,7 +63,7 @@ class Crowd(Told):
             if crowd.over(values, NARROWEST):
                 return
 
-    def _keep_best(self) -> None:
+    def _keep_best(self, k: int, value: float) -> None:
         """Nothing: the lowest of noisy values is the luckiest one."""
 
     def _tell_batch(self) -> None:

@@ -190,7 +190,10 @@ class Embedding:
                 self.base[places] = points.x
             if isinstance(points, Partials):
                 return Partials(self.base, places[points.coords])
-            return Spread(self.base, places[points.coords], points.entries, single=points.single)
+            if points.single:
+                alone = [int(places[points.coords[0]])]
+                return Spread(self.base, alone, points.entries, single=True)
+            return Spread(self.base, places[points.coords], points.entries)
         whole = x.copy() if points.ndim == 1 else np.repeat(x[None], len(points), axis=0)
         whole[..., places] = points
         return whole

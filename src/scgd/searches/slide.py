@@ -120,7 +120,7 @@ class Slide(Told):
         gained = float(np.median(newton.agreement))
         return gained < HALF or moved < NOWHERE * newton.s
 
-    def _keep_best(self) -> None:
+    def _keep_best(self, k: int, value: float) -> None:
         """Nothing: the lowest of noisy values is the luckiest one."""
 
     def _tell_batch(self) -> None:

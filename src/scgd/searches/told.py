@@ -100,35 +100,39 @@ class Told(Search):
 
     def _take_batch(self, points: Any) -> None:
         """Take what the story asks next, inside the box and the bounds, in units of x."""
-        self.single, unit, problem = points.ndim == 1, self.problem.unit, self.problem
-        distance: Any = 0.0
-        if isinstance(points, Partials):
-            self.batch: Any = Partials(
-                problem.clipped(self.box.clip(points.x) * unit), points.coords
-            )
-        elif isinstance(points, Spread) and self.single:
-            i, box = int(points.coords[0]), self.box
-            entry = min(max(float(points.entries[0]), float(box.lower[i])), float(box.upper[i]))
-            distance = abs(entry - float(box.start[i]))
-            entry = problem.inside(i, entry * float(unit[i]))
-            self.batch = Spread(self._based(points.x), points.coords, np.array([entry]))
-        elif isinstance(points, Spread):
-            k = points.coords
-            entries = np.minimum(np.maximum(points.entries, self.box.lower[k]), self.box.upper[k])
-            distance = np.abs(entries - self.box.start[k]).max()
-            entries = entries * unit[k]
-            if problem.lower.size:
-                entries = np.minimum(np.maximum(entries, problem.lower[k]), problem.upper[k])
-            self.batch = Spread(self._based(points.x), k, entries)
+        self.single, self.n_asked, self.n_answered = points.ndim == 1, 0, 0
+        self.batch: Any
+        self.distance: float
+        n = self.size = len(points) if points.ndim == 2 else 1
+        if isinstance(points, Spread):
+            place = self._place_one if self.single else self._place_spread
+            self.batch, self.distance = place(points)
+        elif isinstance(points, Partials):
+            x = self.problem.clipped(self.box.clip(points.x) * self.problem.unit)
+            self.batch, self.distance, n = Partials(x, points.coords), 0.0, len(points.coords)
         else:
-            inside = self.box.clip(points)
-            distance = np.abs(inside - self.box.start).max()
-            batch = problem.clipped(inside * unit)
-            self.batch = batch[None] if self.single else batch
-        self.distance = float(distance)
-        n = len(points.coords) if isinstance(points, Partials) else len(self.batch)
+            inside = self.box.clip(points if points.ndim == 2 else points[None])
+            self.batch = self.problem.clipped(inside * self.problem.unit)
+            self.distance = float(np.abs(inside - self.box.start).max())
         self.values: Floats = np.array([np.nan] * n)
-        self.n_asked = self.n_answered = 0
+
+    def _place_one(self, points: Spread) -> tuple[Spread, float]:
+        """Return the one point inside, and how far it lies from the start."""
+        (i,), (entry,), box = points.coords, points.entries, self.box
+        entry = min(max(entry, float(box.lower[i])), float(box.upper[i]))
+        inside = self.problem.inside(i, entry * float(self.problem.unit[i]))
+        batch = Spread(self._based(points.x), points.coords, [inside])
+        return batch, abs(entry - float(box.start[i]))
+
+    def _place_spread(self, points: Spread) -> tuple[Spread, float]:
+        """Return the points inside, and how far the farthest lies from the start."""
+        k, box, problem = points.coords, self.box, self.problem
+        entries = np.minimum(np.maximum(points.entries, box.lower[k]), box.upper[k])
+        inside = entries * problem.unit[k]
+        if problem.lower.size:
+            inside = np.minimum(np.maximum(inside, problem.lower[k]), problem.upper[k])
+        farthest = float(np.abs(entries - box.start[k]).max())
+        return Spread(self._based(points.x), k, inside), farthest
 
     def _based(self, x: Floats) -> Floats:
         """Return what points have in common in units of x, made once: arms do not change it."""
@@ -144,9 +148,9 @@ class Told(Search):
     def ask(self) -> Question | None:
         """Return the points of the batch that have not been asked."""
         first = self.n_asked
-        if first == len(self.batch):
+        if first == self.size:
             return None
-        n = int(min(len(self.batch) - first, max(1.0, self.room)))
+        n = int(min(self.size - first, max(1.0, self.room)))
         self.n_asked += n
         far = bool(self.told)  # f(x0) must be sound
         some, batch = slice(first, first + n), self.batch
@@ -156,7 +160,7 @@ class Told(Search):
                 self.point, batch.coords, one, none, base=batch.x, far=far, kind="partials"
             )
         if isinstance(batch, Spread):
-            coords, entries = batch.coords[some], batch.entries[some]
+            coords, entries = np.asarray(batch.coords[some]), np.asarray(batch.entries[some])
             return Question(self.point, NOWHERE, coords, entries, base=batch.x, far=far, role=first)
         return joint(self.point, EVERYWHERE, batch[some], far=far, role=first)
 
@@ -172,32 +176,44 @@ class Told(Search):
 
     def enter(self, first: int, values: Floats) -> None:
         """Take values of the batch from one place on; tell all of them when none is missing."""
-        if np.isnan(values).any():
-            values = np.where(np.isnan(values), np.inf, values)
+        values = np.where(np.isnan(values), np.inf, values)
         self.values[first : first + len(values)] = values
-        self.n_answered += len(values)
-        self._keep_best()
-        if self.n_answered == len(self.batch):
+        k = int(values.argmin())
+        self._arrive(len(values), first + k, float(values[k]))
+
+    def enter_one(self, j: int, value: float) -> None:
+        """Take the j-th value of the batch, as :meth:`enter` would."""
+        self.values[j] = value = value if value == value else float("inf")
+        self._arrive(1, j, value)
+
+    def _arrive(self, n: int, k: int, lowest: float) -> None:
+        """Count n values, the k-th of the batch being the lowest of them."""
+        self.n_answered += n
+        self._keep_best(k, lowest)
+        if self.n_answered == self.size:
             self._tell_batch()
 
     @property
     def midway(self) -> bool:
         """Whether a part of a batch has been asked."""
-        return 0 < self.n_asked < len(self.batch)
+        return 0 < self.n_asked < self.size
 
-    def _keep_best(self) -> None:
-        """Go to the best point that has arrived."""
-        if isinstance(self.batch, Partials):
-            return
-        lowest = float(self.values[0] if self.single else np.fmin.reduce(self.values))
-        if lowest < self.best:
-            self.best, values = lowest, np.where(np.isnan(self.values), np.inf, self.values)
-            self.point.put(point_of(self.batch, int(values.argmin())))
+    def _keep_best(self, k: int, value: float) -> None:
+        """Go to the k-th point of the batch if it is the best one that has arrived."""
+        if value < self.best:
+            self.best = value
+            self.point.put(point_of(self.batch, k))
+
+    def _keep_arrived(self) -> None:
+        """Go to the best point of the batch, of those that have arrived."""
+        if not isinstance(self.batch, Partials):
+            values = np.where(np.isnan(self.values), np.inf, self.values)
+            self._keep_best(int(values.argmin()), float(values.min()))
 
     def _tell_batch(self) -> None:
         self.told.extend(self.values.tolist())
-        self.n_told += len(self.batch)
-        self.ran[self.doing] = self.ran.get(self.doing, 0) + len(self.batch)
+        self.n_told += self.size
+        self.ran[self.doing] = self.ran.get(self.doing, 0) + self.size
         self.doing = "measuring"
         values: Any = float(self.values[0]) if self.single else self.values
         if isinstance(self.batch, Partials):
@@ -261,11 +277,11 @@ class Told(Search):
         while len(self.told) < len(told) and not self.finished:
             n = len(self.values)
             self.values[:] = told[len(self.told) : len(self.told) + n]
-            self._keep_best()
+            self._keep_arrived()
             self._tell_batch()
         super().load_state_dict(state)
         if self.values.shape != state["values"].shape:
             raise ValueError("a batch has another size")
         self.values[:] = state["values"]
-        self._keep_best()
+        self._keep_arrived()
         self.n_asked, self.n_answered = int(state["n_asked"]), int(state["n_answered"])

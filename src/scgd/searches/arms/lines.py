@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Callable, Generator
 from functools import partial
+from itertools import pairwise
 from math import inf, isfinite, sqrt
 from typing import Any
 
@@ -46,10 +47,20 @@ def per_line(left: int, n_lines: int) -> int:
 
 
 class Line:
-    """Points on a line, sorted, and their values."""
+    """Points on a line, sorted, and their values.
 
-    def __init__(self, t: float, f: float) -> None:
-        self.t, self.f = [t], [f]
+    Parameters
+    ----------
+    t, f
+        The first point.
+    width
+        Half of what is looked at; intervals below 1e-9 of it are not divided.
+    """
+
+    def __init__(self, t: float, f: float, width: float) -> None:
+        self.t, self.f, self.least = [t], [f], 1e-9 * width
+        self.bends: list[float] = []  # of the intervals; made when somebody asks
+        self.lowest = self.highest = f
 
     def add(self, t: float) -> Generator[Any, Any, None]:
         """Evaluate a point."""
@@ -57,11 +68,46 @@ class Line:
         place = bisect(self.t, t)
         self.t.insert(place, t)
         self.f.insert(place, value)
+        if self.bends and self.lowest <= value <= self.highest and 0 < place < len(self.t) - 1:
+            self.bends[place - 1 : place] = self._bend(place - 1), self._bend(place)
+        else:
+            self.bends = []
 
     @property
     def best(self) -> int:
         """The place of the lowest value."""
         return self.f.index(min(self.f))
+
+    def easiest(self) -> float | None:
+        """Return the middle of the interval that may hide a better value most easily.
+
+        It is the one in which a parabola that touches just below the lowest value bends least.
+        """
+        if not self.bends:
+            self.lowest = min(self.f)
+            self.highest = max(value for value in self.f if value < inf)
+            if self.highest == self.lowest:
+                return self._nearer()
+            self.bends = [self._bend(k) for k in range(len(self.t) - 1)]
+        flattest = min(self.bends)
+        k = self.bends.index(flattest)
+        return (self.t[k] + self.t[k + 1]) / 2 if flattest < inf else None
+
+    def _bend(self, k: int) -> float:
+        """Return the root of the curvature in the k-th interval; lost values count as highest."""
+        gap, low, high = self.t[k + 1] - self.t[k], self.lowest, self.highest
+        if not 0.0 < gap >= self.least:
+            return inf
+        left, right, spare = min(self.f[k], high), min(self.f[k + 1], high), 1e-9 * (high - low)
+        return (sqrt(right - low + spare) + sqrt(left - low + spare)) / gap
+
+    def _nearer(self) -> float | None:
+        """Return the middle of the widest interval with one lost end: f is flat, or a point."""
+        widest, middle = self.least, None
+        for (a, b), (left, right) in zip(pairwise(self.t), pairwise(self.f), strict=True):
+            if isfinite(left) != isfinite(right) and b - a > widest:
+                widest, middle = b - a, (a + b) / 2
+        return middle
 
 
 def search_line(
@@ -72,14 +118,14 @@ def search_line(
     STEP: halve the interval in which the parabola that touches just below the best value needs the
     least curvature; then polish by parabolas.
     """
-    line, (low, high) = Line(t, f), walls()
+    line, (low, high) = Line(t, f, width), walls()
     for edge in (max(t - width, low), min(t + width, high)):
         if edge != t:
             yield from line.add(edge)
     if len(line.t) == 1:
         return t, f
     yield from widen(line, n, walls)
-    while len(line.t) <= n and (middle := easiest(line, width)) is not None:
+    while len(line.t) <= n and (middle := line.easiest()) is not None:
         yield from line.add(middle)
     yield from polish(line, width, grain)
     return line.t[line.best], line.f[line.best]
@@ -97,24 +143,6 @@ def widen(line: Line, n: int, walls: Walls) -> Generator[Any, Any, None]:
             yield from line.add(min(line.t[-1] + span, high))
         else:
             return
-
-
-def easiest(line: Line, width: float) -> float | None:
-    """Return the middle of the interval that may hide a better value most easily."""
-    t, f = line.t, line.f
-    finite = [value for value in f if isfinite(value)]
-    lowest, highest = min(finite), max(finite)
-    flattest, widest, middle = inf, 1e-9 * width, None
-    spare = 1e-9 * (highest - lowest)
-    roots = [sqrt((value if isfinite(value) else highest) - lowest + spare) for value in f]
-    for k in range(len(t) - 1):
-        gap = t[k + 1] - t[k]
-        if highest == lowest:  # flat, or a point between walls: come nearer
-            if isfinite(f[k]) != isfinite(f[k + 1]) and gap > widest:
-                widest, middle = gap, (t[k] + t[k + 1]) / 2
-        elif 0.0 < gap >= 1e-9 * width and (roots[k + 1] + roots[k]) / gap < flattest:
-            flattest, middle = (roots[k + 1] + roots[k]) / gap, (t[k] + t[k + 1]) / 2
-    return middle
 
 
 def polish(line: Line, width: float, grain: Grain = SMOOTH) -> Generator[Any, Any, None]:
@@ -139,8 +167,8 @@ def polish(line: Line, width: float, grain: Grain = SMOOTH) -> Generator[Any, An
 
 def vertex(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
     """Return the minimum of the parabola through three points; a middle where one is infinite."""
-    if not (np.isfinite(fa) and np.isfinite(fc)):
-        return 0.5 * (b + (a if np.isfinite(fa) else c))
+    if not (isfinite(fa) and isfinite(fc)):
+        return 0.5 * (b + (a if isfinite(fa) else c))
     left, right = (b - a) * (fb - fc), (b - c) * (fb - fa)
     return b - 0.5 * ((b - a) * left - (b - c) * right) / (left - right) if left != right else b
 
@@ -242,12 +270,14 @@ def along(
     try:
         t = next(line)
         while True:
-            one = isinstance(t, float)
-            entries = np.array([t] if one else t)
-            value = yield Spread(x, np.array([i] * len(entries)), entries, single=one)
-            for seen in (value,) if one else value.tolist():
-                if isfinite(seen):
-                    spread[i] = max(spread[i], abs(seen - f))
-            t = line.send(value if one else value.tolist())
+            if isinstance(t, float):
+                seen = yield Spread(x, [i], [t], single=True)
+                values = [seen]
+            else:
+                values = seen = (yield Spread(x, np.array([i] * len(t)), np.array(t))).tolist()
+            for value in values:
+                if isfinite(value):
+                    spread[i] = max(spread[i], abs(value - f))
+            t = line.send(seen)
     except StopIteration as end:
         return end.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ class Spread:
     x
         What they have in common.
     coords, entries
-        What distinguishes each.
+        What distinguishes each; lists where it is one point, which are quicker.
     single
         Whether it is one point, whose value is wanted as a number.
 
@@ -32,7 +33,14 @@ class Spread:
 
     __slots__ = ("coords", "entries", "single", "x")
 
-    def __init__(self, x: Floats, coords: Ints, entries: Floats, *, single: bool = False) -> None:
+    def __init__(
+        self,
+        x: Floats,
+        coords: Ints | Sequence[int],
+        entries: Floats | Sequence[float],
+        *,
+        single: bool = False,
+    ) -> None:
         self.x, self.coords, self.entries, self.single = x, coords, entries, single
 
     def __len__(self) -> int:
