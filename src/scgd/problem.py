@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Problem", "as_scalar", "check_start", "count"]
 
+APART = 1000.0
+"""The ratio of two entries of x0 from which they are taken for numbers in different units."""
+
 
 def as_scalar(value: Any) -> float:
     """Return a value of the user's function as a float, or say what it should have been."""
@@ -166,12 +169,42 @@ class Problem:
 
 def derived_scale(x0: Floats, lower: Floats, upper: Floats) -> Floats | None:
     """Return a quarter of each bounded range, else the size of x0, else None."""
-    largest = float(np.max(np.abs(x0)))
-    size = largest * float(np.linalg.norm(x0 / largest) / np.sqrt(x0.size)) if largest > 0 else 0.0
+    size = sizes_of(x0)
     if lower.size:
         width = upper - lower
         known = np.isfinite(width) & (width > 0)
         if known.any():
-            rest = size if size > 0 else float(np.mean(width[known]) / 4)
+            rest = size if size is not None else float(np.mean(width[known]) / 4)
             return np.where(known, width / 4, rest)
-    return np.full(x0.size, size) if size > 0 else None
+    return size
+
+
+def sizes_of(x0: Floats) -> Floats | None:
+    """Return the root mean square of x0, or of each part of it that has a size of its own.
+
+    Entries in order of size are parted where one is :data:`APART` times as large as the one before:
+    metres beside seconds, not a random start that comes near zero somewhere.
+
+    Examples
+    --------
+    >>> sizes_of(np.array([3.0, 0.0, 4.0, 0.0]))
+    array([2.5, 2.5, 2.5, 2.5])
+    >>> sizes_of(np.array([2e6, 1e-6, 2e6]))
+    array([2.e+06, 1.e-06, 2.e+06])
+    """
+    sizes = np.abs(x0)
+    if not sizes.any():
+        return None
+    order = np.argsort(sizes)
+    order = order[sizes[order] > 0]
+    ends = np.flatnonzero(sizes[order[1:]] / sizes[order[:-1]] >= APART) + 1
+    found = np.full(x0.size, root_mean_square(sizes))
+    for part in np.split(order, ends) if len(ends) else ():
+        found[part] = root_mean_square(sizes[part])
+    return found
+
+
+def root_mean_square(sizes: Floats) -> float:
+    """Return it without overflow."""
+    largest = float(sizes.max())
+    return largest * float(np.linalg.norm(sizes / largest) / np.sqrt(sizes.size))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from scgd.compare.bbob import coco, ioh
+from scgd.compare.everyday import EVERYDAY, everyday
 from scgd.compare.mixed import TUNING, mixint
 from scgd.compare.outside import OUTSIDE, artificial
 from scgd.compare.practice import PRACTICE
@@ -27,6 +28,7 @@ FRESH = range(91, 96)
 BBOB = re.compile(
     r"(bbob|bbob-mixint|bbob-largescale|bbob-noisy|ioh)-f(\d+)-d(\d+)(?:-s([^g]+))?(?:-g(.+))?"
 )
+OFTEN = re.compile(rf"({'|'.join(EVERYDAY)})-d(\d+)")
 NEVERGRAD = re.compile(r"ng-(\w+)-(\d+)\+(\d+)(-turned)?(?:-s(.+))?")
 
 
@@ -67,6 +69,8 @@ class Cell:
             return int(found[3]), found[1] != "bbob-noisy" and not found[4]
         if found := NEVERGRAD.fullmatch(self.name):
             return int(found[2]) + int(found[3]), not found[5]
+        if found := OFTEN.fullmatch(self.name):
+            return int(found[2]), True
         if self.name not in SHAPES:
             task = self.task(1)
             SHAPES[self.name] = task.x0.size, task.repeats
@@ -98,7 +102,7 @@ def build(name: str, instance: int = 1) -> Task:
     ``bbob-f8-d20``, ``bbob-largescale-f8-d80``, ``bbob-noisy-f9-d20``: COCO; ``ioh-f8-d30-s0.01``:
     ioh, with noise of 1 % of the start's gap; ``ioh-f8-d20-g1e-08``: with jitter that repeats
     itself, as a solver's tolerance leaves it; ``ng-cigar-10+90-s0.1``: Nevergrad, 10 useful and 90
-    useless variables; further names are listed by ``scgd compare --list``.
+    useless variables; ``walled-d10``: functions as people bring them; further names are listed by ``scgd compare --list``.
     """
     if found := BBOB.fullmatch(name):
         kind, function, dimension, noise, grain = found.groups()
@@ -114,6 +118,8 @@ def build(name: str, instance: int = 1) -> Task:
             kind, int(active), int(useless), float(noise or 0), bool(turned), instance
         )  # fmt: skip
         return replace(task, name=name, domain=(-2.5, 2.5))
+    if found := OFTEN.fullmatch(name):
+        return everyday(found[1], int(found[2]), instance)
     if name in TUNING:
         return TUNING[name]()
     if name in PRACTICE or name in ROLLOUTS:
@@ -249,6 +255,15 @@ def practice() -> list[Cell]:
     return [Cell("practice", name, name, budget) for name, budget in cells]
 
 
+def as_people_bring() -> list[Cell]:
+    """Return functions as people bring them."""
+    return [
+        Cell("everyday", name, f"{name}-d{p}", budget)
+        for name, (_, sizes) in EVERYDAY.items()
+        for p, budget in sizes
+    ]
+
+
 def mixed_integers() -> list[Cell]:
     """Return COCO's mixed-integer functions at D = 10 and 20, 100 D."""
     return [
@@ -343,6 +358,7 @@ def everything() -> list[Cell]:
         noisy,
         largescale,
         nevergrad,
+        as_people_bring,
         practice,
         rollouts,
         home,
@@ -365,6 +381,7 @@ SUITES: dict[str, Callable[[], list[Cell]]] = {
     "ioh-grain": grainy,
     "nevergrad": nevergrad,
     "rollouts": rollouts,
+    "everyday": as_people_bring,
     "practice": practice,
     "home": home,
     "mixint": mixed_integers,

@@ -46,7 +46,7 @@ def auto(ground: Ground) -> Telling:
         yield from steps(RECIPES["musketeer"].first_order())(ground)
         return
     if problem.noise is None:
-        n_reaches = 1 if ground.budget < TINY else 3
+        n_reaches = 1 if ground.budget < SPARSE else 3
         noise = yield Classify(problem, ground.point, ground.rng(), n_reaches, sampled=sampled)
         kind = noise.kind
     else:

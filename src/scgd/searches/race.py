@@ -16,8 +16,8 @@ import numpy as np
 from scgd.searches.arms.arm import Telling
 from scgd.searches.arms.contest import Contest
 from scgd.searches.arms.ending import Ending
-from scgd.searches.arms.falling import falling_length
-from scgd.searches.arms.grain import Grain, measure_grain
+from scgd.searches.arms.falling import KEPT, WIDEST, falling_length
+from scgd.searches.arms.grain import SINGLE, Grain, is_single, measure_grain
 from scgd.searches.arms.spread import Partials, Spread, point_of
 from scgd.searches.arms.structure import active_coordinates
 from scgd.searches.base import Finding, Relevance
@@ -30,6 +30,8 @@ LOOK_AGAIN = 0.05
 """Part of the budget after which inactive coordinates are tried again."""
 LEAST, MOST = 6, 2000
 """Evaluations per active coordinate from which a race pays, and active coordinates up to which."""
+LEAN = 12
+"""Evaluations per coordinate below which nothing is measured before BFGS begins."""
 ASKED = 4
 """One over the part of the budget that may go into telling which coordinates are active."""
 
@@ -75,6 +77,9 @@ class Race(Told):
         self.contest, self.moving, self.held = None, np.ones(x.size, np.bool_), True
         self.grain = Grain()
         f = yield x
+        if np.isfinite(f) and self.left < LEAN * x.size + 1:
+            yield from self._go_down(x, f)
+            return
         s, best, value = yield from falling_length(x, f, self.budget, self.rng, self.box)
         while not np.isfinite(value):  # nothing is known yet: look around
             best = x + s * 2 ** self.rng.uniform(-3, 3) * self.rng.standard_normal(x.size)
@@ -104,10 +109,20 @@ class Race(Told):
             self.moving = np.ones(x.size, np.bool_)
             yield from self._compete(best, value, s, best, value)
 
-    def _compete(self, x: Floats, f: float, s: float, best: Floats, value: float) -> Telling:
+    def _go_down(self, x: Floats, f: float) -> Telling:
+        """Let BFGS go down at once: its own steps tell how far f falls."""
+        if is_single([f]):
+            self.grain = Grain(SINGLE * abs(f), change=abs(f))
+        self.ending = Ending(self.tol, f, self.grain.size)
+        s = min(KEPT, WIDEST * self.box.width)
+        yield from self._compete(x, f, s, x, f, at_once=True)
+
+    def _compete(
+        self, x: Floats, f: float, s: float, best: Floats, value: float, *, at_once: bool = False
+    ) -> Telling:
         """Race on all coordinates."""
         self.contest = Contest(self, self.ending, self.box, self.grain)
-        yield from self.contest.compete(x, f, s, best, value)
+        yield from self.contest.compete(x, f, s, best, value, at_once=at_once)
 
     def _embedded(self, x: Floats, f: float, s: float, active: Array, inner: Telling) -> Telling:
         """Run a search of the active coordinates; return the best point if others wake up."""

@@ -56,7 +56,8 @@ def stopped(search: Search, oracle: Oracle, x: Floats, seed: int) -> Floats:
 
 def scipy_search(name: str) -> Search:
     """Return a minimiser of SciPy with its default settings but a budget."""
-    limits = {"L-BFGS-B": ("maxfun", "maxiter"), "Powell": ("maxfev",), "COBYQA": ("maxfev",)}
+    limits = {"L-BFGS-B": ("maxfun", "maxiter"), "Powell": ("maxfev",), "COBYQA": ("maxfev",),
+              "Nelder-Mead": ("maxfev", "maxiter")}  # fmt: skip
 
     def search(oracle: Oracle, x: Floats, seed: int) -> Floats:
         from scipy.optimize import minimize
@@ -64,7 +65,7 @@ def scipy_search(name: str) -> Search:
         options: dict[str, float] = dict.fromkeys(limits[name], oracle.budget)
         if name == "COBYQA":
             options["initial_tr_radius"] = 0.1 * oracle.task.width
-        tight = 1e-12 if name == "L-BFGS-B" and oracle.task.repeats else None
+        tight = 1e-12 if name in ("L-BFGS-B", "Nelder-Mead") and oracle.task.repeats else None
         return np.asarray(minimize(oracle, x, method=name, options=options, tol=tight).x)
 
     return search

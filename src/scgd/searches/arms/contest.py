@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,8 +107,13 @@ class Contest:
         """Evaluations that are left."""
         return self.owner.left
 
-    def compete(self, x: Floats, f: float, s: float, best: Floats, value: float) -> Telling:
-        """Go to lines where f is a sum over coordinates; else let the arm lead that fits f."""
+    def compete(
+        self, x: Floats, f: float, s: float, best: Floats, value: float, *, at_once: bool = False
+    ) -> Telling:
+        """Go to lines where f is a sum over coordinates; else let the arm lead that fits f.
+
+        That is BFGS where it is to go down ``at_once``.
+        """
         p, B = x.size, self.left
         if 4 * p <= B and (yield from self._is_sum(best, value, s)):
             self.leader = "lines"
@@ -120,7 +126,9 @@ class Contest:
         crowd = Arm(self.owner, "population", self._populations(x, best, s))
         wide, strides = self._wide(best, value, s), self._strides(best, value, s)
         arms = descent, crowd, wide, strides
-        leader = yield from self._choose(x, value, s, newton, arms)
+        leader = descent
+        if not at_once:
+            leader = yield from self._choose(x, value, s, newton, arms)
         self.leader, leads = leader.name, leader is descent
         if leads:
             yield from self._lead(newton, descent)
@@ -166,8 +174,10 @@ class Contest:
         """Return a length, but at most a part of the box."""
         return min(s, CROWD * self.box.width)
 
-    def _is_sum(self, x: Floats, f: float, s: float) -> Generator[Any, Any, bool]:
-        return is_additive(x, f, s, self.rng, self.box, self.grain)
+    def _is_sum(
+        self, x: Floats, f: float, s: float, n_times: int = 3
+    ) -> Generator[Any, Any, bool]:
+        return is_additive(x, f, s, self.rng, self.box, self.grain, n_times=n_times)
 
     def _newton(self, x: Floats, f: float, s: float, small: float = 0.0) -> QuasiNewton:
         return QuasiNewton(x, f, s, small, self.box, self.owner.partials, self.grain)
@@ -176,7 +186,10 @@ class Contest:
         """Sweep lines until a second look brings nothing, or f is no sum where they led to."""
         n, spread = per_line(self.left, x.size), np.zeros(x.size)
         for k in range(2**30):
-            lines = sweep_lines(x, f, s, self.rng, n, spread, self.box, self.grain)
+            still_sum = partial(self._is_sum, s=s, n_times=1)
+            lines = sweep_lines(
+                x, f, s, self.rng, n, spread, self.box, self.grain, goes_on=still_sum
+            )  # fmt: skip
             arm = Arm(self.owner, "lines", lines)
             while not arm.over:
                 yield from arm.run(WINDOW * x.size)

@@ -34,19 +34,30 @@ class Fall:
         d = self.rng.standard_normal(self.x.size)
         return np.asarray(d / np.linalg.norm(d))
 
-    def falls(self, h: float, d: Floats, *, both: bool = False) -> Generator[Any, Any, float]:
+    def falls(self, h: float, d: Floats) -> Generator[Any, Any, float]:
         """Return how far along d f falls, one way or the other, or 0; h unless a wall is nearer."""
-        fallen = 0.0
         for sign in (1.0, -1.0):
             point = self.box.clip(self.x + sign * h * d)
             value = yield point
             if value < self.value:
                 self.best, self.value = point, value
             if value < self.f - 1e-12 * abs(self.f):
-                fallen = max(fallen, min(h, float(np.linalg.norm(point - self.x))))
-            if fallen and not both:
+                return min(h, float(np.linalg.norm(point - self.x)))
+        return 0.0
+
+    def widest(self, decades: Floats) -> Generator[Any, Any, float]:
+        """Return the widest of some distances at which f falls along a random direction, or 0.
+
+        From the first one beyond :data:`NEAR` outwards while f falls, else inwards.
+        """
+        d, found = self.direction(), 0.0
+        for h in decades[decades >= NEAR].tolist():
+            if not (fell := (yield from self.falls(h, d))):
                 break
-        return fallen
+            found = fell
+        for h in reversed(decades[decades < NEAR].tolist()):
+            found = found or (yield from self.falls(h, d))
+        return found
 
     def farthest(self, h: float) -> Generator[Any, Any, float]:
         """Return the largest distance near h at which f falls along a random direction, or 0."""
@@ -70,27 +81,19 @@ def falling_length(
 ) -> Generator[Any, Any, tuple[float, Floats, float]]:
     """Return a length scale, and the best point seen with its value.
 
-    Decades are tried along one direction both ways, farther out along others; around the largest
-    one at which f falls, some directions tell how far it does. The length is about a third of their
+    Decades are tried along one direction, farther out along others; around the largest one at
+    which f falls, some directions tell how far it does. The length is about a third of their
     root mean square, and not much of the width of the box.
     """
     box = box or Box.around(x)
     fall, few = Fall(x, f, rng, box), budget < FEW
     decades = 10.0 ** (np.arange(-3, 3) if few else np.arange(-6, 5))
-    d, good = fall.direction(), []
-    for h in decades.tolist():
-        if fell := (yield from fall.falls(h, d, both=True)):
-            good.append(fell)
-        elif h >= NEAR:
-            break
-    start = max(good, default=float(decades[0]))
+    found = yield from fall.widest(decades)
     for _ in range(1 if few else 3):
-        d = fall.direction()
+        d, start = fall.direction(), found or float(decades[0])
         for h in decades[(decades > 1.5 * start) & (decades <= min(1.1e4 * start, FAR))].tolist():
-            if fell := (yield from fall.falls(h, d)):
-                good.append(fell)
-        start = max(good, default=start)
-    start = start if good else 0.1
+            found = max(found, (yield from fall.falls(h, d)))
+    start = found or 0.1
     lengths = []
     for _ in range(1 if few else 4):
         lengths.append((yield from fall.farthest(start)))

@@ -223,11 +223,13 @@ def sweep_lines(
     box: Box | None = None,
     grain: Grain = SMOOTH,
     most: int = 2**30,
+    goes_on: Callable[[Floats, float], Generator[Any, Any, bool]] | None = None,
 ) -> Generator[Any, Any, None]:
     """Sweep the coordinates: parabolas first, then lines where a parabola did not tell the value.
 
-    Later sweeps are narrower and shorter; it ends when a sweep brought nothing, or after ``most``.
-    ``spread`` takes the largest change of f seen along each coordinate.
+    Later sweeps are narrower and shorter; it ends when a sweep brought nothing, after ``most``, or
+    where ``goes_on`` says no of the point that a sweep has led to. ``spread`` takes the largest
+    change of f seen along each coordinate.
     """
     p, poor, box = x.size, n < POOR, box or Box.around(x)
     x, width, radius = x.copy(), WIDE * s, np.full(x.size, WIDE * s)
@@ -241,8 +243,7 @@ def sweep_lines(
             if sweep == 0 or poor:
                 line: Any = try_parabola(here, f, float(radius[i]), walls, grain)
                 t, value, told[i] = yield from along(x, i, line, f, spread)
-                move = abs(t - here) * (0.7 if sweep else 0.3)
-                radius[i] = min(max(move, 0.1 * radius[i]), 4 * radius[i])
+                radius[i] = next_radius(float(radius[i]), abs(t - here), told[i], sweep)
             else:
                 line = search_line(here, f, width, n, walls, grain)
                 t, value = yield from along(x, i, line, f, spread)
@@ -254,8 +255,23 @@ def sweep_lines(
         looked = sweep > 1 or told.all()  # parabolas that told nothing prove nothing
         if looked and still and (not poor or radius.max() < 1e-7 * s):
             return
+        if goes_on is not None and not (yield from goes_on(x, f)):
+            return
         if sweep > 1 and not poor:
             width, n = 0.5 * width, max(8, n // 2)
+
+
+def next_radius(radius: float, move: float, told: bool, sweep: int) -> float:
+    """Return the radius of the next parabola: wider where f still fell at the end of this one.
+
+    Examples
+    --------
+    >>> next_radius(1.0, 1.0, False, 0), next_radius(1.0, 1.0, True, 0), next_radius(1.0, 0.0, True, 1)
+    (4.0, 0.3, 0.1)
+    """
+    if move >= radius and not told:
+        return 4 * radius
+    return min(max(move * (0.7 if sweep else 0.3), 0.1 * radius), 4 * radius)
 
 
 def wall(box: Box, i: int) -> tuple[float, float]:

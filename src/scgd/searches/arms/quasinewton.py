@@ -113,7 +113,7 @@ class QuasiNewton:
             self._learn(gradient)
             held = self._held(gradient)
             size = float(np.linalg.norm(gradient[~held]))
-            if size <= self._drowned():
+            if not self._drowned() < size < np.inf:
                 if self.central and not self._widen():
                     return
                 self.central = self.first = True

@@ -99,15 +99,16 @@ def is_additive(
     box: Box | None = None,
     grain: Grain = SMOOTH,
     clear: float = CLEAR,
+    n_times: int = 3,
 ) -> Generator[Any, Any, bool]:
     """Tell whether f is a sum of functions of single coordinates, to its grain.
 
-    No, where the grain is more than a part ``clear`` of what f changes.
+    It is asked ``n_times``. No, where the grain is more than a part ``clear`` of what f changes.
 
     Moves u and v of complementary halves then add up: f(x+u+v) - f(x+u) - f(x+v) + f(x) = 0.
     """
     p, box = x.size, box or Box.around(x)
-    for _ in range(3 if p > 1 else 0):
+    for _ in range(n_times if p > 1 else 0):
         half = rng.permutation(p) < p // 2
         u = np.where(half, s * rng.standard_normal(p), 0.0)
         v = np.where(half, 0.0, s * rng.standard_normal(p))
