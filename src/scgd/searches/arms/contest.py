@@ -115,12 +115,12 @@ class Contest:
         That is BFGS where it is to go down ``at_once``.
         """
         p, B = x.size, self.left
-        if 4 * p <= B and (yield from self._is_sum(best, value, s)):
+        if 4 * p <= B and (yield from self._is_sum(s, best, value)):
             self.leader = "lines"
             best, value, still = yield from self._lines(best, value, s)
             if still:
                 return
-            x, f = best, value  # a sum near the start, but not here
+            x, f, at_once = best, value, True  # a sum near the start, but not here
         newton = self.newton = self._newton(x, f, s)
         descent = Arm(self.owner, "bfgs", newton.run())
         crowd = Arm(self.owner, "population", self._populations(x, best, s))
@@ -132,6 +132,10 @@ class Contest:
         self.leader, leads = leader.name, leader is descent
         if leads:
             yield from self._lead(newton, descent)
+            if newton.jammed and self.left >= WINDOW * p:
+                crowd = Arm(self.owner, "population", self._populations(x, descent.x, s))
+                arms = descent, crowd, wide, strides
+                yield from self._follow(newton, descent, crowd)
         elif leader is wide:
             yield from self._finish(wide)
         elif leader is strides:
@@ -175,7 +179,7 @@ class Contest:
         return min(s, CROWD * self.box.width)
 
     def _is_sum(
-        self, x: Floats, f: float, s: float, n_times: int = 3
+        self, s: float, x: Floats, f: float, n_times: int = 3
     ) -> Generator[Any, Any, bool]:
         return is_additive(x, f, s, self.rng, self.box, self.grain, n_times=n_times)
 
@@ -186,7 +190,7 @@ class Contest:
         """Sweep lines until a second look brings nothing, or f is no sum where they led to."""
         n, spread = per_line(self.left, x.size), np.zeros(x.size)
         for k in range(2**30):
-            still_sum = partial(self._is_sum, s=s, n_times=1)
+            still_sum = partial(self._is_sum, s)
             lines = sweep_lines(
                 x, f, s, self.rng, n, spread, self.box, self.grain, goes_on=still_sum
             )  # fmt: skip
@@ -197,7 +201,7 @@ class Contest:
             nothing = f - arm.best <= self.ending.worth(f)
             if arm.best < f:
                 x, f = arm.x, arm.best
-            still = yield from self._is_sum(x, f, WIDER * s)
+            still = yield from self._is_sum(WIDER * s, x, f)
             closer = n >= 2 * POOR and k > 0  # it was a second look, twice as close
             if not still or (self.tol > 0 and nothing and closer):
                 return x, f, still
@@ -236,6 +240,8 @@ class Contest:
         n = int(np.clip(B // PER_LOOK, *LOOKS))
         trend = yield from follow_slopes(x, newton.gradient, s, self.rng, n, self.box)
         self.rough, self.flat = trend.rough, trend.flat
+        if trend.walled:
+            return crowd
         if trend.smooth:
             return descent
         if trend.flat and B < PLENTY * p:
@@ -291,7 +297,8 @@ class Contest:
     def _lead(self, newton: QuasiNewton, descent: Arm) -> Telling:
         """Let BFGS go on while it gains, up to so many gradients."""
         p, gained = newton.p, True
-        while gained and not descent.over and descent.n < MOST_GRADIENTS * (p + 3):
+        most = MOST_GRADIENTS * (p + 3)
+        while gained and not (descent.over or newton.jammed) and descent.n < most:
             before = descent.best
             yield from descent.run(WINDOW * p)
             gain = before - descent.best

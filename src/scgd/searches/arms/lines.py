@@ -29,6 +29,15 @@ SMOOTH = Grain()
 Walls = Callable[[], tuple[float, float]]
 """Tells between what a line lies now."""
 
+Asked = Callable[[Floats, float, int], Generator[Any, Any, bool]]
+"""Asks so many times whether f is a sum at a point where it has some value."""
+
+
+def unasked(x: Floats, f: float, n_times: int) -> Generator[Any, Any, bool]:
+    """Go on without a question."""
+    return True
+    yield
+
 
 def nowhere() -> tuple[float, float]:
     """Return the walls of a line that has none."""
@@ -223,14 +232,15 @@ def sweep_lines(
     box: Box | None = None,
     grain: Grain = SMOOTH,
     most: int = 2**30,
-    goes_on: Callable[[Floats, float], Generator[Any, Any, bool]] | None = None,
+    goes_on: Asked | None = None,
 ) -> Generator[Any, Any, None]:
     """Sweep the coordinates: parabolas first, then lines where a parabola did not tell the value.
 
     Later sweeps are narrower and shorter; it ends when a sweep brought nothing, after ``most``, or
-    where ``goes_on`` says no of the point that a sweep has led to. ``spread`` takes the largest
-    change of f seen along each coordinate.
+    where ``goes_on``, asked so many times of the point that a sweep or a long line has led to, says
+    no. ``spread`` takes the largest change of f seen along each coordinate.
     """
+    goes_on = goes_on or unasked
     p, poor, box = x.size, n < POOR, box or Box.around(x)
     x, width, radius = x.copy(), WIDE * s, np.full(x.size, WIDE * s)
     told, sweep = np.zeros(p, np.bool_), 0
@@ -250,12 +260,14 @@ def sweep_lines(
             if value < f:
                 x, f = x.copy(), value  # what was asked keeps its own
                 x[i] = t
+            if sweep > 0 and not poor and not (yield from goes_on(x, f, 1)):
+                return
         sweep += 1
         still = before - f <= max(1e-14 * abs(f), grain.size) and (sweep != 2 or not told.any())
         looked = sweep > 1 or told.all()  # parabolas that told nothing prove nothing
         if looked and still and (not poor or radius.max() < 1e-7 * s):
             return
-        if goes_on is not None and not (yield from goes_on(x, f)):
+        if not (yield from goes_on(x, f, 1 if poor else 3)):
             return
         if sweep > 1 and not poor:
             width, n = 0.5 * width, max(8, n // 2)

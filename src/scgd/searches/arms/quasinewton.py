@@ -31,6 +31,9 @@ CLOSE = 0.85
 MOST_TRIES = 25
 FARTHEST = 100.0
 LONGER, SHORTER = 0.2, 0.3
+WALL, JAMMED = 1e3, 3
+"""A rise that is a wall, in changes that the slope told (lost values are one, too), and the lines in
+a row that must have met one for f to go on behind it or not at all."""
 PLACES = 10
 """Gradients that tell what coordinates matter; later ones are small and only tell of the end."""
 
@@ -101,7 +104,7 @@ class QuasiNewton:
         self.shares: Floats = np.zeros((3, self.p))
         self.n_seen = 0
         self.n_active = 0
-        self.n_small = self.n_failed = 0
+        self.n_small = self.n_failed = self.n_walls = 0
         self.agreement: list[float] = []
         self.gains: list[float] = []
         self.longest: tuple[list[Floats], list[Floats], float] = ([], [], 1.0)
@@ -293,7 +296,7 @@ class QuasiNewton:
     ) -> Generator[Any, Any, tuple[float, float, Floats]]:
         """Return the best rate along the line, f and the point there; 0 where nothing fell."""
         f, rate, best, lowest, found, last = self.f, 1.0, 0.0, self.f, self.x, self.x
-        length, bracketed = float(np.linalg.norm(direction)), False
+        length, bracketed, wall = float(np.linalg.norm(direction)), False, False
         least = 1e-14 * (self.s + float(np.linalg.norm(self.x)))
         growth = 10.0 if self.first or not self.steps else 4.0
         for n in range(1, MOST_TRIES + 1):
@@ -305,6 +308,7 @@ class QuasiNewton:
             last, value = point, (yield point)
             if value < lowest:
                 best, lowest, found = rate, value, point
+            wall = wall or not value - f < WALL * abs(told)
             excess = 2 * (value - f - told)
             vertex = -told * rate / excess if 0 < excess < np.inf else np.inf
             if value < f + ARMIJO * told:
@@ -325,7 +329,13 @@ class QuasiNewton:
                 rate = min(max(shorter, 0.05 * rate), 0.5 * rate)
                 if rate * length < least:
                     break
+        self.n_walls = self.n_walls + 1 if wall else 0
         return best, lowest, found
+
+    @property
+    def jammed(self) -> bool:
+        """Whether it stands at a wall across its way."""
+        return self.n_walls >= JAMMED
 
     def _judge_metric(self, rate: float) -> None:
         if self.steps and rate >= 1:

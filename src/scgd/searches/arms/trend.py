@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from scgd.searches.arms.box import Box
+from scgd.searches.arms.quasinewton import WALL
 from scgd.typing import Floats
 
 __all__ = ["Trend", "follow_slopes", "gets_better"]
@@ -32,6 +33,8 @@ class Trend:
         about 0 where slopes are those of ripples, or where there are none.
     steepness
         How much steeper slopes are than the trend.
+    walled
+        Whether f was lost or rose like a wall within the length.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class Trend:
 
     agreement: float
     steepness: float
+    walled: bool = False
 
     @classmethod
     def of(cls, promised: Floats, seen: Floats) -> Trend:
@@ -89,7 +93,9 @@ def follow_slopes(
         promised[i] = gradient @ (up - down)
         seen[i] = (yield up) - (yield down)
     told = np.isfinite(seen) & np.isfinite(promised)
-    return Trend.of(promised[told], seen[told])
+    rise = WALL * float(np.abs(promised[told]).max(initial=0.0))
+    walled = not told.all() or (rise > 0 and bool(np.any(np.abs(seen) > rise)))
+    return replace(Trend.of(promised[told], seen[told]), walled=walled)
 
 
 def gets_better(generations: list[Floats]) -> bool:
