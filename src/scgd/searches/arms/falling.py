@@ -14,6 +14,8 @@ __all__ = ["falling_length"]
 
 FEW = 400
 """Evaluations below which fewer directions are looked at."""
+BRIEF = 160
+"""Evaluations below which the widest decade along one direction must do."""
 FACTOR, TRIES = 2.2, 5
 KEPT = 0.35
 WIDEST = 0.4
@@ -89,6 +91,8 @@ def falling_length(
     fall, few = Fall(x, f, rng, box), budget < FEW
     decades = 10.0 ** (np.arange(-3, 3) if few else np.arange(-6, 5))
     found = yield from fall.widest(decades)
+    if budget < BRIEF:
+        return min(KEPT * (found or 0.1), WIDEST * box.width), fall.best, fall.value
     for _ in range(1 if few else 3):
         d, start = fall.direction(), found or float(decades[0])
         for h in decades[(decades > 1.5 * start) & (decades <= min(1.1e4 * start, FAR))].tolist():
