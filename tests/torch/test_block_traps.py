@@ -82,27 +82,18 @@ class Unused(Stack):
 
 
 @pytest.mark.parametrize("always", [[], ["head"]])
-def test_a_block_that_no_gradient_reaches_is_dropped_with_a_warning(always):
+def test_a_block_that_no_gradient_reaches_is_given_up_with_a_warning(always):
     torch.manual_seed(0)
     model = Unused()
     optimizer = BlockOptimizer(model, policy="cyclic", period=2, lr=0.01, always=always)
     with pytest.warns(UserWarning, match=r"no gradient reaches \['pooler'\]"):
-        train(model, optimizer, 30)
+        train(model, optimizer, 240)
     assert optimizer.law()["pooler"] == 0.0
     state = optimizer.state_dict()
     torch.manual_seed(0)
     again = BlockOptimizer(Unused(), policy="cyclic", period=2, lr=0.01, always=always)
     again.load_state_dict(state)
     assert again.law() == optimizer.law()
-
-
-def test_a_model_that_reaches_nothing_says_so():
-    model = stack()
-    optimizer = BlockOptimizer(model, policy="cyclic", lr=0.01)
-    model.forward = lambda tokens: torch.zeros(2, 3)
-    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="no gradient reaches any"):
-        model(torch.zeros(2, 5, dtype=torch.long))
-    assert not len(optimizer.book.blocks)
 
 
 def test_a_head_drawn_at_random_can_go_first_or_always():

@@ -27,6 +27,7 @@ from scgd.torch.blocks.picture import draw_law
 from scgd.torch.blocks.policies import find_policy
 from scgd.torch.blocks.ranks import Ranks, narrow
 from scgd.torch.blocks.visits import HELD, MEMORY, Visits, is_trainable
+from scgd.torch.blocks.watch import Sight
 
 __all__ = ["BlockOptimizer"]
 
@@ -149,7 +150,7 @@ class BlockOptimizer(Visits):
         self.book, self.parts, self.meter = book, parts, Meter()
         self.inner = Inner(inner, inner_settings, fp32_copy)
         self.probe = None
-        self.suspect, self.factor = False, 1.0
+        self.seen, self.factor = Sight(), 1.0
         self.input_hooks = []
         # A trial run checks the settings before anything of the user's is touched.
         trial = self.inner.make([{"params": [torch.zeros(1)]}], **inner_settings)
@@ -215,15 +216,14 @@ class BlockOptimizer(Visits):
                 "optimizer.step(), or give step a closure"
             )
         self._close_probe()
-        if all(p.grad is None for p, _ in self.inner.pairs):
+        if not self._note_gradients():
             return loss  # as torch's own: without gradients nothing happens
-        self.suspect = all(p.grad is None for p in self._params(self.book.current))
         grown = (self.meter.steps + 1) / self.warmup if self.meter.steps < self.warmup else 1.0
         self.inner.step(grown * self.factor)
         self.inner.link(self.state)
         self._measure()
         self.meter.tick()
-        if self.meter.steps >= self.policy.length(self.book, self.period):
+        if self._is_over():
             self._end_visit()
             self._visit()
         return loss

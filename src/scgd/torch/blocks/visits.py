@@ -13,13 +13,13 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.weak import WeakIdKeyDictionary
 
 from scgd.torch.blocks.inner import Inner
-from scgd.torch.blocks.ledger import Ledger
-from scgd.torch.blocks.meter import MEASURES, Meter
+from scgd.torch.blocks.ledger import GRACE, PATIENCE, RETRY, Ledger
+from scgd.torch.blocks.meter import MEASURES, Meter, values
 from scgd.torch.blocks.partition import Parts
 from scgd.torch.blocks.policies import BlockPolicy
 from scgd.torch.blocks.probing import Probe
 from scgd.torch.blocks.ranks import Ranks, narrow
-from scgd.torch.blocks.watch import Watch
+from scgd.torch.blocks.watch import Sight, Watch
 from scgd.typing import Array
 
 __all__ = ["HELD", "MEMORY", "Visits", "is_trainable"]
@@ -47,11 +47,13 @@ class Visits(torch.optim.Optimizer):
     inner: Inner
     ranks: Ranks
     probe: Probe | None
+    period: int
     n_active: int
     keep_state: bool | str
     importance: str | None
     factor: float
     input_hooks: list[Any]
+    seen: Sight
 
     @property
     def active_blocks(self) -> list[str]:
@@ -85,6 +87,7 @@ class Visits(torch.optim.Optimizer):
 
     def _visit(self) -> None:
         """Begin a visit."""
+        self.book.revive()
         chosen, law = self._next()
         self.book.begin(chosen, law)
         self.meter = self._meter()
@@ -147,7 +150,9 @@ class Visits(torch.optim.Optimizer):
                 if np.isnan(book.costs[b]):
                     book.costs[b] = meter.cost() / len(book.current)
         book.learn(gains, self.policy.forget)
+        book.miss(meter.reached, meter.steps)
         book.accept(self.ranks.agree(book.share()))
+        self._give_up()
 
     # Probes
 
@@ -172,18 +177,57 @@ class Visits(torch.optim.Optimizer):
 
     def owners(self) -> list[nn.Module]:
         """Return the modules that own parameters of the active blocks."""
-        active = set(self._params(self.book.current))
+        active = set(self.active_params())
         modules = self.model.modules()
         return [m for m in modules if not active.isdisjoint(m.parameters(recurse=False))]
 
-    def drop(self) -> None:
-        """Give up the active blocks, which no gradient reaches, and begin another visit."""
+    @property
+    def is_unreached(self) -> bool:
+        """Whether no gradient has come to the active blocks in this visit."""
+        return bool(self.book.current) and not self.meter.reached
+
+    def active_params(self) -> list[Tensor]:
+        """Return the parameters of the active blocks."""
+        return self._params(self.book.current)
+
+    def _note_gradients(self) -> bool:
+        """Note which active blocks have a gradient; tell whether the step is one to count."""
+        seen, self.seen = self.seen, Sight()
+        for b in self.book.current:
+            grads = [p.grad for p in self._params([b]) if p.grad is not None]
+            if grads and (b in self.meter.reached or self._is_real(grads, seen)):
+                self.meter.reached.add(b)
+        if seen.bridged and not seen.reached and not self.ranks.several:
+            for p in self.active_params():
+                p.grad = None  # zeros would let momentum and weight decay move the block
+        return seen.trained or any(p.grad is not None for p, _ in self.inner.pairs)
+
+    def _is_real(self, grads: list[Tensor], seen: Sight) -> bool:
+        """Whether gradients are more than the zeros that a bridge leaves behind.
+
+        Other processes may have sent a gradient; what all of them see after the reduction is equal.
+        """
+        if self.ranks.several:
+            return any(bool(values(g).any()) for g in grads)
+        return seen.reached or not seen.bridged
+
+    def _is_over(self) -> bool:
+        """Whether the visit has had its steps, or no gradient in the first of them."""
+        idle = self.is_unreached and self.meter.steps >= GRACE
+        return idle or self.meter.steps >= self.policy.length(self.book, self.period)
+
+    def _give_up(self) -> None:
+        """Set aside blocks that no gradient has reached for long, and say so."""
+        lost = [self.book.names[b] for b in self.book.give_up()]
+        if not lost:
+            return
         warnings.warn(
-            f"no gradient reaches {self.active_blocks}: the loss does not depend on them; they are "
-            "not trained (never=[...] says so from the start)",
+            f"no gradient reaches {lost}: the loss did not depend on them in {PATIENCE} steps in a "
+            f"row; they are tried again every {RETRY * len(self.book.names)} visits (never=[...] "
+            "leaves them out from the start)",
             stacklevel=2,
         )
-        self.book.alive[self.book.current] = 0.0
         if not len(self.book.blocks):
+            # Whoever mends the model can go on with all blocks.
+            self.book.alive[:], self.book.missed[:] = 1.0, 0.0
             raise RuntimeError("no gradient reaches any block: does the loss depend on the model?")
-        self._visit()
