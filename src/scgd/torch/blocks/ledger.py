@@ -35,8 +35,8 @@ class Ledger:
     """The blocks of a model, from the bottom to the top.
 
     ``gains`` and ``costs`` are NaN where nothing is known. ``visit`` counts visits begun, ``last``
-    is the visit at which a block was trained last (-1: never), ``missed`` counts its last steps in a
-    row without a gradient, ``alive`` is 0 if it was given up, ``memory`` belongs to the policy.
+    is the visit at which a block was trained last (-1: never), ``missed`` counts its last steps
+    in a row without a gradient, ``alive`` is 0 if it was given up, ``memory`` is the policy's.
     """
 
     names: tuple[str, ...]

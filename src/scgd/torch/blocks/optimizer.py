@@ -19,6 +19,7 @@ from scgd.torch.blocks.checks import (
     check_inner,
     check_saved,
 )
+from scgd.torch.blocks.hold import give_back, held
 from scgd.torch.blocks.inner import COPY, Inner, move
 from scgd.torch.blocks.ledger import Ledger
 from scgd.torch.blocks.meter import Meter
@@ -26,7 +27,7 @@ from scgd.torch.blocks.partition import Cut, as_patterns, divide, finds
 from scgd.torch.blocks.picture import draw_law
 from scgd.torch.blocks.policies import find_policy
 from scgd.torch.blocks.ranks import Ranks, narrow
-from scgd.torch.blocks.visits import HELD, MEMORY, Visits, is_trainable
+from scgd.torch.blocks.visits import MEMORY, Visits
 from scgd.torch.blocks.watch import Sight
 
 __all__ = ["BlockOptimizer"]
@@ -137,7 +138,8 @@ class BlockOptimizer(Visits):
         self.period, self.n_active, self.keep_state = int(period), int(active), keep_state
         self.warmup, self.importance = int(warmup), importance
         self.ranks = Ranks(None if self.wrapper is None else self.wrapper.process_group)
-        parts = divide(self.model, blocks, always, never, is_trainable)
+        frozen = {p for p in self.model.parameters() if not p.requires_grad} - held(self.model)
+        parts = divide(self.model, blocks, always, never, frozen)
         fresh = np.random.SeedSequence().generate_state(1, np.uint64)
         number = fresh if seed is None else np.array([seed], np.uint64)
         sizes = [sum(parts.params[n].numel() for n in names) for names in parts.blocks.values()]
@@ -161,6 +163,7 @@ class BlockOptimizer(Visits):
         book.seed = int(self.ranks.agree(number)[0])
         self._take_hold()
         self._visit()
+        self.is_ready = True
 
     # Blocks and laws as users see them
 
@@ -246,9 +249,7 @@ class BlockOptimizer(Visits):
         self._drop_probe()
         for hook in (self.watch_hook, *self.input_hooks):
             hook.remove()
-        for p in self.parts.params.values():
-            if HELD.pop(p, False):
-                p.requires_grad_(True)
+        give_back(self.model)
 
     # State
 

@@ -170,9 +170,7 @@ def as_patterns(argument: str, patterns: Any) -> list[str]:
     return listed
 
 
-def divide(
-    model: nn.Module, blocks: Cut, always: Any, never: Any, trainable: Callable[[Tensor], bool]
-) -> Parts:
+def divide(model: nn.Module, blocks: Cut, always: Any, never: Any, frozen: set[Tensor]) -> Parts:
     """Cut a model into blocks and set aside what is always or never trained."""
     params, aliases = names_of(model)
     roles: dict[str, set[str]] = {"always": set(), "never": set()}
@@ -190,7 +188,7 @@ def divide(
             f"{sorted(both)} are found by always= and by never= (tied tensors have several names); "
             "drop one of the two"
         )
-    free = [n for n, p in params.items() if trainable(p) and n not in roles["never"]]
+    free = [n for n, p in params.items() if p not in frozen and n not in roles["never"]]
     placed = cut(model, blocks, [n for n in free if n not in roles["always"]])
     parts: dict[str, list[str]] = {}
     for name, block in placed.items():

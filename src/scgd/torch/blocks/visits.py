@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.weak import WeakIdKeyDictionary
 
+from scgd.torch.blocks.hold import held, hold
 from scgd.torch.blocks.inner import Inner
 from scgd.torch.blocks.ledger import GRACE, PATIENCE, RETRY, Ledger
 from scgd.torch.blocks.meter import MEASURES, Meter, values
@@ -22,17 +22,10 @@ from scgd.torch.blocks.ranks import Ranks, narrow
 from scgd.torch.blocks.watch import Sight, Watch
 from scgd.typing import Array
 
-__all__ = ["HELD", "MEMORY", "Visits", "is_trainable"]
+__all__ = ["MEMORY", "Visits"]
 
 MEMORY = "scgd"
 """Key of the first parameter group under which a saved state holds the position of the run."""
-# Parameters frozen by a block optimizer, which the user did not freeze.
-HELD: Any = WeakIdKeyDictionary()
-
-
-def is_trainable(p: Tensor) -> bool:
-    """Whether the user has not frozen a parameter."""
-    return p.requires_grad or p in HELD
 
 
 class Visits(torch.optim.Optimizer):
@@ -54,6 +47,7 @@ class Visits(torch.optim.Optimizer):
     factor: float
     input_hooks: list[Any]
     seen: Sight
+    is_ready = False  # torch adds the first groups before there are visits
 
     @property
     def active_blocks(self) -> list[str]:
@@ -69,10 +63,10 @@ class Visits(torch.optim.Optimizer):
         self.ends = self.policy.ends(self.book)
         self.constant = [self.parts.params[n] for n in self.parts.always] + self._params(self.ends)
         constant = set(self.constant)
-        for p in self.parts.params.values():
-            if p not in constant and p.requires_grad:
-                p.requires_grad_(False)
-                HELD[p] = True
+        # What another optimizer has frozen is held already.
+        for p in constant & held(self.model):
+            p.requires_grad_(True)
+        hold(self.model, {p for p in self.parts.params.values() if p.requires_grad} - constant)
         hook = self.model.register_forward_hook(Watch(self), with_kwargs=True)
         self.watch_hook = hook
         self.param_groups[0][MEMORY] = ""
@@ -116,6 +110,18 @@ class Visits(torch.optim.Optimizer):
         for p in entering:
             p.requires_grad_(True)
         self._rebuild(entering, fixed)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters of another model, or of none: they are always trained."""
+        super().add_param_group(param_group)
+        if self.is_ready:
+            self._always_train(self.param_groups[-1]["params"])
+
+    def _always_train(self, params: list[Tensor]) -> None:
+        self.constant += params
+        for p in params:
+            p.requires_grad_(True)
+        self._activate(self.book.current, force=True)
 
     def _rebuild(self, entering: set[Tensor], fixed: set[Tensor]) -> None:
         rows = []
@@ -214,7 +220,16 @@ class Visits(torch.optim.Optimizer):
     def _is_over(self) -> bool:
         """Whether the visit has had its steps, or no gradient in the first of them."""
         idle = self.is_unreached and self.meter.steps >= GRACE
-        return idle or self.meter.steps >= self.policy.length(self.book, self.period)
+        return idle or self.meter.steps >= self._length()
+
+    def _length(self) -> int:
+        """Return the steps of this visit: two at least while they measure costs.
+
+        The time of a step is the one since the step before it in the same visit.
+        """
+        length = self.policy.length(self.book, self.period)
+        unknown = self.policy.timed and np.isnan(self.book.costs[self.book.current]).any()
+        return max(length, 2) if unknown else length
 
     def _give_up(self) -> None:
         """Set aside blocks that no gradient has reached for long, and say so."""
