@@ -123,7 +123,8 @@ class Inner:
             for worker, _, _ in kept:
                 worker.grad = torch.zeros_like(worker)
             for group in self.optimizer.param_groups:
-                group["lr"] = group["lr"] * 0.0
+                if group.get("lr") is not None:
+                    group["lr"] = group["lr"] * 0.0
             self.optimizer.step()
             for worker, grad, value in kept:
                 worker.grad = grad

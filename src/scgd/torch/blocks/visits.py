@@ -11,12 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from scgd.torch.blocks.checks import check_choice
 from scgd.torch.blocks.hold import held, hold
 from scgd.torch.blocks.inner import Inner
 from scgd.torch.blocks.ledger import GRACE, PATIENCE, RETRY, Ledger
 from scgd.torch.blocks.meter import MEASURES, Meter, values
 from scgd.torch.blocks.partition import Parts
 from scgd.torch.blocks.policies import BlockPolicy
+from scgd.torch.blocks.policies.base import uniform_over
 from scgd.torch.blocks.probing import Probe
 from scgd.torch.blocks.ranks import Ranks, narrow
 from scgd.torch.blocks.watch import Sight, Watch
@@ -72,12 +74,21 @@ class Visits(torch.optim.Optimizer):
         self.param_groups[0][MEMORY] = ""
 
     def _next(self) -> tuple[list[int], Array]:
-        """Return the blocks of the next visit, those named first, and the law in force."""
-        law = self.policy.weights(self.book)
+        """Return the blocks of the next visit, those named first, and the law in force.
+
+        ``choose`` is called once: a policy may count visits in the ledger's memory.
+        """
+        has_law = type(self.policy).weights is not BlockPolicy.weights
+        law = self.policy.weights(self.book) if has_law else None
         new = (self.book.counts == 0) & (self.book.alive == 1)
         waiting = [b for b in self.book.first if new[b] and b not in self.ends]
-        chosen = waiting[: self.n_active] or self.policy.choose(self.book, self.n_active)
+        chosen = waiting[: self.n_active] or self._choice()
+        law = uniform_over(self.book, chosen) if law is None else law
         return [b for b in chosen if b not in self.ends], law
+
+    def _choice(self) -> list[int]:
+        chosen = self.policy.choose(self.book, self.n_active)
+        return check_choice(self.policy, chosen, len(self.book.names), bool(self.ends))
 
     def _visit(self) -> None:
         """Begin a visit."""
