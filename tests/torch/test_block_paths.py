@@ -6,27 +6,12 @@ from collections import namedtuple
 
 import pytest
 import torch
-from block_models import Stack, flat, loss_of, stack, train
+from block_models import Dropping, Stack, flat, loss_of, stack, train
 from torch import nn
 
 from scgd.torch import BlockOptimizer
 from scgd.torch.blocks import BlockMusketeer
 from scgd.torch.blocks.ledger import GRACE, PATIENCE, RETRY
-
-
-class Dropping(Stack):
-    """Layers that are left out at random (LayerDrop)."""
-
-    def __init__(self, drop):
-        super().__init__(n_layers=6)
-        self.drop, self.random = drop, torch.Generator().manual_seed(1)
-
-    def forward(self, tokens):
-        hidden = self.embeddings(tokens)
-        for layer in self.layers:
-            if not self.training or torch.rand(1, generator=self.random) >= self.drop:
-                hidden = hidden + torch.tanh(layer(hidden))
-        return self.head(hidden.mean(1))
 
 
 class Routed(Stack):
