@@ -30,6 +30,21 @@ class Stack(nn.Module):
         return self.head(hidden.mean(1))
 
 
+class Dropping(Stack):
+    """Layers that are left out at random (LayerDrop)."""
+
+    def __init__(self, drop, seed=1):
+        super().__init__(n_layers=6)
+        self.drop, self.random = drop, torch.Generator().manual_seed(seed)
+
+    def forward(self, tokens):
+        hidden = self.embeddings(tokens)
+        for layer in self.layers:
+            if not self.training or torch.rand(1, generator=self.random) >= self.drop:
+                hidden = hidden + torch.tanh(layer(hidden))
+        return self.head(hidden.mean(1))
+
+
 def stack(seed=0, **settings):
     torch.manual_seed(seed)
     return Stack(**settings)

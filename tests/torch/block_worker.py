@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
-from block_models import batch, flat, stack
+from block_models import Dropping, batch, flat, stack
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -64,6 +64,19 @@ def accumulated(rank, world):
     return model
 
 
+def dropped(rank, world):
+    """Layers left out at random, by each process others, below a part that nothing depends on."""
+    torch.manual_seed(0)
+    model = Dropping(0.4, seed=rank)
+    model.pooler = nn.Linear(2, 2)
+    optimizer = BlockOptimizer(DistributedDataParallel(model), policy="cyclic", period=4, lr=0.01)
+    for step in range(400):
+        optimizer.zero_grad()
+        loss_on(optimizer.wrapper, step, rank, world).backward()
+        optimizer.step()
+    return flat(model).numpy(), optimizer.book.alive
+
+
 def reduced_elements(rank, world):
     """How many numbers DDP reduces at a step of each block."""
     model = DistributedDataParallel(stack())
@@ -109,6 +122,7 @@ def main(rank, world, folder):
         results[f"{name} visits"] = optimizer.book.counts
     results["accumulated"] = flat(accumulated(rank, world)).numpy()
     if world > 1:
+        results["dropped"], results["dropped alive"] = dropped(rank, world)
         for block, count in reduced_elements(rank, world).items():
             results[f"reduced {block}"] = count
     np.savez(Path(folder) / f"blocks-{world}-{rank}.npz", **results)

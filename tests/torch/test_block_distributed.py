@@ -48,3 +48,7 @@ def test_frozen_blocks_are_not_reduced(results):
     sizes = {"embeddings": 88, "head": 27, **{f"layers.{i}": 72 for i in range(4)}}
     for block, size in sizes.items():
         assert results["2-0"][f"reduced {block}"] == size
+
+
+def test_random_paths_of_each_process_keep_the_blocks_alive(results):
+    assert results["2-0"]["dropped alive"].tolist() == [1.0] * 8 + [0.0]  # the pooler comes last

@@ -16,6 +16,7 @@ from scgd.torch.blocks import (
     MISA,
     BlockLLM,
     BlockMusketeer,
+    BlockPolicy,
     Cyclic,
     InverseCost,
     Shuffled,
@@ -310,3 +311,39 @@ def test_pictures(tmp_path):
     optimizer.picture(tmp_path / "law.png")
     with Image.open(tmp_path / "law.png") as picture:
         assert picture.size[0] == 900 and len(picture.getcolors(10000)) > 5
+
+
+class Counting(BlockPolicy):
+    """A policy that keeps its place in the ledger's memory."""
+
+    def choose(self, book, n_active):
+        at = book.memory.get("at", -1) + 1
+        book.memory["at"] = at
+        return [at % len(book.names)]
+
+
+def test_a_policy_that_counts_is_asked_once_per_visit():
+    model = stack()
+    optimizer = BlockOptimizer(model, policy=Counting(), period=1, lr=0.01)
+    laws = []
+    train(model, optimizer, 6, each=lambda: laws.append(optimizer.law()))
+    names = list(optimizer.blocks)
+    rows = optimizer.history
+    assert [row["blocks"] for row in rows] == [[name] for name in [*names, names[0]]]
+    assert all(row["law"][names.index(row["blocks"][0])] == 1.0 for row in rows)
+    assert [law[name] for law, name in zip(laws, (names * 2)[2:], strict=False)] == [1.0] * 6
+
+
+@pytest.mark.parametrize("gain", ["square", "absolute", "mean-square"])
+def test_sparse_gradients_are_measured_as_dense_ones(gain):
+    gains = []
+    for sparse in (False, True):
+        model = stack()
+        model.embeddings.sparse = sparse
+        policy = BlockMusketeer(gain=gain, first_period=3)
+        optimizer = BlockOptimizer(
+            model, torch.optim.SGD, policy=policy, period=3, first=["embeddings"], lr=0.01
+        )
+        train(model, optimizer, 3)
+        gains.append(optimizer.book.gains[0])
+    assert gains[0] == pytest.approx(gains[1], rel=1e-5) and gains[0] > 0

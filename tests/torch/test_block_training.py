@@ -357,3 +357,55 @@ def test_models_of_one_sequence():
     optimizer = BlockOptimizer(model, policy="cyclic", lr=0.1)
     assert list(optimizer.blocks) == ["0", "2"]
     assert isinstance(Stack(), nn.Module)
+
+
+@pytest.mark.parametrize("keep_state", [False, "cpu"])
+@pytest.mark.parametrize("write", ["load", "data"])
+def test_weights_written_from_outside_are_not_undone_by_the_float32_copy(write, keep_state):
+    model, other = stack().bfloat16(), stack(1).bfloat16()
+    optimizer = BlockOptimizer(
+        model, torch.optim.SGD, policy="cyclic", period=2, keep_state=keep_state, lr=1e-4
+    )
+    train(model, optimizer, 13)  # every block has had a visit; the head has one step behind it
+    if write == "load":
+        model.load_state_dict(other.state_dict())
+    else:
+        for p, q in zip(model.parameters(), other.parameters(), strict=True):
+            p.data.copy_(q.data)
+    train(model, optimizer, 12)
+    assert (flat(model) - flat(other)).abs().max() < 0.01
+
+
+@pytest.mark.parametrize("policy", ["inverse-cost", BlockMusketeer(gain_per="second")])
+def test_costs_are_measured_in_visits_of_one_step(policy):
+    model = stack()
+    optimizer = BlockOptimizer(model, policy=policy, period=1, seed=0, lr=0.01)
+    train(model, optimizer, 12)  # two steps each
+    assert (optimizer.book.costs > 0).all() and optimizer.book.visit == 7
+    train(model, optimizer, 5)
+    assert optimizer.book.visit == 12
+
+
+def test_groups_added_later_always_train():
+    model, outside = stack(), nn.Parameter(torch.ones(3))
+    settings = {"policy": "cyclic", "period": 2, "never": ["embeddings"]}
+    optimizer = BlockOptimizer(model, torch.optim.SGD, lr=0.1, momentum=0.9, **settings)
+    train(model, optimizer, 1)
+    momentum = optimizer.state[model.head.bias]["momentum_buffer"]
+    optimizer.add_param_group({"params": [outside], "lr": 0.5, "momentum": 0.0})
+    optimizer.add_param_group({"params": model.embeddings.parameters()})
+    assert optimizer.state[model.head.bias]["momentum_buffer"] is momentum
+    for step in range(4):
+        before = model.embeddings.weight.clone()
+        optimizer.zero_grad()
+        (loss_of(model, step) + outside.sum()).backward()
+        optimizer.step()
+        assert not torch.equal(model.embeddings.weight, before)
+    assert torch.equal(outside.detach(), torch.full((3,), -1.0))
+    with pytest.raises(ValueError, match="more than one parameter group"):
+        optimizer.add_param_group({"params": [model.head.weight]})
+    again = BlockOptimizer(stack(), torch.optim.SGD, lr=0.1, momentum=0.9, **settings)
+    again.add_param_group({"params": [nn.Parameter(torch.ones(3))]})
+    again.add_param_group({"params": again.model.embeddings.parameters()})
+    again.load_state_dict(optimizer.state_dict())
+    assert again.param_groups[1]["lr"] == 0.5 and again.active_blocks == optimizer.active_blocks

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from scgd.torch.blocks.ledger import Ledger
 from scgd.torch.blocks.policies.base import check_count
 from scgd.typing import Array
 
-__all__ = ["check_arguments", "check_complete", "check_costs", "check_inner", "check_saved"]
+__all__ = [
+    "check_arguments",
+    "check_choice",
+    "check_complete",
+    "check_costs",
+    "check_groups",
+    "check_inner",
+    "check_rates",
+    "check_saved",
+    "try_inner",
+]
 
 
 def check_arguments(
@@ -45,18 +57,103 @@ def check_arguments(
             raise ValueError(f"seed must be below 2**64, got {seed!r}")
 
 
-def check_inner(inner: Any, settings: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what makes no optimizer, and optimizers that call the closure themselves."""
+def check_inner(inner: Any) -> None:
+    """Refuse what makes no optimizer."""
     if not callable(inner):
         raise ValueError(
             f"inner must be an optimizer class such as torch.optim.AdamW, got {inner!r}; its "
             "settings are further keywords"
         )
-    step = getattr(inner, "step", None)
-    closure = inspect.signature(step).parameters.get("closure") if step is not None else None
+
+
+def check_groups(groups: Any) -> dict[str, Mapping[str, Any]]:
+    """Return the settings by pattern."""
+    if groups is not None and not isinstance(groups, Mapping):
+        raise TypeError(f"groups must map patterns to settings, got {groups!r}")
+    for pattern, own in (groups or {}).items():
+        if not isinstance(own, Mapping):
+            raise TypeError(
+                f"groups[{pattern!r}] must map settings of inner to values, as in "
+                f"{{{pattern!r}: {{'lr': 0.1}}}}, got {own!r}"
+            )
+    return dict(groups or {})
+
+
+def try_inner(
+    inner: Any,
+    settings: dict[str, Any],
+    members: Iterable[list[Tensor]],
+    groups: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Make the inner optimizer for each block in turn and drop it; return its default settings.
+
+    It refuses settings and parameters itself (Muon takes matrices only), and does so before
+    anything of the user's is touched; those that create state have it for one block at a time.
+    """
+    trial: Any = None
+    for params in members:
+        trial = inner([{"params": params}], **settings)
+        check_made(inner, trial)
+    defaults: dict[str, Any] = trial.defaults
+    for pattern, own in groups.items():
+        try_group(partial(inner, [{"params": params}], **settings), pattern, own, defaults)
+    return defaults
+
+
+def check_made(inner: Any, made: Any) -> None:
+    """Refuse what is no optimizer, and optimizers that call the closure themselves."""
+    if not isinstance(made, torch.optim.Optimizer):
+        raise TypeError(f"inner must make a torch optimizer, got {made!r} from {inner!r}")
+    closure = inspect.signature(made.step).parameters.get("closure")
     if closure is not None and closure.default is inspect.Parameter.empty:
-        raise ValueError(f"inner={inner.__name__} needs a closure at each step; use another one")
-    return settings
+        name = type(made).__name__
+        raise ValueError(f"inner={name} needs a closure at each step; use another one")
+
+
+def try_group(
+    make: Callable[..., Any], pattern: str, own: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> None:
+    """Refuse settings of a group that the inner optimizer refuses; torch asks the defaults only."""
+    known = {name: value for name, value in own.items() if name in defaults}
+    try:
+        inspect.signature(make).bind(**known)
+    except TypeError:
+        return  # a function that takes no such keyword cannot be asked
+    try:
+        make(**known)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"groups[{pattern!r}] = {dict(own)!r}: {error}") from error
+
+
+def check_rates(warmup: int, importance: Any, groups: Iterable[Mapping[str, Any]]) -> None:
+    """Refuse factors of the rate for an inner optimizer that has none."""
+    wanted = [f"warmup={warmup}"] if warmup else []
+    wanted += [f"importance={importance!r}"] if importance else []
+    if wanted and any(group.get("lr") is None for group in groups):
+        raise ValueError(
+            f"{' and '.join(wanted)} multiplies the rate lr, which the inner optimizer does not "
+            "have; give lr=, or leave it out"
+        )
+
+
+def check_choice(policy: Any, chosen: Any, n_blocks: int, may_be_empty: bool) -> list[int]:
+    """Return the blocks a policy has chosen; refuse what are no numbers of blocks."""
+    listed: list[Any] = list(chosen) if isinstance(chosen, Iterable) else [chosen]
+    good = all(
+        isinstance(b, int | np.integer) and not isinstance(b, bool) and 0 <= b < n_blocks
+        for b in listed
+    )
+    if (
+        not isinstance(chosen, Iterable)
+        or not good
+        or len(set(listed)) < len(listed)
+        or not (listed or may_be_empty)
+    ):
+        raise ValueError(
+            f"{policy!r}.choose must return a list of one or more different block numbers from 0 "
+            f"to {n_blocks - 1} (those of book.blocks can be trained), got {chosen!r}"
+        )
+    return [int(b) for b in listed]
 
 
 def check_costs(cost: Any, names: tuple[str, ...]) -> Array:

@@ -27,6 +27,17 @@ def move(state: dict[str, Any], device: Any) -> dict[str, Any]:
     }
 
 
+@torch.no_grad()
+def adopt(p: Tensor, worker: Tensor) -> None:
+    """Take over what somebody else has written into a parameter since the last step.
+
+    Where the copy rounds to the parameter it stays, with its finer digits; no answer is waited for
+    on a GPU. A loaded checkpoint, averaged weights or ``p.data`` are written without a trace
+    elsewhere: version counters miss the last.
+    """
+    worker.copy_(torch.where(p == worker.to(p.dtype), worker, p.to(worker.dtype)))
+
+
 class Inner:
     """An inner optimizer that is made anew at each switch, on the parameters in training.
 
@@ -90,6 +101,7 @@ class Inner:
                 mine["lr"] = mine["lr"] * factor
         for p, worker in self.pairs:
             if worker is not p:
+                adopt(p, worker)
                 worker.grad = None if p.grad is None else p.grad.to(torch.float32)
         self.optimizer.step()
         with torch.no_grad():
@@ -111,7 +123,8 @@ class Inner:
             for worker, _, _ in kept:
                 worker.grad = torch.zeros_like(worker)
             for group in self.optimizer.param_groups:
-                group["lr"] = group["lr"] * 0.0
+                if group.get("lr") is not None:
+                    group["lr"] = group["lr"] * 0.0
             self.optimizer.step()
             for worker, grad, value in kept:
                 worker.grad = grad

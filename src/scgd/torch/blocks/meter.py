@@ -10,17 +10,27 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["MEASURES", "Meter"]
+__all__ = ["MEASURES", "Meter", "values"]
+
+
+def values(grad: Tensor) -> Tensor:
+    """Return the numbers of a gradient: those stored, if it is sparse."""
+    return grad.coalesce().values() if grad.is_sparse else grad
+
+
+def norms(grads: Sequence[Tensor], order: int = 2) -> tuple[Tensor, ...]:
+    """Return the norm of each gradient."""
+    return torch._foreach_norm([values(g) for g in grads], order)
 
 
 def square(grads: Sequence[Tensor], states: Sequence[Mapping[str, Any]]) -> Tensor:
     """Return the squared norm of a block's gradient."""
-    return torch.stack([n.double().square() for n in torch._foreach_norm(list(grads))]).sum()
+    return torch.stack([n.double().square() for n in norms(grads)]).sum()
 
 
 def absolute(grads: Sequence[Tensor], states: Sequence[Mapping[str, Any]]) -> Tensor:
     """Return the l1 norm of a block's gradient."""
-    return torch.stack([n.double() for n in torch._foreach_norm(list(grads), 1)]).sum()
+    return torch.stack([n.double() for n in norms(grads, 1)]).sum()
 
 
 def mean_square(grads: Sequence[Tensor], states: Sequence[Mapping[str, Any]]) -> Tensor:
@@ -47,6 +57,7 @@ MEASURES: dict[str, Callable[[Sequence[Tensor], Sequence[Mapping[str, Any]]], Te
 class Meter:
     """Sums over the steps of one visit; sums of gains stay on their device until the visit ends.
 
+    ``reached`` holds the blocks that have had a gradient.
     On the CPU time is that of the process, which other programs do not lengthen.
     """
 
@@ -54,6 +65,7 @@ class Meter:
         self.clock = time.process_time if on_cpu else time.perf_counter
         self.steps = 0
         self.sums: dict[int, Tensor] = {}
+        self.reached: set[int] = set()
         self.seconds: list[float] = []
         self.losses: list[float | Tensor] = []
         self._before: float | None = None
@@ -100,6 +112,7 @@ class Meter:
         """Return everything as plain numbers."""
         return {
             "steps": self.steps,
+            "reached": sorted(self.reached),
             "sums": [[b, float(total)] for b, total in self.sums.items()],
             "seconds": self.seconds,
             "losses": self._numbers(),
@@ -109,4 +122,5 @@ class Meter:
         """Take up what :meth:`state` returned."""
         self.steps, self.seconds = state["steps"], list(state["seconds"])
         self.losses, self._before = list(state["losses"]), None
+        self.reached = set(state.get("reached", []))
         self.sums = {b: torch.tensor(total, dtype=torch.float64) for b, total in state["sums"]}

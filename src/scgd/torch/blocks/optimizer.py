@@ -16,17 +16,22 @@ from scgd.torch.blocks.checks import (
     check_arguments,
     check_complete,
     check_costs,
+    check_groups,
     check_inner,
+    check_rates,
     check_saved,
+    try_inner,
 )
+from scgd.torch.blocks.hold import give_back, held
 from scgd.torch.blocks.inner import COPY, Inner, move
 from scgd.torch.blocks.ledger import Ledger
-from scgd.torch.blocks.meter import Meter
+from scgd.torch.blocks.meter import Meter, values
 from scgd.torch.blocks.partition import Cut, as_patterns, divide, finds
 from scgd.torch.blocks.picture import draw_law
 from scgd.torch.blocks.policies import find_policy
 from scgd.torch.blocks.ranks import Ranks, narrow
-from scgd.torch.blocks.visits import HELD, MEMORY, Visits, is_trainable
+from scgd.torch.blocks.visits import MEMORY, Visits
+from scgd.torch.blocks.watch import Sight
 
 __all__ = ["BlockOptimizer"]
 
@@ -128,15 +133,16 @@ class BlockOptimizer(Visits):
     ) -> None:
         check_arguments(model, period, active, keep_state, warmup, importance, seed)
         flag(fp32_copy, "fp32_copy")
-        if groups is not None and not isinstance(groups, Mapping):
-            raise TypeError(f"groups must map patterns to settings, got {groups!r}")
+        check_inner(inner)
+        own = check_groups(groups)
         self.policy = find_policy(policy)
         self.wrapper = model if isinstance(model, DistributedDataParallel) else None
         self.model: Any = model if self.wrapper is None else self.wrapper.module
         self.period, self.n_active, self.keep_state = int(period), int(active), keep_state
         self.warmup, self.importance = int(warmup), importance
         self.ranks = Ranks(None if self.wrapper is None else self.wrapper.process_group)
-        parts = divide(self.model, blocks, always, never, is_trainable)
+        frozen = {p for p in self.model.parameters() if not p.requires_grad} - held(self.model)
+        parts = divide(self.model, blocks, always, never, frozen)
         fresh = np.random.SeedSequence().generate_state(1, np.uint64)
         number = fresh if seed is None else np.array([seed], np.uint64)
         sizes = [sum(parts.params[n].numel() for n in names) for names in parts.blocks.values()]
@@ -144,22 +150,23 @@ class BlockOptimizer(Visits):
         book.first = parts.pick("first", as_patterns("first", first))
         if cost is not None:
             book.costs = check_costs(cost, book.names)
-        inner_settings = check_inner(inner, settings)
-        outer = outer_groups(parts.params, list(parts.names()), groups or {})
+        outer = outer_groups(parts.params, list(parts.names()), own)
+        defaults = try_inner(inner, settings, parts.members(), own)
+        check_rates(warmup, importance, [{**defaults, **group} for group in outer])
         self.book, self.parts, self.meter = book, parts, Meter()
-        self.inner = Inner(inner, inner_settings, fp32_copy)
+        self.inner = Inner(inner, settings, fp32_copy)
         self.probe = None
-        self.suspect, self.factor = False, 1.0
+        self.seen, self.factor = Sight(), 1.0
         self.input_hooks = []
-        # A trial run checks the settings before anything of the user's is touched.
-        trial = self.inner.make([{"params": [torch.zeros(1)]}], **inner_settings)
-        if not isinstance(trial, torch.optim.Optimizer):
-            raise TypeError(f"inner must make a torch optimizer, got {trial!r} from {inner!r}")
-        defaults = trial.defaults
         super().__init__(outer, dict(defaults))
         book.seed = int(self.ranks.agree(number)[0])
         self._take_hold()
-        self._visit()
+        try:
+            self._visit()
+        except BaseException:  # a policy of the user's own
+            self.release()
+            raise
+        self.is_ready = True
 
     # Blocks and laws as users see them
 
@@ -193,7 +200,15 @@ class BlockOptimizer(Visits):
 
     def tell(self, loss: Tensor | float) -> None:
         """Tell the loss of this step, for policies that look at it; call it before :meth:`step`."""
-        self.meter.losses.append(loss.detach().mean() if isinstance(loss, Tensor) else float(loss))
+        if isinstance(loss, Tensor):
+            self.meter.losses.append(loss.detach().mean())
+        elif isinstance(loss, int | float | np.number):
+            self.meter.losses.append(float(loss))
+        else:
+            raise TypeError(
+                f"loss must be a number or a tensor, got {loss!r}; tell, or return from the "
+                "closure, what backward was called on"
+            )
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -205,25 +220,25 @@ class BlockOptimizer(Visits):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-            self.tell(loss)
+            if loss is not None:  # Lightning's, when a training step is passed over
+                self.tell(loss)
         if self._is_rehearsal():
             self.inner.rehearse(self.state)
             return loss
         if self.policy.needs_loss and not self.meter.losses:
             raise RuntimeError(
                 f"the policy {self.policy!r} looks at the loss: call optimizer.tell(loss) before "
-                "optimizer.step(), or give step a closure"
+                "optimizer.step(), or give step a closure that returns it"
             )
         self._close_probe()
-        if all(p.grad is None for p, _ in self.inner.pairs):
+        if not self._note_gradients():
             return loss  # as torch's own: without gradients nothing happens
-        self.suspect = all(p.grad is None for p in self._params(self.book.current))
         grown = (self.meter.steps + 1) / self.warmup if self.meter.steps < self.warmup else 1.0
         self.inner.step(grown * self.factor)
         self.inner.link(self.state)
         self._measure()
         self.meter.tick()
-        if self.meter.steps >= self.policy.length(self.book, self.period):
+        if self._is_over():
             self._end_visit()
             self._visit()
         return loss
@@ -246,9 +261,7 @@ class BlockOptimizer(Visits):
         self._drop_probe()
         for hook in (self.watch_hook, *self.input_hooks):
             hook.remove()
-        for p in self.parts.params.values():
-            if HELD.pop(p, False):
-                p.requires_grad_(True)
+        give_back(self.model)
 
     # State
 
@@ -257,10 +270,11 @@ class BlockOptimizer(Visits):
 
         Such a step is not counted.
         """
-        if len(self.state) or any(float(group["lr"]) != 0 for group in self.param_groups):
+        rates = [group.get("lr") for group in self.param_groups]
+        if len(self.state) or any(rate is None or float(rate) != 0 for rate in rates):
             return False
         grads = [p.grad for p, _ in self.inner.pairs]
-        return not any(g is None or g.any() for g in grads)
+        return not any(g is None or values(g).any() for g in grads)
 
     def position(self) -> str:
         """Return where the run is, as one line of text: blocks, visits, law, measurements."""

@@ -25,7 +25,12 @@ def finds(pattern: str, name: str) -> bool:
     >>> finds("layers.1", "model.layers.1.weight"), finds("layers.1", "model.layers.10.weight")
     (True, False)
     """
-    return re.search(rf"(?:^|\.)(?:{pattern})(?:\.|$)", name) is not None
+    return re.search(whole(pattern), name) is not None
+
+
+def whole(pattern: str) -> str:
+    """Return a pattern that matches whole parts of a dotted name only."""
+    return rf"(?:^|\.)(?:{pattern})(?:\.|$)"
 
 
 def has_parameters(module: nn.Module) -> bool:
@@ -87,7 +92,8 @@ CUTS: dict[str, Callable[[nn.Module, Sequence[str]], dict[str, str]]] = {
 def by_pattern(patterns: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
     """One block per pattern; what no pattern finds stays frozen."""
     placed: dict[str, str] = {}
-    for block, pattern in patterns.items():
+    for block, given in patterns.items():
+        (pattern,) = as_patterns(f"blocks[{block!r}]", [given])
         hits = [name for name in names if finds(pattern, name)]
         if not hits:
             raise ValueError(f"blocks[{block!r}] = {pattern!r} finds no parameter that is trained")
@@ -132,6 +138,11 @@ class Parts:
         trained = {name for block in self.blocks.values() for name in block} | set(self.always)
         return (name for name in self.params if name in trained)
 
+    def members(self) -> list[list[Tensor]]:
+        """Return the parameters of each block, and those always trained if there are any."""
+        named = [*self.blocks.values(), *([self.always] if self.always else [])]
+        return [[self.params[name] for name in names] for names in named]
+
     def pick(self, argument: str, patterns: Iterable[str]) -> list[int]:
         """Return the numbers of the blocks that patterns find, in the order of the patterns."""
         names, numbers = list(self.blocks), []
@@ -164,15 +175,18 @@ def as_patterns(argument: str, patterns: Any) -> list[str]:
     listed = [patterns] if isinstance(patterns, str) else list(patterns)
     for pattern in listed:
         try:
-            re.compile(pattern)
+            if not isinstance(pattern, str):
+                raise TypeError("not a string")
+            re.compile(whole(pattern))
         except (re.error, TypeError) as error:
-            raise ValueError(f"{argument} holds {pattern!r}, no regular expression") from error
+            raise ValueError(
+                f"{argument} holds {pattern!r}, no regular expression ({error}); write a backslash "
+                "before signs such as ( that are part of a name"
+            ) from error
     return listed
 
 
-def divide(
-    model: nn.Module, blocks: Cut, always: Any, never: Any, trainable: Callable[[Tensor], bool]
-) -> Parts:
+def divide(model: nn.Module, blocks: Cut, always: Any, never: Any, frozen: set[Tensor]) -> Parts:
     """Cut a model into blocks and set aside what is always or never trained."""
     params, aliases = names_of(model)
     roles: dict[str, set[str]] = {"always": set(), "never": set()}
@@ -190,7 +204,7 @@ def divide(
             f"{sorted(both)} are found by always= and by never= (tied tensors have several names); "
             "drop one of the two"
         )
-    free = [n for n, p in params.items() if trainable(p) and n not in roles["never"]]
+    free = [n for n, p in params.items() if p not in frozen and n not in roles["never"]]
     placed = cut(model, blocks, [n for n in free if n not in roles["always"]])
     parts: dict[str, list[str]] = {}
     for name, block in placed.items():

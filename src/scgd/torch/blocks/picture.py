@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,12 @@ def shade(weight: float, largest: float) -> tuple[int, int, int]:
     return tuple(round(p + part * (d - p)) for p, d in zip(PALE, DEEP, strict=True))  # type: ignore[return-value]
 
 
+def check_suffix(path: Any, known: Mapping[str, str]) -> None:
+    """Refuse a path whose suffix says no format."""
+    if not isinstance(path, str | PathLike) or Path(path).suffix.lower() not in known:
+        raise ValueError(f"path must end in .png or another suffix of pictures, got {path!r}")
+
+
 def draw_law(book: Ledger, path: Any) -> None:
     """Draw one row per block, the top of the model above; visits from left to right.
 
@@ -29,6 +37,7 @@ def draw_law(book: Ledger, path: Any) -> None:
         from PIL import Image, ImageDraw
     except ImportError as error:
         raise ImportError("a picture needs pillow: pip install 'scgd[cli]'") from error
+    check_suffix(path, Image.registered_extensions())
     rows, n = book.history, len(book.names)
     image = Image.new("RGB", (WIDTH, TOP + n * ROW + BOTTOM), "white")
     pen = ImageDraw.Draw(image)

@@ -10,29 +10,24 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.weak import WeakIdKeyDictionary
 
+from scgd.torch.blocks.checks import check_choice
+from scgd.torch.blocks.hold import held, hold
 from scgd.torch.blocks.inner import Inner
-from scgd.torch.blocks.ledger import Ledger
-from scgd.torch.blocks.meter import MEASURES, Meter
+from scgd.torch.blocks.ledger import GRACE, PATIENCE, RETRY, Ledger
+from scgd.torch.blocks.meter import MEASURES, Meter, values
 from scgd.torch.blocks.partition import Parts
 from scgd.torch.blocks.policies import BlockPolicy
+from scgd.torch.blocks.policies.base import uniform_over
 from scgd.torch.blocks.probing import Probe
 from scgd.torch.blocks.ranks import Ranks, narrow
-from scgd.torch.blocks.watch import Watch
+from scgd.torch.blocks.watch import Sight, Watch
 from scgd.typing import Array
 
-__all__ = ["HELD", "MEMORY", "Visits", "is_trainable"]
+__all__ = ["MEMORY", "Visits"]
 
 MEMORY = "scgd"
 """Key of the first parameter group under which a saved state holds the position of the run."""
-# Parameters frozen by a block optimizer, which the user did not freeze.
-HELD: Any = WeakIdKeyDictionary()
-
-
-def is_trainable(p: Tensor) -> bool:
-    """Whether the user has not frozen a parameter."""
-    return p.requires_grad or p in HELD
 
 
 class Visits(torch.optim.Optimizer):
@@ -47,11 +42,14 @@ class Visits(torch.optim.Optimizer):
     inner: Inner
     ranks: Ranks
     probe: Probe | None
+    period: int
     n_active: int
     keep_state: bool | str
     importance: str | None
     factor: float
     input_hooks: list[Any]
+    seen: Sight
+    is_ready = False  # torch adds the first groups before there are visits
 
     @property
     def active_blocks(self) -> list[str]:
@@ -67,24 +65,34 @@ class Visits(torch.optim.Optimizer):
         self.ends = self.policy.ends(self.book)
         self.constant = [self.parts.params[n] for n in self.parts.always] + self._params(self.ends)
         constant = set(self.constant)
-        for p in self.parts.params.values():
-            if p not in constant and p.requires_grad:
-                p.requires_grad_(False)
-                HELD[p] = True
+        # What another optimizer has frozen is held already.
+        for p in constant & held(self.model):
+            p.requires_grad_(True)
+        hold(self.model, {p for p in self.parts.params.values() if p.requires_grad} - constant)
         hook = self.model.register_forward_hook(Watch(self), with_kwargs=True)
         self.watch_hook = hook
         self.param_groups[0][MEMORY] = ""
 
     def _next(self) -> tuple[list[int], Array]:
-        """Return the blocks of the next visit, those named first, and the law in force."""
-        law = self.policy.weights(self.book)
+        """Return the blocks of the next visit, those named first, and the law in force.
+
+        ``choose`` is called once: a policy may count visits in the ledger's memory.
+        """
+        has_law = type(self.policy).weights is not BlockPolicy.weights
+        law = self.policy.weights(self.book) if has_law else None
         new = (self.book.counts == 0) & (self.book.alive == 1)
         waiting = [b for b in self.book.first if new[b] and b not in self.ends]
-        chosen = waiting[: self.n_active] or self.policy.choose(self.book, self.n_active)
+        chosen = waiting[: self.n_active] or self._choice()
+        law = uniform_over(self.book, chosen) if law is None else law
         return [b for b in chosen if b not in self.ends], law
+
+    def _choice(self) -> list[int]:
+        chosen = self.policy.choose(self.book, self.n_active)
+        return check_choice(self.policy, chosen, len(self.book.names), bool(self.ends))
 
     def _visit(self) -> None:
         """Begin a visit."""
+        self.book.revive()
         chosen, law = self._next()
         self.book.begin(chosen, law)
         self.meter = self._meter()
@@ -113,6 +121,18 @@ class Visits(torch.optim.Optimizer):
         for p in entering:
             p.requires_grad_(True)
         self._rebuild(entering, fixed)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters of another model, or of none: they are always trained."""
+        super().add_param_group(param_group)
+        if self.is_ready:
+            self._always_train(self.param_groups[-1]["params"])
+
+    def _always_train(self, params: list[Tensor]) -> None:
+        self.constant += params
+        for p in params:
+            p.requires_grad_(True)
+        self._activate(self.book.current, force=True)
 
     def _rebuild(self, entering: set[Tensor], fixed: set[Tensor]) -> None:
         rows = []
@@ -147,7 +167,9 @@ class Visits(torch.optim.Optimizer):
                 if np.isnan(book.costs[b]):
                     book.costs[b] = meter.cost() / len(book.current)
         book.learn(gains, self.policy.forget)
+        book.miss(meter.reached, meter.steps)
         book.accept(self.ranks.agree(book.share()))
+        self._give_up()
 
     # Probes
 
@@ -172,18 +194,66 @@ class Visits(torch.optim.Optimizer):
 
     def owners(self) -> list[nn.Module]:
         """Return the modules that own parameters of the active blocks."""
-        active = set(self._params(self.book.current))
+        active = set(self.active_params())
         modules = self.model.modules()
         return [m for m in modules if not active.isdisjoint(m.parameters(recurse=False))]
 
-    def drop(self) -> None:
-        """Give up the active blocks, which no gradient reaches, and begin another visit."""
+    @property
+    def is_unreached(self) -> bool:
+        """Whether no gradient has come to the active blocks in this visit."""
+        return bool(self.book.current) and not self.meter.reached
+
+    def active_params(self) -> list[Tensor]:
+        """Return the parameters of the active blocks."""
+        return self._params(self.book.current)
+
+    def _note_gradients(self) -> bool:
+        """Note which active blocks have a gradient; tell whether the step is one to count."""
+        seen, self.seen = self.seen, Sight()
+        for b in self.book.current:
+            grads = [p.grad for p in self._params([b]) if p.grad is not None]
+            if grads and (b in self.meter.reached or self._is_real(grads, seen)):
+                self.meter.reached.add(b)
+        if seen.bridged and not seen.reached and not self.ranks.several:
+            for p in self.active_params():
+                p.grad = None  # zeros would let momentum and weight decay move the block
+        return seen.trained or any(p.grad is not None for p, _ in self.inner.pairs)
+
+    def _is_real(self, grads: list[Tensor], seen: Sight) -> bool:
+        """Whether gradients are more than the zeros that a bridge leaves behind.
+
+        Other processes may have sent a gradient; what all of them see after the reduction is equal.
+        """
+        if self.ranks.several:
+            return any(bool(values(g).any()) for g in grads)
+        return seen.reached or not seen.bridged
+
+    def _is_over(self) -> bool:
+        """Whether the visit has had its steps, or no gradient in the first of them."""
+        idle = self.is_unreached and self.meter.steps >= GRACE
+        return idle or self.meter.steps >= self._length()
+
+    def _length(self) -> int:
+        """Return the steps of this visit: two at least while they measure costs.
+
+        The time of a step is the one since the step before it in the same visit.
+        """
+        length = self.policy.length(self.book, self.period)
+        unknown = self.policy.timed and np.isnan(self.book.costs[self.book.current]).any()
+        return max(length, 2) if unknown else length
+
+    def _give_up(self) -> None:
+        """Set aside blocks that no gradient has reached for long, and say so."""
+        lost = [self.book.names[b] for b in self.book.give_up()]
+        if not lost:
+            return
         warnings.warn(
-            f"no gradient reaches {self.active_blocks}: the loss does not depend on them; they are "
-            "not trained (never=[...] says so from the start)",
+            f"no gradient reaches {lost}: the loss did not depend on them in {PATIENCE} steps in a "
+            f"row; they are tried again every {RETRY * len(self.book.names)} visits (never=[...] "
+            "leaves them out from the start)",
             stacklevel=2,
         )
-        self.book.alive[self.book.current] = 0.0
         if not len(self.book.blocks):
+            # Whoever mends the model can go on with all blocks.
+            self.book.alive[:], self.book.missed[:] = 1.0, 0.0
             raise RuntimeError("no gradient reaches any block: does the loss depend on the model?")
-        self._visit()

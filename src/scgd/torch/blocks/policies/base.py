@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -29,7 +30,7 @@ def check_count(name: str, value: int, low: int = 0) -> None:
 def uniform_over(book: Ledger, blocks: Sequence[int] | Array) -> Array:
     """Return the uniform law over some of the blocks."""
     law = np.zeros(len(book.names))
-    law[np.asarray(blocks, int)] = 1.0 / len(blocks)
+    law[np.asarray(blocks, int)] = 1.0 / max(len(blocks), 1)
     return law
 
 
@@ -37,7 +38,8 @@ def uniform_over(book: Ledger, blocks: Sequence[int] | Array) -> Array:
 class BlockPolicy:
     """Chooses the blocks of a visit from the ledger, which also holds all that it remembers.
 
-    A policy of one's own needs :meth:`choose` and :meth:`weights`. What it wants measured it says
+    A policy of one's own needs :meth:`choose`, which is called once per visit, and
+    :meth:`weights` if it draws from a law. What it wants measured it says
     by ``gain`` (``"square"``, ``"absolute"``, ``"mean-square"``, ``"adam"``, ``"loss"`` or
     ``None``), ``timed`` and ``needs_loss``; ``looks_at_all`` if gains come from probes only.
     """
@@ -49,8 +51,14 @@ class BlockPolicy:
     forget: ClassVar[float] = 1.0
 
     def weights(self, book: Ledger) -> Array:
-        """Return the law of the next visit, one number per block."""
-        return uniform_over(book, self.choose(book, 1))
+        """Return the law of the next visit, one number per block.
+
+        Unless a policy has a law of its own it is asked what it would choose, with a memory to
+        write into that is thrown away.
+        """
+        twin = copy.copy(book)
+        twin.memory = copy.deepcopy(book.memory)
+        return uniform_over(book, self.choose(twin, 1))
 
     def choose(self, book: Ledger, n_active: int) -> list[int]:
         """Return the blocks of the next visit."""
