@@ -71,7 +71,7 @@ def test_decades_are_tried_both_ways_then_along_others(budget, low, n_ways):
     x = np.zeros(4)
     arm = falling_length(x, 1.0, budget, np.random.default_rng(0))
     points, (length, best, value) = replies(arm, lambda point: 2.0)
-    first = np.repeat(10.0 ** np.arange(low, 2), 2)  # no farther than ten units without a fall
+    first = np.repeat(10.0 ** np.arange(1, low - 1, -1), 2)  # no farther without a fall
     start = 10.0**low
     others = [h for h in 10.0 ** np.arange(low, 5) if 1.5 * start < h <= min(1.1e4 * start, 11.0)]
     others = [h for h in others if h <= (100.0 if budget < 400 else 1e4)]
@@ -84,6 +84,38 @@ def test_decades_are_tried_both_ways_then_along_others(budget, low, n_ways):
     ]
     np.testing.assert_allclose(lengths(points, x), expected, rtol=1e-12)
     assert length == pytest.approx(0.035) and value == 1.0 and best is x
+
+
+@pytest.mark.parametrize(
+    "reach, asked", [(0.5, [10.0, 10.0, 1.0, 1.0, 0.1]), (50.0, [10.0, 100.0, 100.0])]
+)
+def test_the_widest_decade_is_looked_for_from_ten_units(reach, asked):
+    """Outwards while f falls, else inwards; the way back is asked only where the way did not fall."""
+    x = np.zeros(2)
+    fall = Fall(x, 1.0, np.random.default_rng(0), Box.around(x))
+    arm = fall.widest(10.0 ** np.arange(-3, 3))
+    points, found = replies(arm, lambda y: 0.5 if np.linalg.norm(y) < reach else 2.0)
+    np.testing.assert_allclose(lengths(points, x), asked)
+    assert found == pytest.approx(10.0 ** np.floor(np.log10(reach)))
+
+
+@pytest.mark.parametrize("budget, n", [(159, 1), (160, 2)])
+def test_below_160_evaluations_one_direction_tells_the_length(budget, n):
+    drawn = Directions()
+    arm = falling_length(np.zeros(1), 1.0, budget, drawn)
+    _, (length, best, value) = replies(arm, lambda y: 0.5 if abs(y[0]) < 5.0 else 2.0)
+    assert drawn.n == (1 if n == 1 else 3) and value == 0.5 and abs(best[0]) == 1.0
+    assert length == pytest.approx(0.35 if n == 1 else 0.35 * 2.2**2, rel=0.6)
+
+
+class Directions:
+    """Counts the directions it draws."""
+
+    n = 0
+
+    def standard_normal(self, size):
+        self.n += 1
+        return np.ones(size)
 
 
 def test_a_fall_is_followed_outwards_by_factors():

@@ -37,7 +37,8 @@ def test_partial_derivatives_and_bounds_go_together(bound):
         scgd.minimize(rosenbrock, START, bounds=bounds, max_evals=4000, seed=1, **more)
         for more in ({}, {"jac": slopes})
     )
-    assert exact.fun == pytest.approx(plain.fun, rel=1e-8) and exact.nfev < plain.nfev
+    assert exact.fun == pytest.approx(plain.fun, rel=1e-8)
+    assert 4 * dict(exact.members)["bfgs"] < dict(plain.members)["bfgs"]
     assert exact.x.max() <= bound
 
 

@@ -407,7 +407,8 @@ def test_suites_cover_what_is_promised():
     for d in (10, 30, 100):
         assert {c.budget for c in cells if c.name == f"ioh-f7-d{d}"} == {20 * d, 50 * d}
     assert {c.group for c in cells} == {
-        "noiseless", "noiseless, bounds", "noisy", "grain", "nevergrad", "practice", "home",
+        "noiseless", "noiseless, bounds", "noisy", "grain", "nevergrad", "everyday", "practice",
+        "home",
     }  # fmt: skip
     for family, functions in SMALL.items():
         assert {f for fam, f in found if fam == family} >= {*functions}

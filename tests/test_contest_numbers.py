@@ -72,11 +72,14 @@ def test_shares_of_lines_are_exact_and_slopes_know_their_own():
 # ---- who leads -----------------------------------------------------------------------------------
 
 
-def compete(monkeypatch, *, left=1000, additive=False, still=True, leader=0, overtook=True):
+def compete(
+    monkeypatch, *, left=1000, additive=False, still=True, leader=0, overtook=True, at_once=False
+):
     """Run the race with stages that only take notes; the leader is chosen by its number."""
     race, log = made(left=left), []
 
-    def is_additive(x, f, s, rng, box, grain):
+    def is_additive(x, f, s, rng, box, grain, n_times):
+        assert n_times == 3
         log.append(("sum?", float(x[0]), f, s))
         return additive
         yield
@@ -108,7 +111,8 @@ def compete(monkeypatch, *, left=1000, additive=False, still=True, leader=0, ove
         log.append(("turns", float(args[0][0]), args[4]))
         yield from ()
 
-    replies(race.compete(np.zeros(4), 9.0, 0.5, np.full(4, 2.0), 8.0), None)
+    arm = race.compete(np.zeros(4), 9.0, 0.5, np.full(4, 2.0), 8.0, at_once=at_once)
+    replies(arm, None)
     return race, log
 
 
@@ -117,11 +121,16 @@ def test_a_sum_goes_to_lines_while_it_is_one(monkeypatch):
     race, log = compete(monkeypatch, additive=True)
     assert log == [asked, "lines"] and race.leader == "lines" and race.newton is None
     race, log = compete(monkeypatch, additive=True, still=False)
-    assert log == [asked, "lines", ("choose", 7.0), "lead", ("turns", 3.0, True)]
+    assert log == [asked, "lines", "lead", ("turns", 3.0, True)]  # nobody is asked again
     assert race.newton.f == 7.0 and race.leader == "bfgs"
     race, log = compete(monkeypatch, left=15)  # four questions per coordinate must be left
     assert log[0] == ("choose", 8.0) and race.newton.f == 9.0
     assert compete(monkeypatch, left=16)[1][0] == asked
+
+
+def test_bfgs_goes_down_at_once_where_it_is_told_to(monkeypatch):
+    race, log = compete(monkeypatch, leader=1, at_once=True)
+    assert race.leader == "bfgs" and log[1:] == ["lead", ("turns", 0.0, True)]
 
 
 def test_who_leads_goes_on_and_then_all_take_turns(monkeypatch):
@@ -144,10 +153,15 @@ def test_wide_differences_lead_until_they_are_over(monkeypatch):
         return arm
         yield
 
+    def sums():
+        return False
+        yield
+
     def stairs(x):
         return float(np.floor(4 * np.abs(x)).sum() + 3 * np.floor(2 * abs(x.sum())))
 
     x = np.array([3.1, -2.2, 1.7, 0.6])
+    race._is_sum = lambda *args: sums()
     values = []
     replies(race.compete(x, stairs(x), 1.0, x, stairs(x)), each(stairs, values))
     assert turns == [False] and min(values) <= 0.1 * stairs(x)
@@ -160,12 +174,14 @@ def swept(monkeypatch, values, sums, left=1000, tol=1e-10):
     """Sweep lines that fall to given values; return their sizes, lengths and what is returned."""
     race, log, rest, told = made(left=left, tol=tol), [], iter(values), iter(sums)
 
-    def sweep_lines(x, f, s, rng, n, spread, box, grain):
+    def sweep_lines(x, f, s, rng, n, spread, box, grain, goes_on):
+        assert goes_on.args == (s,)  # the same question, over the length of the lines
         log.append((n, s, f))
         spread += 1.0
         yield np.full(4, float(len(log)))
 
-    def is_additive(x, f, s, rng, box, grain):
+    def is_additive(x, f, s, rng, box, grain, n_times):
+        assert n_times == 3
         log[-1] += (s,)
         return next(told)
         yield
@@ -330,6 +346,10 @@ def led(monkeypatch, trend, left=1000, wide=(90.0,), sinks=True, strides=(80.0,)
     return leader.name, log[1:], n, race.rough, race.flat
 
 
+def test_walls_are_for_the_population(monkeypatch):
+    assert led(monkeypatch, Trend(0.95, 1.0, walled=True)) == ("crowd", [], 8, False, False)
+
+
 def test_smooth_slopes_let_bfgs_lead_and_what_is_neither_is_raced(monkeypatch):
     assert led(monkeypatch, Trend(0.95, 1.0)) == ("bfgs", [], 8, False, False)
     assert led(monkeypatch, Trend(0.8, 1.0)) == ("crowd", [("race", 32)], 8, False, False)
@@ -386,7 +406,7 @@ def test_strides_go_on_alone_with_little_left_or_until_a_population_overtakes_th
             return arms[3]
             yield
 
-        monkeypatch.setattr(module, "is_additive", lambda *args: iter(()))
+        monkeypatch.setattr(module, "is_additive", lambda *args, **words: iter(()))
         replies(race.compete(np.zeros(4), 9.0, 0.5, np.full(4, 2.0), 8.0), None)
         assert log == [["strides", "population" if rival else None], False]
         assert race.leader == "strides"
@@ -427,16 +447,47 @@ def test_how_many_directions_are_followed(monkeypatch, left, n):
 def test_the_descent_leads_while_it_gains_more_than_nothing():
     """A gain of .25 is nothing; without a tolerance it goes on up to 150 gradients."""
     race, log = made(), []
-    list(race._lead(SimpleNamespace(p=4), Turns("bfgs", log, [50.0, 49.74, 49.49])))
+    list(race._lead(SimpleNamespace(p=4, jammed=False), Turns("bfgs", log, [50.0, 49.74, 49.49])))
     assert len(log) == 3
     log.clear()
     race.tol = 0.0
-    list(race._lead(SimpleNamespace(p=4), Turns("bfgs", log, [50.0] * 99)))
+    list(race._lead(SimpleNamespace(p=4, jammed=False), Turns("bfgs", log, [50.0] * 99)))
     assert len(log) == int(np.ceil(150 * 7 / 40))
     ended = Turns("bfgs", log, ["over"])
     log.clear()
-    list(race._lead(SimpleNamespace(p=4), ended))
+    list(race._lead(SimpleNamespace(p=4, jammed=False), ended))
     assert len(log) == 1
+    log.clear()
+    list(race._lead(SimpleNamespace(p=4, jammed=True), Turns("bfgs", log, [50.0, 40.0])))
+    assert not log  # at a wall it leads no farther
+
+
+@pytest.mark.parametrize("left, followed", [(40, True), (39, False)])
+def test_where_bfgs_jams_a_population_goes_on_from_there(monkeypatch, left, followed):
+    """Ten evaluations per coordinate must be left for it."""
+    race, log = made(left=left), []
+    monkeypatch.setattr(module, "is_additive", lambda *args, **words: no())
+    race._populations = lambda x, best, s: log.append(("at", float(best[0]), s)) or iter(())
+    race._choose = lambda *args: leads(args[4][0])
+    race._follow = lambda newton, descent, crowd: log.append(crowd.name) or no()
+    race._take_turns = lambda *args: log.append(len(args[3])) or iter(())
+
+    def no():
+        return False
+        yield
+
+    def leads(arm):
+        return arm
+        yield
+
+    def lead(newton, descent):
+        newton.n_walls, descent.x = 3, np.full(4, 5.0)
+        yield from ()
+
+    race._lead = lead
+    replies(race.compete(np.zeros(4), 9.0, 0.5, np.full(4, 2.0), 8.0), None)
+    there = [("at", 5.0, 0.5), "population"] if followed else []
+    assert log == [("at", 2.0, 0.5), *there, 4]
 
 
 def test_bfgs_looks_rough_where_slopes_tell_little_or_it_hardly_moved():
@@ -458,7 +509,8 @@ def test_bfgs_looks_rough_where_slopes_tell_little_or_it_hardly_moved():
 def test_the_descent_is_looked_at_while_it_follows():
     race, log = made(), []
     descent, crowd = Turns("bfgs", log, [60.0, 5.0, 5.0]), Turns("crowd", log, [50.0] * 16)
-    answer = replies(race._follow(SimpleNamespace(p=4), descent, crowd), None)[1]
+    newton = SimpleNamespace(p=4, jammed=False)
+    answer = replies(race._follow(newton, descent, crowd), None)[1]
     eight = [("crowd", 40)] * 8 + [("bfgs", 40)]
     assert answer is True and log == [*eight, *eight, ("bfgs", 40)]
     race.n_restarts = 1

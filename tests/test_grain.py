@@ -248,7 +248,7 @@ def test_active_coordinates_are_found_under_jitter():
 
 
 def test_lines_do_not_polish_grain():
-    line = Line(0.0, 0.0)
+    line = Line(0.0, 0.0, 1.0)
     line.t, line.f = [-1.0, 0.0, 1.0], [0.02, 0.0, 0.02]
     assert replies(polish(line, 1.0, Grain(0.01)), lambda t: 0.0)[0] == []
     line.t, line.f = [-1.0, 0.0, 1.0], [0.03, 0.0, 0.03]

@@ -78,16 +78,16 @@ def test_other_directions_are_looked_at_up_to_ten_thousand_times_the_fall():
     wall = 10 / 1.1e4
     assert 1.1e4 * wall == 10.0
     box = Box(np.zeros(1), np.array([-np.inf]), np.array([wall]), np.inf)
-    arm = falling_length(np.zeros(1), 1.0, 100, Ways(1.0, -1.0, 1.0), box)
+    arm = falling_length(np.zeros(1), 1.0, 200, Ways(1.0, -1.0, 1.0), box)
     points, (length, best, _) = replies(arm, lambda x: 1.0 - float(x[0]))
     below = [-float(point[0]) for point in points if point[0] < 0]
-    np.testing.assert_allclose(below, [*10.0 ** np.arange(-3, 3), *10.0 ** np.arange(-2, 2)])
+    np.testing.assert_allclose(below, 10.0 ** np.arange(-2, 2))
     assert best.tolist() == [wall] and length == pytest.approx(0.35 * wall)
 
 
 def test_falls_shorter_than_a_unit_tell_the_length():
     """From a tenth by factors of 2.2: .484 still falls, 1.06 does not."""
-    arm = falling_length(np.zeros(1), 1.0, 100, Ways(1.0, -1.0, 1.0))
+    arm = falling_length(np.zeros(1), 1.0, 200, Ways(1.0, -1.0, 1.0))
     _, (length, _, _) = replies(arm, lambda x: 0.5 if 0 < x[0] < 0.5 else 2.0)
     assert length == pytest.approx(0.35 * 0.1 * 2.2**2)
 
@@ -294,6 +294,31 @@ def test_later_sweeps_are_narrower_and_shorter(monkeypatch):
                      ("line", 4.0, 2.0, 10), ("line", 5.0, 1.0, 8), ("line", 6.0, 0.5, 8)]  # fmt: skip
 
 
+def test_where_f_still_falls_at_the_end_the_next_parabola_is_wider(monkeypatch):
+    moves = [(8.0, 1.0, False), (31.9, 1.0, False), *[(0.0, 0.0, True)] * 9]
+    radii = [width for _, _, width in Sweeps(monkeypatch, moves).run(11)]
+    np.testing.assert_allclose(radii[:3], [8.0, 32.0, 0.7 * 31.9])
+
+
+@pytest.mark.parametrize(
+    "n, said, asked, n_lines",
+    [(40, [False], [3], 1), (40, [True, False], [3, 1], 2), (11, [True, False], [1, 1], 2),
+     (40, [True, True, True, False], [3, 1, 3, 1], 3)],
+)  # fmt: skip
+def test_sweeps_end_where_f_is_a_sum_no_longer(monkeypatch, n, said, asked, n_lines):
+    """Asked thrice after a sweep, once after a long line; once after sweeps of parabolas alone."""
+    rest, times = iter(said), []
+
+    def goes_on(x, f, n_times):
+        times.append(n_times)
+        return next(rest)
+        yield
+
+    gains = [(1.0, 1.0, False), *[(1.0, 1.0, False) if n < 12 else (1.0, 1.0)] * 9]
+    assert len(Sweeps(monkeypatch, gains).run(n, goes_on=goes_on)) == n_lines
+    assert times == asked
+
+
 @pytest.mark.parametrize("most", [1, 2, 4])
 def test_there_are_so_many_sweeps_at_most(monkeypatch, most):
     gains = [(1.0, 1.0, False), *[(1.0, 1.0)] * 9]
@@ -313,7 +338,7 @@ def test_sweeps_end_where_parabolas_told_that_there_is_nothing_to_gain(monkeypat
 
 def test_few_evaluations_go_into_parabolas_that_shrink_to_where_they_led(monkeypatch):
     """Three tenths of the first move, seven of later ones, a tenth to four times the radius."""
-    moves = [(10.0, 1.0, False), (1.0, 1.0, True), (0.0, 0.0, True), (1e3, 1.0, True)]
+    moves = [(10.0, 1.0, True), (1.0, 1.0, True), (0.0, 0.0, True), (1e3, 1.0, True)]
     last = [(0.0, 0.0, True)] * 7
     asked = Sweeps(monkeypatch, [*moves, *last]).run(11)
     radii = [width for _, _, width in asked]

@@ -66,8 +66,9 @@ class Told:
         self.leader = "bfgs"
         return self
 
-    def compete(self, *how):
+    def compete(self, *how, **words):
         self.competed.append(how)
+        self.words = words
         return at_once(None)
 
     def tell(self, value):
@@ -91,19 +92,47 @@ def test_where_nothing_is_known_random_points_are_asked_until_one_has_a_value(mo
 
 
 @pytest.mark.parametrize(
-    "budget, most, held", [(100, 4, True), (13, 3, True), (12, 3, True), (11, 2, False)]
+    "budget, most, held", [(400, 64, True), (193, 48, True), (192, 48, True), (191, 47, False)]
 )
 def test_a_race_is_held_where_six_evaluations_per_coordinate_are_left(
     monkeypatch, budget, most, held
 ):
-    told = Told(monkeypatch, [1.0, -2.0], 5.0, [True, True], budget=budget)
+    p = 32  # fewer go down at once
+    told = Told(monkeypatch, np.full(p, 1.0), 5.0, np.ones(p, bool), budget=budget)
     told.tell(5.0)
     x, f, s, asked = told.looked[0]
     assert x is told.x and (f, s) == (5.0, 0.5) and asked == most
     assert told.race.finding().held is held and len(told.competed) == held
     if held:
         x, f, s, best, value = told.competed[0]
-        assert x is told.x and best.tolist() == [2.0, -1.0] and (f, s, value) == (5.0, 0.5, 4.0)
+        assert x is told.x and best.tolist() == [2.0] * p and (f, s, value) == (5.0, 0.5, 4.0)
+        assert told.words == {"at_once": False}
+
+
+@pytest.mark.parametrize(
+    "p, budget, lean", [(31, 371, True), (31, 372, False), (32, 371, False), (2, 23, True)]
+)
+def test_few_coordinates_with_few_evaluations_go_down_at_once(monkeypatch, p, budget, lean):
+    told = Told(monkeypatch, np.ones(p), 5.0, np.ones(p, bool), budget=budget)
+    told.tell(5.0)
+    assert told.words == {"at_once": lean} and bool(told.looked) is not lean
+    if lean:
+        x, f, s, best, value = told.competed[0]
+        assert x is best is told.x and (f, s, value) == (5.0, 0.35, 5.0)
+        assert told.race.grain == Grain()  # 5 is a whole number
+
+
+@pytest.mark.parametrize("f, size", [(float(np.float32(0.1)), 3e-8), (0.1, 0.0)])
+def test_going_down_at_once_minds_single_precision(monkeypatch, f, size):
+    told = Told(monkeypatch, np.ones(2), f, np.ones(2, bool), budget=20)
+    told.tell(f)
+    assert told.race.grain.size == pytest.approx(size * abs(f))
+
+
+def test_without_a_value_at_the_start_nobody_goes_down(monkeypatch):
+    told = Told(monkeypatch, np.ones(2), 5.0, np.ones(2, bool), budget=20)
+    told.tell(np.inf)
+    assert told.looked and told.words == {"at_once": False}
 
 
 @pytest.mark.parametrize("p, held", [(2000, True), (2001, False)])

@@ -78,3 +78,14 @@ def test_values_that_are_lost_tell_nothing_and_huge_ones_do():
     trend = Trend.of(np.array([3e300, 4e300]), np.array([4e200, 3e200]))
     assert trend.agreement == pytest.approx(0.96) and trend.steepness == pytest.approx(1e100)
     assert Trend.of(np.empty(0), np.empty(0)).rough
+
+
+@pytest.mark.parametrize(
+    "height, walled", [(999.0, False), (1001.0, True), (np.inf, True), (np.nan, True)]
+)
+def test_a_rise_of_a_thousand_promises_or_a_lost_value_is_a_wall(height, walled):
+    """Along one coordinate a slope of one promises twice the length, here 1."""
+    x = np.zeros(1)
+    _, trend = followed(lambda y: height if y[0] > 0 else 0.0, x, np.ones(1), s=0.5, n=3)
+    assert trend.walled is walled
+    assert not followed(lambda y: 1e9 * (y[0] > 0), x, np.zeros(1))[1].walled  # steps, not walls

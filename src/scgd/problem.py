@@ -197,7 +197,7 @@ def sizes_of(x0: Floats) -> Floats | None:
         return None
     order = np.argsort(sizes)
     order = order[sizes[order] > 0]
-    ends = np.flatnonzero(sizes[order[1:]] / sizes[order[:-1]] >= APART) + 1
+    ends = np.flatnonzero(sizes[order[1:]] / APART >= sizes[order[:-1]]) + 1
     found = np.full(x0.size, root_mean_square(sizes))
     for part in np.split(order, ends) if len(ends) else ():
         found[part] = root_mean_square(sizes[part])

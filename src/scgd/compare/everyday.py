@@ -37,31 +37,31 @@ def cut_bowl(rng: np.random.Generator, p: int) -> tuple[Floats, Value, Callable[
 
 
 def lost_half(rng: np.random.Generator, p: int) -> Made:
-    """NaN beyond a plane in front of the bowl's centre, as where a simulator does not converge."""
+    """Return NaN beyond a plane before the bowl's centre, as a simulator that does not converge."""
     x0, bowl, beyond = cut_bowl(rng, p)
     return x0, lambda x: bowl(x) if beyond(x) <= 0 else float("nan"), 1.0
 
 
 def walled(rng: np.random.Generator, p: int) -> Made:
-    """A wall of a million in front of the bowl's centre."""
+    """Return a bowl with a wall of a million in front of its centre."""
     x0, bowl, beyond = cut_bowl(rng, p)
     return x0, lambda x: bowl(x) + (1e6 if beyond(x) > 0 else 0.0), 1.0
 
 
 def penalised(rng: np.random.Generator, p: int) -> Made:
-    """A bowl with an exact penalty, a kink across all coordinates."""
+    """Return a bowl with an exact penalty, a kink across all coordinates."""
     x0, bowl, beyond = cut_bowl(rng, p)
     return x0, lambda x: bowl(x) + 10 * abs(beyond(x)), 1.0
 
 
 def joined(rng: np.random.Generator, p: int) -> Made:
-    """A sum over coordinates near the start, none beyond a plane that has to be crossed."""
+    """Return a sum over coordinates near the start, none beyond a plane to be crossed."""
     x0, bowl, beyond = cut_bowl(rng, p)
     return x0, lambda x: bowl(x) + 100 * max(0.0, beyond(x)) ** 2, 100 / 101
 
 
 def units(rng: np.random.Generator, p: int) -> Made:
-    """A bowl in coordinates of very different size, coupled; the start has the right size."""
+    """Return a bowl in coupled coordinates of very different size, that of the start."""
     size = 10 ** rng.uniform(-6, 6, p)
     centre, pull = rng.uniform(0.5, 3, p), rng.normal(0, 1, (p, p))
     x0 = size * rng.uniform(0.5, 3, p)
@@ -74,41 +74,42 @@ def units(rng: np.random.Generator, p: int) -> Made:
 
 
 def peak(rng: np.random.Generator, p: int) -> Made:
-    """A peak of light fitted to 60 counts: height, place and width in metres."""
+    """Return a peak of light to fit to 60 counts: height, place and width in metres."""
     truth = np.array([8e4, 528e-9, 8e-9]) * rng.uniform(0.8, 1.2, 3)
     grid = np.linspace(480e-9, 580e-9, 60)
     start = truth * np.array([rng.uniform(0.3, 2), rng.uniform(0.99, 1.01), rng.uniform(0.5, 2)])
 
     def model(x: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            return x[0] * np.exp(-0.5 * ((grid - x[1]) / x[2]) ** 2)
+            return np.asarray(x[0] * np.exp(-0.5 * ((grid - x[1]) / x[2]) ** 2))
 
     counts = model(truth)
     return start, lambda x: float(np.mean((model(x) - counts) ** 2) / 1e8), 0.0
 
 
 def rate(rng: np.random.Generator, p: int) -> Made:
-    """A rate of reaction fitted at 12 temperatures: factor, energy, power."""
+    """Return a rate of reaction to fit at 12 temperatures: factor, energy, power."""
     truth = np.array([10 ** rng.uniform(5, 8), rng.uniform(3e4, 6e4), rng.uniform(0.5, 1.5)])
     heat = np.linspace(300, 500, 12)
     start = truth * np.array([10 ** rng.uniform(-1, 1), rng.uniform(0.8, 1.2), 1.2])
 
     def model(x: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            return np.log(np.maximum(x[0], 1e-300)) + x[2] * np.log(heat / 300) - x[1] / 8.314 / heat
+            power = x[2] * np.log(heat / 300) - x[1] / 8.314 / heat
+            return np.asarray(np.log(np.maximum(x[0], 1e-300)) + power)
 
     seen = model(truth)
     return start, lambda x: float(np.mean((model(x) - seen) ** 2)), 0.0
 
 
 def decay(rng: np.random.Generator, p: int) -> Made:
-    """Two decays fitted to 40 values: two heights, two rates."""
+    """Return two decays to fit to 40 values: two heights, two rates."""
     truth = np.array([2.0, 3.0, 0.5, 20.0]) * rng.uniform(0.7, 1.4, 4)
     grid = np.linspace(0, 1, 40)
 
     def model(x: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            return x[0] * np.exp(-x[1] * grid) + x[2] * np.exp(-x[3] * grid)
+            return np.asarray(x[0] * np.exp(-x[1] * grid) + x[2] * np.exp(-x[3] * grid))
 
     seen = model(truth)
     start = np.array([1.0, 1.0, 1.0, 10.0]) * rng.uniform(0.7, 1.4, 4)
@@ -116,7 +117,7 @@ def decay(rng: np.random.Generator, p: int) -> Made:
 
 
 def largest_line(rng: np.random.Generator, p: int) -> Made:
-    """The largest of six planes per coordinate: a game's value, a worst case."""
+    """Return the largest of six planes per coordinate: a game's value, a worst case."""
     a, b = rng.normal(0, 1, (6 * p, p)), rng.normal(0, 1, 6 * p)
     a[: p + 1] -= a.sum(0) / (p + 1)  # some combination of the slopes is zero: bounded below
     game = linprog(
@@ -126,7 +127,7 @@ def largest_line(rng: np.random.Generator, p: int) -> Made:
 
 
 def absolute(rng: np.random.Generator, p: int) -> Made:
-    """The sum of absolute residuals of four rows per coordinate, some of them far off."""
+    """Return the sum of absolute residuals of four rows per coordinate, some far off."""
     a, x = rng.normal(0, 1, (4 * p, p)), rng.normal(0, 1, p)
     b = a @ x + 0.1 * rng.standard_t(1.5, 4 * p)
     one = np.eye(4 * p)
@@ -138,7 +139,7 @@ def absolute(rng: np.random.Generator, p: int) -> Made:
 
 
 def valley(rng: np.random.Generator, p: int) -> Made:
-    """Rosenbrock's valley, in units of its own."""
+    """Return Rosenbrock's valley, in units of its own."""
     size, sign = 10 ** rng.uniform(-1, 1), rng.choice([-1.0, 1.0], p)
     start = size * sign * (np.resize([-1.2, 1.0], p) + rng.normal(0, 0.1, p))
 
@@ -150,7 +151,7 @@ def valley(rng: np.random.Generator, p: int) -> Made:
 
 
 def camel(rng: np.random.Generator, p: int) -> Made:
-    """Six humps in two variables."""
+    """Return six humps in two variables."""
 
     def value(x: Floats) -> float:
         a, b = x
@@ -160,14 +161,14 @@ def camel(rng: np.random.Generator, p: int) -> Made:
 
 
 def turned(rng: np.random.Generator, p: int) -> Made:
-    """A bowl whose axes differ by 10, turned."""
+    """Return a bowl whose axes differ by 10, turned."""
     basis = np.linalg.qr(rng.normal(0, 1, (p, p)))[0] * np.logspace(0, 0.5, p)[:, None]
     centre = rng.normal(0, 1, p)
     return rng.normal(0, 2, p), lambda x: float(np.sum((basis @ (x - centre)) ** 2)), 0.0
 
 
 def network(rng: np.random.Generator, p: int) -> Made:
-    """Ten neurons fitted to a wave: 31 weights; the lowest value is taken as 0."""
+    """Return ten neurons to fit to a wave: 31 weights; the lowest value is taken as 0."""
     grid = np.linspace(-2, 2, 60)
     wave = np.sin(rng.uniform(1.5, 2.5) * grid + rng.uniform(-1, 1))
 

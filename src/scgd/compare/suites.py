@@ -102,7 +102,8 @@ def build(name: str, instance: int = 1) -> Task:
     ``bbob-f8-d20``, ``bbob-largescale-f8-d80``, ``bbob-noisy-f9-d20``: COCO; ``ioh-f8-d30-s0.01``:
     ioh, with noise of 1 % of the start's gap; ``ioh-f8-d20-g1e-08``: with jitter that repeats
     itself, as a solver's tolerance leaves it; ``ng-cigar-10+90-s0.1``: Nevergrad, 10 useful and 90
-    useless variables; ``walled-d10``: functions as people bring them; further names are listed by ``scgd compare --list``.
+    useless variables; ``walled-d10``: a function as people bring them; further names are listed by
+    ``scgd compare --list``.
     """
     if found := BBOB.fullmatch(name):
         kind, function, dimension, noise, grain = found.groups()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scgd.plans.base import Ground, Telling
-from scgd.plans.descent import TINY, descend, measure, raced, scale_rounds
+from scgd.plans.descent import descend, measure, raced, scale_rounds
 from scgd.plans.guard import GAIN, Patience, kept, settle_with_start
 from scgd.plans.members import block_member, short_member
 from scgd.plans.mixed import over_space

@@ -30,8 +30,9 @@ LOOK_AGAIN = 0.05
 """Part of the budget after which inactive coordinates are tried again."""
 LEAST, MOST = 6, 2000
 """Evaluations per active coordinate from which a race pays, and active coordinates up to which."""
-LEAN = 12
-"""Evaluations per coordinate below which nothing is measured before BFGS begins."""
+LEAN, SMALL = 12, 32
+"""Evaluations per coordinate below which nothing is measured before BFGS begins, and coordinates
+from which it is worth asking first how many of them matter."""
 ASKED = 4
 """One over the part of the budget that may go into telling which coordinates are active."""
 
@@ -77,7 +78,7 @@ class Race(Told):
         self.contest, self.moving, self.held = None, np.ones(x.size, np.bool_), True
         self.grain = Grain()
         f = yield x
-        if np.isfinite(f) and self.left < LEAN * x.size + 1:
+        if np.isfinite(f) and x.size < SMALL and self.left < LEAN * x.size:
             yield from self._go_down(x, f)
             return
         s, best, value = yield from falling_length(x, f, self.budget, self.rng, self.box)

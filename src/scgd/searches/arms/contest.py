@@ -178,9 +178,7 @@ class Contest:
         """Return a length, but at most a part of the box."""
         return min(s, CROWD * self.box.width)
 
-    def _is_sum(
-        self, s: float, x: Floats, f: float, n_times: int = 3
-    ) -> Generator[Any, Any, bool]:
+    def _is_sum(self, s: float, x: Floats, f: float, n_times: int = 3) -> Generator[Any, Any, bool]:
         return is_additive(x, f, s, self.rng, self.box, self.grain, n_times=n_times)
 
     def _newton(self, x: Floats, f: float, s: float, small: float = 0.0) -> QuasiNewton:

@@ -89,7 +89,7 @@ def falling_length(
     """
     box = box or Box.around(x)
     fall, few = Fall(x, f, rng, box), budget < FEW
-    decades = 10.0 ** (np.arange(-3, 3) if few else np.arange(-6, 5))
+    decades: Floats = 10.0 ** np.arange(*((-3.0, 3.0) if few else (-6.0, 5.0)))
     found = yield from fall.widest(decades)
     if budget < BRIEF:
         return min(KEPT * (found or 0.1), WIDEST * box.width), fall.best, fall.value

@@ -278,8 +278,8 @@ def next_radius(radius: float, move: float, told: bool, sweep: int) -> float:
 
     Examples
     --------
-    >>> next_radius(1.0, 1.0, False, 0), next_radius(1.0, 1.0, True, 0), next_radius(1.0, 0.0, True, 1)
-    (4.0, 0.3, 0.1)
+    >>> next_radius(1.0, 1.0, False, 0), next_radius(1.0, 1.0, True, 0)
+    (4.0, 0.3)
     """
     if move >= radius and not told:
         return 4 * radius

@@ -32,8 +32,8 @@ MOST_TRIES = 25
 FARTHEST = 100.0
 LONGER, SHORTER = 0.2, 0.3
 WALL, JAMMED = 1e3, 3
-"""A rise that is a wall, in changes that the slope told (lost values are one, too), and the lines in
-a row that must have met one for f to go on behind it or not at all."""
+"""A rise that is a wall, in changes that the slope told (a lost value is one, too), and the lines
+in a row that must have met one for it to stand across the way."""
 PLACES = 10
 """Gradients that tell what coordinates matter; later ones are small and only tell of the end."""
 
@@ -302,7 +302,8 @@ class QuasiNewton:
         for n in range(1, MOST_TRIES + 1):
             straight = self.x + rate * direction
             point = self.box.clip(straight)
-            told = rate * slope if np.array_equal(point, straight) else gradient @ (point - self.x)
+            on_line = np.array_equal(point, straight)
+            told = rate * slope if on_line else float(gradient @ (point - self.x))
             if np.array_equal(point, last):  # all of it lies along walls
                 break
             last, value = point, (yield point)
