@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from scgd.plans.base import Ground, Telling
-from scgd.plans.descent import TINY, descend, measure, raced, scale_rounds
+from scgd.plans.descent import descend, measure, raced, scale_rounds
 from scgd.plans.guard import GAIN, Patience, kept, settle_with_start
 from scgd.plans.members import block_member, short_member
 from scgd.plans.mixed import over_space
 from scgd.plans.noisy import noisy
+from scgd.plans.opening import TINY, opening
 from scgd.plans.steps import steps
 from scgd.recipes import RECIPES, Recipe
 from scgd.searches import Classify, Judge, Length, ScaleSearch
@@ -45,19 +46,21 @@ def auto(ground: Ground) -> Telling:
     if ground.first_order and (sampled or wide or ground.budget < FIRST_ORDER):
         yield from steps(RECIPES["musketeer"].first_order())(ground)
         return
+    if not problem.noise:
+        yield from opening(ground)
     if problem.noise is None:
         n_reaches = 1 if ground.budget < TINY else 3
         noise = yield Classify(problem, ground.point, ground.rng(), n_reaches, sampled=sampled)
         kind = noise.kind
     else:
         kind = "uncontrollable" if problem.noise > 0 else "deterministic"
-    if ground.first_order and kind != "deterministic":
+    exact = ground.repeats = kind == "deterministic"
+    if ground.first_order and not exact:
         yield from steps(RECIPES["musketeer"].first_order())(ground)
         return
     if kind == "uncontrollable":
         yield from noisy(ground)
         return
-    exact = ground.repeats = kind == "deterministic"
     few = problem.n_coords <= LARGEST_RACE and ground.room >= RACE * problem.n_coords
     many = problem.n_coords >= SPARSE // 4 and ground.room >= SPARSE
     asked = exact and (few or many or ground.first_order)

@@ -6,11 +6,11 @@ import numpy as np
 
 from scgd.plans.base import Ground, Story, Telling
 from scgd.plans.doubt import doubted
+from scgd.plans.opening import TINY, opening
 from scgd.searches import Descent, Length, Race, RandomSearch, Rounding, ScaleSearch
 from scgd.searches.arms.box import REACH
 
 __all__ = [
-    "TINY",
     "descend",
     "descent",
     "measure",
@@ -20,14 +20,12 @@ __all__ = [
     "scale_rounds",
 ]
 
-TINY = 100
-"""Evaluations below which hardly any are spent on measuring."""
-
 
 def descent(only: str = "") -> Story:
     """Return the story of a search that takes f for deterministic without asking."""
 
     def story(ground: Ground) -> Telling:
+        yield from opening(ground)
         length = yield from lengths(ground)
         error = yield from measure(ground, length)
         yield from descend(ground, length, error, only)
@@ -65,6 +63,7 @@ def descend(ground: Ground, length: Length, error: float, only: str = "") -> Tel
 
 def race(ground: Ground) -> Telling:
     """Race BFGS, a population and line searches; where that is not held, descend."""
+    yield from opening(ground)
     if (yield from raced(ground)):
         return
     length = yield from lengths(ground)
