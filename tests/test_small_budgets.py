@@ -152,3 +152,65 @@ def test_a_saved_run_knows_what_f_was_at_x0(tmp_path):
         result = scgd.minimize(lambda x: 3.0, [0.1, 7.0], max_evals=n, seed=0, checkpoint=path)
         np.testing.assert_array_equal(result.x, [0.1, 7.0])
         assert not result.success
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+def valley(x):
+    return float(np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2))
+
+
+def slopes(x, coords):
+    out = np.zeros_like(x)
+    out[:-1] = -400 * x[:-1] * (x[1:] - x[:-1] ** 2) - 2 * (1 - x[:-1])
+    out[1:] += 200 * (x[1:] - x[:-1] ** 2)
+    return out[coords]
+
+
+@pytest.mark.parametrize("n, share", [(3, 0.8), (5, 0.25), (10, 0.1), (30, 0.01), (99, 0.005)])
+@pytest.mark.parametrize("p", [2, 20, 100])
+def test_few_derivatives_lead_down(p, n, share):
+    """Steps of musketeer had left .3 to .9 of a valley of 20 after 99 to 5 evaluations."""
+    x0 = np.tile([-1.2, 1.0], p)[:p]
+    result = scgd.minimize(valley, x0, jac=slopes, max_evals=n, seed=0)
+    assert result.success and result.fun == valley(result.x)
+    assert valley(result.x) < (share if p > 2 else max(share, 0.2)) * valley(x0)
+
+
+@pytest.mark.parametrize("n", [3, 10, 30, 99])
+def test_derivatives_that_lie_are_not_followed_blindly(n):
+    """Where f does not fall nobody goes; slopes that promise too much are left to a race."""
+    rng = np.random.default_rng(n)
+    result = scgd.minimize(
+        lambda x: float(x @ x), np.ones(5), jac=lambda x, k: rng.standard_normal(len(k)),
+        max_evals=n, seed=0,
+    )  # fmt: skip
+    assert result.fun == float(result.x @ result.x) <= 5.0
+    assert n < 30 or result.success
+
+
+@pytest.mark.parametrize("n", [10, 60])
+def test_derivatives_under_noise_are_left_to_steps(n):
+    rng = np.random.default_rng(n)
+    result = scgd.minimize(
+        lambda x: float(x @ x) + rng.standard_normal(), np.ones(5),
+        jac=lambda x, k: 2 * x[k] + rng.standard_normal(len(k)), max_evals=n, seed=0,
+    )  # fmt: skip
+    assert "slopes" not in dict(result.members) and "steps" in dict(result.members)
+
+
+def test_derivatives_that_mislead_end_their_search():
+    from scgd.problem import Problem
+    from scgd.questions import Point
+    from scgd.searches import Slopes
+
+    where = Problem.check(np.ones(2))
+    search = Slopes(where, Point(where.x0), np.random.SeedSequence(0), 60, 2.0)
+    assert search.standing.values == [2.0] and search.relevance is None
+    assert not search.misled
+    for gained, over in ((0.5, False), (0.09, True), (0.11, False)):
+        search.newton.agreement = [gained] * 5
+        assert search.misled == over
+    search.newton.agreement = [0.0] * 4
+    assert not search.misled

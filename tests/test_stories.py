@@ -54,7 +54,7 @@ def test_what_the_user_says_of_noise_is_not_asked():
 
 @pytest.mark.parametrize(
     "p, total, sample, first",
-    [(4, 99, None, "steps"), (4, 100, None, "start"), (4, 100, 10, "steps"),
+    [(4, 3, None, "start"), (4, 100, None, "start"), (4, 100, 10, "steps"),
      (2001, 10**6, None, "steps"), (2000, 10**6, None, "start")],
 )  # fmt: skip
 def test_derivatives_are_used_in_steps_where_no_race_is(p, total, sample, first):
@@ -68,6 +68,17 @@ def test_derivatives_are_used_in_steps_where_no_race_is(p, total, sample, first)
 def test_derivatives_of_a_noisy_function_are_used_in_steps(kind, second):
     where = ground(4, 1000, first_order=True)
     assert names(told(auto(where), where, BEGUN, (Noise(kind), 8)))[2] == second
+
+
+@pytest.mark.parametrize("total, third", [(6, "slopes"), (99, "slopes"), (100, "race")])
+def test_few_evaluations_follow_derivatives_at_once(total, third):
+    where, script = ground(4, total, first_order=True), (Noise("deterministic"), 2)
+    assert names(told(auto(where), where, BEGUN, script)) == ["start", "classify", third]
+    where = ground(4, total, first_order=True)
+    lost = told(auto(where), where, (Started(np.nan), 1), script)
+    assert names(lost) == ["start", "classify", "race"]  # nothing to begin with
+    where = ground(4, 5, first_order=True)  # none is left to ask about noise
+    assert names(told(auto(where), where, BEGUN)) == ["start", "slopes"]
 
 
 @pytest.mark.parametrize("total, third", [(34, "steps"), (35, "descent")])

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from scgd.plans.base import Ground, Story, Telling
 from scgd.plans.doubt import doubted
 from scgd.plans.opening import TINY, opening
-from scgd.searches import Descent, Length, Race, RandomSearch, Rounding, ScaleSearch
+from scgd.searches import Descent, Length, Race, RandomSearch, Rounding, ScaleSearch, Slopes
 from scgd.searches.arms.box import REACH
 
 __all__ = [
     "descend",
     "descent",
+    "follow",
     "measure",
     "race",
     "raced",
@@ -59,6 +62,13 @@ def descend(ground: Ground, length: Length, error: float, only: str = "") -> Tel
         ground.problem, ground.point, ground.rng(), unit, error, ground.room, only, tol=ground.tol
     )
     ground.converged = (yield from doubted(ground, search)) is not None
+
+
+def follow(ground: Ground, value: float) -> Any:
+    """Follow the user's derivatives from f(x0); return whether the road was changed."""
+    ground.sentence = "Deterministic: BFGS on the derivatives given."
+    search = Slopes(ground.problem, ground.point, ground.stream(), ground.room, value)
+    return (yield from doubted(ground, search)) is None
 
 
 def race(ground: Ground) -> Telling:
