@@ -319,7 +319,9 @@ class Run:
             n_failed=self.ledger.n_failed,
             success=status in SUCCESSES and not stuck,
             status=int(status),
-            message=self._message(status, remedy(fun) if stuck else ""),
+            message=self._message(
+                status, remedy(fun, recipe=self.plan.ground.recipe) if stuck else ""
+            ),
             weights=self.plan.weights,
             relevance=shares,
             relevance_error=errors,
