@@ -514,7 +514,7 @@ GUARDS = {
         ("plans/guard.py", "ground.point.put(ground.problem.x0)", "pass",
          an_end_that_is_worse_is_given_up),
         ("plans/auto.py", "if verdict.worse(3):", "if False:", a_leg_that_got_worse_is_taken_back),
-        ("run/run.py", "plausible(best.value, standing.values, self.plan.ground.first)", "True",
+        ("run/recommending.py", "plausible(best.value, standing.values, level)", "True",
          a_lie_is_not_the_best_point),
     )
 }  # fmt: skip

@@ -22,7 +22,7 @@ from scgd.compare.problems import PROBLEMS, Task, build, ridge, scaled
 from scgd.compare.rows import STORED, Line, Rows, Run, packed
 from scgd.compare.runner import Block, blocks, fill, run_one
 from scgd.compare.score import class_table, classes, scores, worse
-from scgd.compare.suites import CONFIRM, DESIGN, FRESH, SHAPES, SMALL, SUITES, Cell, named, suite
+from scgd.compare.suites import CONFIRM, DESIGN, SHAPES, SMALL, SPENT, SUITES, Cell, named, suite
 from scgd.compare.suites import build as build_named
 from scgd.errors import UsageError
 
@@ -312,7 +312,7 @@ def test_tuning_never_looks_at_judged_instances():
         return sphere(4, repeats=False, noise=0.01)
 
     rate, radius = tune(make, 200)
-    assert not {*asked} & {*DESIGN, *CONFIRM} and asked
+    assert not {*asked} & {*DESIGN, *SPENT, *CONFIRM} and asked
     x = spsa_adam(Oracle(make(1), 200, 1), 1, 4 * rate, 4 * radius)
     assert sphere().gap(x) < 0.1
 
@@ -334,7 +334,7 @@ def test_methods_are_checked_before_anything_runs(tmp_path, monkeypatch):
     monkeypatch.setitem(METHODS, "absent", Peer(METHODS["random"].run, 1, needs="no_such_package"))
     with pytest.raises(UsageError, match="pip install"):
         check_methods(["absent"])
-    for command in (["--problems", "hp"], ["--suite", "practice"], ["mod:fun", "--dim", "2"]):
+    for command in (["--problems", "hp"], ["--suite", "practice"], ["math:sqrt", "--dim", "2"]):
         assert main(["compare", *command, "--methods", "random,powel", "--out", str(tmp_path)]) == 2
     assert not list(tmp_path.iterdir())
 
@@ -391,7 +391,7 @@ def test_stored_rows_are_small_and_of_known_cells():
         assert {cell for cell, _ in rows.runs} <= cells
         allowed = OURS if file.name.startswith("auto") else STANDING
         assert {method for _, method in rows.runs} <= {*allowed}
-        wanted = [*CONFIRM, *FRESH] if "confirm" in file.name else DESIGN
+        wanted = [*SPENT, *CONFIRM] if "confirm" in file.name else DESIGN
         assert {i for runs in rows.runs.values() for i in runs} <= {*wanted}
 
 
@@ -641,6 +641,9 @@ def test_a_confirmation_shows_aggregates_only(small_arena, capsys):
     args = suite_args(small_arena, "--suite", "tiny", "--confirm", "--instances", "1-2")
     with pytest.raises(UsageError, match="instances of its own"):
         args.run(args)
+    args = suite_args(small_arena, "--suite", "tiny", "--instances", "90-91")
+    with pytest.raises(UsageError, match=r"91 to 95 are for confirmation.*use --confirm"):
+        args.run(args)
 
 
 @pytest.mark.parametrize(
@@ -653,8 +656,8 @@ def test_a_confirmation_shows_aggregates_only(small_arena, capsys):
         (["--problems", "hp", "--instances", "a"], "first <= last"),
         (["--problems", "hp", "--budgets", "0"], "--budgets"),
         (["--problems", "hp", "--jobs", "0"], "--jobs"),
-        (["mod:fun"], "give the start"),
-        (["mod:fun", "--dim", "2", "--max-evals", "1"], "--max-evals"),
+        (["math:sqrt"], "give the start"),
+        (["math:sqrt", "--dim", "2", "--max-evals", "1"], "--max-evals"),
         (["no_such_module:fun", "--dim", "2", "--max-evals", "9"], "cannot import"),
     ],
 )
@@ -702,10 +705,39 @@ def test_your_own_function_one_table_one_picture(tmp_path, monkeypatch, capsys):
     assert "is noisy" in capsys.readouterr().out
     assert "median of the last 20" in (tmp_path / "arena" / "own_function.noisy.html").read_text()
     assert main(["compare", "own_function:broken", *command]) == 2
-    assert "must be finite at the start" in capsys.readouterr().err
+    told = "own_function:broken at the start, x = [0. 0. 0.], must be a finite number, got nan"
+    assert told in capsys.readouterr().err
     assert main(["compare", "own_function:smooth", *command, "--bounds", "1", "2"]) == 2
     assert "--bounds must be" in capsys.readouterr().err
     sys.modules.pop("own_function")
+
+
+@pytest.mark.parametrize(
+    "body, told",
+    [("raise ValueError('no\\ntable')", "raises ValueError: no table ("),
+     ("return 'three'", "one real number, got str"), ("return x", "got ndarray of shape (2,)")],
+)  # fmt: skip
+def test_a_function_that_fails_at_the_start_is_named(tmp_path, monkeypatch, capsys, body, told):
+    (tmp_path / "own_broken.py").write_text(f"def fun(x):\n    {body}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_broken", raising=False)
+    assert main(["compare", "own_broken:fun", "--x0", "1,2", "--max-evals", "9"]) == 2
+    err = capsys.readouterr().err
+    assert "own_broken:fun at the start, x = [1. 2.], " in err and told in err
+    assert ("own_broken.py, line 2" in err) == ("raises" in told)
+
+
+def test_a_call_that_does_not_fit_is_named_without_a_place_of_ours(tmp_path, monkeypatch, capsys):
+    (tmp_path / "own_two.py").write_text("def fun(x, y):\n    return 1.0\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["compare", "own_two:fun", "--dim", "2", "--max-evals", "9"]) == 2
+    err = capsys.readouterr().err
+    assert "raises TypeError: fun() missing 1 required positional argument" in err
+    assert "own.py" not in err
+    assert main(["compare", "own_two:fun", "--dim", "2"]) == 2
+    assert "give the evaluations of every run: --max-evals N" in capsys.readouterr().err
+    assert main(["compare", "own_two", "--dim", "2"]) == 2
+    assert "MODULE:FUNCTION, got 'own_two'" in capsys.readouterr().err
 
 
 def test_the_usual_methods_leave_out_what_is_not_there(monkeypatch, capsys):

@@ -53,6 +53,7 @@ def test_values_at_the_ends_of_the_numbers(method, factor):
         assert fun(result.x) < 0.5 * fun(start)
     if np.array_equal(result.x, start):
         assert not result.success and "multiply f so that they are near 1" in result.message
+        assert ("or use method='auto'" in result.message) == (method in scgd.RECIPES)
     else:
         assert fun(result.x) < fun(start)
 
@@ -79,3 +80,8 @@ def test_every_small_budget_is_kept(method):
         assert len(calls) == result.nfev <= budget
         assert np.all(np.isfinite(result.x))
         assert np.isfinite(result.fun) or (result.status == 5 and not result.success)
+
+
+def test_auto_does_not_advise_itself():
+    result = scgd.minimize(lambda x: 1e304, np.ones(3), max_evals=200, seed=0)
+    assert "they are near 1. " in result.message and "'auto'" not in result.message

@@ -135,7 +135,7 @@ def searched(cls, *more):
 @pytest.mark.parametrize(
     "values, same",
     [([1.0, 1.0, 2.0, 2.0], True), ([1.0, 1.1, 2.0, 2.0], False), ([1.0, 1.0, 2.0, 2.1], False),
-     ([1.0, np.nan, 2.0, 2.0], False), ([1.0, 1.0, np.nan, np.nan], False)],
+     ([1.0, np.nan, 2.0, 2.0], False), ([1.0, 1.0, np.nan, np.nan], True), ([1.0, 1.0, np.nan, 2.0], False)],
 )  # fmt: skip
 def test_four_values_tell_whether_f_repeats_itself(values, same):
     search = searched(Repeat)

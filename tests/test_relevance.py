@@ -91,12 +91,12 @@ def test_the_recipe_of_a_plan_is_what_it_ran():
     ran = result.recipe
     assert ran.name == "auto" and ran.members == tuple(result.members)
     assert sum(n for _, n in ran.members) == result.nfev
-    members = ["classify", "ladder", "measuring", "slide", "walk", "check"]
-    assert [name for name, _ in ran.members][:6] == members
+    members = ["start", "classify", "ladder", "measuring", "slide", "walk", "check"]
+    assert [name for name, _ in ran.members][:7] == members
     assert ran.steps.name == "auto: joint directions"
-    assert str(ran).startswith("auto: classify ") and f"steps {dict(ran.members)['steps']}" in str(
-        ran
-    )
+    assert str(ran).startswith(
+        "auto: start 1, classify "
+    ) and f"steps {dict(ran.members)['steps']}" in str(ran)
     race = scgd.minimize(lambda x: float(x @ x), np.ones(3), max_evals=300, seed=0)
     assert race.recipe.steps is None and "lines" in dict(race.recipe.members)
 
@@ -111,7 +111,8 @@ def test_history_is_the_value_of_the_point_reached_not_of_wide_probes():
         lambda x: bowl(x) + 5 * rng.standard_normal(), np.full(40, 2.0), max_evals=12_000, seed=0
     )  # fmt: skip
     seen = result.history["fun"]
-    assert abs(np.median(seen[-20:]) - bowl(result.x)) < 2.0 and np.max(seen[len(seen) // 2 :]) < 65
+    # Other seeds are off by up to 3: the wide probes would be by 100.
+    assert abs(np.median(seen[-20:]) - bowl(result.x)) < 4.0 and np.max(seen[len(seen) // 2 :]) < 65
     wide = Recipe("wide", "full", "spsa", "adam", 0.02, 3.0)
     plain = scgd.minimize(bowl, np.full(4, 2.0), method=wide, scale=1.0, max_evals=2000, seed=0)
     assert plain.history["fun"][0] < 67 and abs(plain.history["fun"][-1] - 50) < 1.0

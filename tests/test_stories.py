@@ -9,7 +9,7 @@ from scgd.plans.descent import descent, race, random_search
 from scgd.plans.doubt import doubted
 from scgd.plans.ground import Ground
 from scgd.plans.mixed import over_space
-from scgd.plans.steps import patiently, repeatable, steps, watched
+from scgd.plans.steps import n_asked, patiently, steps, watched
 from scgd.searches import (
     Doubted,
     Leg,
@@ -18,13 +18,15 @@ from scgd.searches import (
     Raced,
     RandomSearch,
     Repeats,
+    Started,
     Verdict,
 )
 from telling import EQUAL, FINE, LENGTH, ground, names, told
 
 # ---- auto ----------------------------------------------------------------------------------------
 
-DETERMINISTIC = [(Noise("deterministic"), 9)]
+BEGUN = (Started(5.0), 1)
+DETERMINISTIC = [BEGUN, (Noise("deterministic"), 8)]
 
 
 @pytest.mark.parametrize(
@@ -34,25 +36,26 @@ DETERMINISTIC = [(Noise("deterministic"), 9)]
 )  # fmt: skip
 def test_searches_race_from_six_evaluations_per_coordinate_or_four_hundred_in_all(p, total, second):
     where = ground(p, total)
-    assert names(told(auto(where), where, *DETERMINISTIC)) == ["classify", second]
+    assert names(told(auto(where), where, *DETERMINISTIC)) == ["start", "classify", second]
     assert where.repeats
 
 
 @pytest.mark.parametrize("total, n_reaches", [(99, 1), (100, 3), (5000, 3)])
 def test_a_tiny_budget_asks_once_whether_there_is_noise(total, n_reaches):
     where = ground(4, total)
-    assert next(auto(where)).n_reaches == n_reaches
+    assert told(auto(where), where, BEGUN)[1].n_reaches == n_reaches
 
 
 def test_what_the_user_says_of_noise_is_not_asked():
-    assert next(auto(ground(4, noise=0.0))).name == "race"
+    where = ground(4, noise=0.0)
+    assert names(told(auto(where), where, BEGUN)) == ["start", "race"]
     assert next(auto(ground(4, noise=0.1))).name == "ladder"
 
 
 @pytest.mark.parametrize(
     "p, total, sample, first",
-    [(4, 99, None, "steps"), (4, 100, None, "classify"), (4, 100, 10, "steps"),
-     (2001, 10**6, None, "steps"), (2000, 10**6, None, "classify")],
+    [(4, 3, None, "start"), (4, 100, None, "start"), (4, 100, 10, "steps"),
+     (2001, 10**6, None, "steps"), (2000, 10**6, None, "start")],
 )  # fmt: skip
 def test_derivatives_are_used_in_steps_where_no_race_is(p, total, sample, first):
     assert next(auto(ground(p, total, sample=sample, first_order=True))).name == first
@@ -64,14 +67,25 @@ def test_derivatives_are_used_in_steps_where_no_race_is(p, total, sample, first)
 )
 def test_derivatives_of_a_noisy_function_are_used_in_steps(kind, second):
     where = ground(4, 1000, first_order=True)
-    assert names(told(auto(where), where, (Noise(kind), 9)))[1] == second
+    assert names(told(auto(where), where, BEGUN, (Noise(kind), 8)))[2] == second
+
+
+@pytest.mark.parametrize("total, third", [(6, "slopes"), (99, "slopes"), (100, "race")])
+def test_few_evaluations_follow_derivatives_at_once(total, third):
+    where, script = ground(4, total, first_order=True), (Noise("deterministic"), 2)
+    assert names(told(auto(where), where, BEGUN, script)) == ["start", "classify", third]
+    where = ground(4, total, first_order=True)
+    lost = told(auto(where), where, (Started(np.nan), 1), script)
+    assert names(lost) == ["start", "classify", "race"]  # nothing to begin with
+    where = ground(4, 5, first_order=True)  # none is left to ask about noise
+    assert names(told(auto(where), where, BEGUN)) == ["start", "slopes"]
 
 
 @pytest.mark.parametrize("total, third", [(34, "steps"), (35, "descent")])
 def test_a_sweep_needs_nearly_two_evaluations_per_coordinate(total, third):
     where = ground(20, total)
-    script = [(Noise("deterministic"), 3), (LENGTH, 6)]
-    assert names(told(auto(where), where, *script))[2] == third
+    script = [BEGUN, (Noise("deterministic"), 2), (LENGTH, 6)]
+    assert names(told(auto(where), where, *script))[3] == third
     if third == "steps":
         assert where.sentence == "Deterministic, too wide for a sweep; length scale 2."
 
@@ -84,9 +98,9 @@ def test_random_signs_follow_a_race_that_is_not_held_where_a_sweep_is_too_wide(p
     """On a sparse quadratic of 10,000 a sweep cut short left 26 of 39, random signs .002."""
     where = ground(p, total)
     lost = Doubted(False, {"held": False})
-    script = [(Noise("deterministic"), 9), (lost, 40), (LENGTH, 6), (FINE, 8)]
+    script = [*DETERMINISTIC, (lost, 40), (LENGTH, 6), (FINE, 8)]
     asked = names(told(auto(where), where, *script))
-    assert asked == ["classify", "race", "scale", "rounding", last] and not where.converged
+    assert asked == ["start", "classify", "race", "scale", "rounding", last] and not where.converged
 
 
 def test_blocks_under_a_sample_are_compared_four_times_along_the_way():
@@ -146,13 +160,14 @@ def test_a_space_with_budget_for_slopes_is_like_any_other_problem():
     from scgd.spaces import Space
 
     problem = Space(a=scgd.Float(0, 1)).problem()
-    for total, first in ((300, "niches"), (301, "classify")):
+    for total, first in ((300, "niches"), (301, "start")):
         where = Ground(problem, ground().samples, np.random.SeedSequence(0), total)
         assert next(auto(where)).name == first
 
 
 def test_lengths_of_a_descent_take_few_directions():
-    assert next(descent()(ground(4, 3600))).rounds == (5, 5, 5, 5, 5)
+    where = ground(4, 3600)
+    assert told(descent()(where), where, BEGUN)[1].rounds == (5, 5, 5, 5, 5)
 
 
 def test_random_search_takes_f_for_deterministic():
@@ -187,22 +202,22 @@ def test_a_leg_that_got_worse_goes_back_and_is_a_third_as_wide():
 
 def test_a_descent_measures_lengths_and_rounding_then_sweeps():
     where = ground(4, 1000, noise=0.0)
-    asked = told(descent("bfgs")(where), where, (LENGTH, 30), (FINE, 8), (Raced(True), 100))
-    assert names(asked) == ["scale", "rounding", "descent", None]
-    assert asked[2].budget == 962 and asked[2].error == 1e-8 and asked[2].only == "bfgs"
+    asked = told(descent("bfgs")(where), where, BEGUN, (LENGTH, 30), (FINE, 8), (Raced(True), 100))
+    assert names(asked) == ["start", "scale", "rounding", "descent", None]
+    assert asked[3].budget == 961 and asked[3].error == 1e-8 and asked[3].only == "bfgs"
+    np.testing.assert_array_equal(asked[3].length, 2.0)
     np.testing.assert_array_equal(asked[2].length, 2.0)
-    np.testing.assert_array_equal(asked[1].length, 2.0)
     assert where.converged and where.repeats
     where = ground(4, 99, noise=0.0)
-    assert names(told(descent()(where), where, (LENGTH, 6))) == ["scale", "descent"]
+    assert names(told(descent()(where), where, BEGUN, (LENGTH, 6)))[1:] == ["scale", "descent"]
 
 
 @pytest.mark.parametrize("held, after", [(True, None), (False, "scale")])
 def test_a_race_that_did_not_hold_goes_on_as_a_descent(held, after):
     where = ground(4, 1000, noise=0.0)
-    asked = told(race(where), where, (Raced(held), 300))
-    assert names(asked) == ["race", after] and where.converged == held
-    assert asked[0].budget == 1000
+    asked = told(race(where), where, BEGUN, (Raced(held), 300))
+    assert names(asked) == ["start", "race", after] and where.converged == held
+    assert asked[1].budget == 999
 
 
 def test_values_that_stop_repeating_change_the_road():
@@ -226,14 +241,15 @@ RELATIVE = scgd.RECIPES["musketeer"]
 
 
 @pytest.mark.parametrize(
-    "total, sample, asks, asked",
-    [(79, None, True, False), (80, None, True, True), (None, None, True, True),
-     (80, None, False, False), (80, 10, True, False)],
+    "total, sample, asks, n",
+    [(1, None, True, 1), (2, None, True, 2), (79, None, True, 3), (80, None, True, 4),
+     (None, None, True, 4), (80, None, False, 0), (80, 10, True, 0)],
 )  # fmt: skip
-def test_whether_values_repeat_is_asked_from_eighty_evaluations(total, sample, asks, asked):
+def test_whether_values_repeat_is_asked_with_as_many_as_the_budget_pays_for(total, sample, asks, n):
     where = ground(4, total, sample=sample, asks=asks)
-    assert repeatable(where) == asked
-    assert next(steps(RELATIVE)(where)).name == ("repeat" if asked else "steps")
+    first = next(steps(RELATIVE)(where))
+    assert first.name == ("repeat" if n else "steps")
+    assert n == 0 or first.cost == n == n_asked(where)
 
 
 def test_the_scale_is_looked_for_where_it_costs_a_twentieth():

@@ -227,7 +227,8 @@ def minimize(
         ======  =========================================  =======
 
         Whatever the status, a run that ends (1, 2, 8, 9) with nothing better than x0 is no success,
-        and the message names remedies.
+        and the message names remedies. Where f repeats itself better is a value below f(x0), else
+        another point, which comparisons did not find worse. ``max_evals=1`` evaluates x0.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from scgd.compare.peers import OURS, STANDING, check_methods
 from scgd.compare.rows import STORED, Line, Rows
 from scgd.compare.runner import Block, blocks, fill
 from scgd.compare.score import KEPT, Score, class_table, classes, scores, worse
-from scgd.compare.suites import CONFIRM, DESIGN, Cell, suite
+from scgd.compare.suites import CONFIRM, DESIGN, SPENT, Cell, suite
 from scgd.errors import UsageError
 
 __all__ = ["run_suite", "say"]
@@ -66,7 +66,13 @@ def chosen_instances(args: argparse.Namespace) -> Sequence[int]:
     if args.confirm:
         return list(CONFIRM)
     if args.instances:
-        return span(args.instances)
+        given = span(args.instances)
+        if {*given} & {*CONFIRM}:
+            raise UsageError(
+                f"instances {CONFIRM[0]} to {CONFIRM[-1]} are for confirmation, looked at as "
+                "aggregates only; use --confirm"
+            )
+        return given
     return list(SMALL_INSTANCES if args.suite == "design-small" else DESIGN)
 
 
@@ -81,7 +87,7 @@ def chosen_methods(args: argparse.Namespace) -> list[str]:
 
 def files(args: argparse.Namespace, instances: Sequence[int]) -> tuple[Rows, Rows]:
     """Return our rows and the peers'."""
-    ending = "-confirm" if instances[0] >= CONFIRM[0] else ""
+    ending = "-confirm" if instances[0] >= SPENT[0] else ""
     folder = STORED if args.store else args.out
     path = folder / f"auto{ending}.csv"
     peers = Rows(STORED / f"peers{ending}.csv")

@@ -42,7 +42,7 @@ def add_parser(subparsers: Any) -> None:
     own.add_argument("--max-evals", type=int, metavar="N", help="evaluations of every run")
     arena = parser.add_argument_group("problems and suites")
     arena.add_argument("--suite", metavar="NAME", help="a suite of cells; see --list")
-    arena.add_argument("--confirm", action="store_true", help="instances 71-75, aggregates only")
+    arena.add_argument("--confirm", action="store_true", help="instances 91-95, aggregates only")
     arena.add_argument("--store", action="store_true", help="keep the rows in the package")
     arena.add_argument("--resume", action="store_true", help="go on with the runs of --out")
     arena.add_argument("--problems", help=f"names, comma-separated (default: {QUICK['problems']})")

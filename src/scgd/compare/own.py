@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from scgd.command import find, start
+from scgd.command import find, one_line, place_of, start
 from scgd.compare.command import span
 from scgd.compare.oracle import Oracle, Spent, TimedOracle
 from scgd.compare.page import STYLE, line_style, ordered
 from scgd.compare.peers import METHODS, check_methods
 from scgd.compare.problems import Task
 from scgd.errors import UsageError
+from scgd.problem import as_scalar
 from scgd.typing import Floats
 
 __all__ = ["Trial", "compare_function", "trials"]
@@ -70,14 +71,17 @@ def compare_function(args: argparse.Namespace) -> int:
     methods = (args.methods or USUAL).split(",")
     if args.methods:
         check_methods(methods)
+    fun = find(args.function)[1]
     if (args.dim is None) == (args.x0 is None):
         raise UsageError("give the start: --dim P for P zeros, or --x0 X")
-    if args.max_evals is None or not 2 <= args.max_evals <= MOST_EVALS:
+    if args.max_evals is None:
+        raise UsageError("give the evaluations of every run: --max-evals N")
+    if not 2 <= args.max_evals <= MOST_EVALS:
         raise UsageError(f"--max-evals must be 2 to {MOST_EVALS:g}, got {args.max_evals}")
     if args.bounds is not None and not args.bounds[0] < args.bounds[1]:
         raise UsageError(f"--bounds must be LOW HIGH with LOW < HIGH, got {args.bounds}")
     seeds = span(args.instances or "1-3")
-    task = own_task(find(args.function)[1], start(args), args.bounds, args.function)
+    task = own_task(fun, start(args), args.bounds, args.function)
     methods = [name for name in methods if usable(name, task, args)]
     forecast(task, args.max_evals * len(methods) * len(seeds))
     found = trials(task, methods, args.max_evals, seeds, args.max_seconds, report)
@@ -93,14 +97,14 @@ def own_task(fun: Callable[..., Any], x0: Any, bounds: Any, name: str) -> Task:
     x0 = np.asarray(x0, np.float64)
 
     low, high = (-inf, inf) if bounds is None else bounds
+    if not (low < high and (x0 >= low).all() and (x0 <= high).all()):
+        raise UsageError(f"--bounds must be LOW < HIGH around the start, got {low} {high}")
 
     def value(x: Floats) -> float:
-        found = float(fun(np.clip(x, low, high)))  # peers that know no bounds are kept inside
+        found = as_scalar(fun(np.clip(x, low, high)))  # peers that know no bounds are kept inside
         return found if found == found else inf
 
-    first, second = value(x0), value(x0)
-    if not np.isfinite([first, second]).all():
-        raise UsageError(f"{name} must be finite at the start, got {first} and {second}")
+    first, second = (at_start(fun, x0, name) for _ in range(2))
     repeats = first == second
     n = 1 if repeats else JUDGED
     task = Task(
@@ -108,11 +112,28 @@ def own_task(fun: Callable[..., Any], x0: Any, bounds: Any, name: str) -> Task:
         repeats=repeats, looks=False,
     )  # fmt: skip
     if bounds is not None:
-        if not (low < high and (x0 >= low).all() and (x0 <= high).all()):
-            raise UsageError(f"--bounds must be LOW < HIGH around the start, got {low} {high}")
         return replace(task, domain=(low, high), bounds=[(low, high)] * x0.size)
     spread = np.maximum(1.0, np.abs(x0))
     return replace(task, domain=(x0 - 2.5 * spread, x0 + 2.5 * spread))
+
+
+def at_start(fun: Callable[..., Any], x0: Floats, name: str) -> float:
+    """Return f(x0); what is wrong with it is said with the function, its argument and the error."""
+    call = f"{name} at the start, x = {np.array2string(x0, threshold=8)},"
+    try:
+        value = fun(x0.copy())
+    except Exception as error:
+        inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+        place = place_of(error) if inside else ""  # else the call itself does not fit
+        what = one_line(f"{type(error).__name__}: {error}{place}")
+        raise UsageError(f"{call} raises {what}; mend it, or start elsewhere") from error
+    try:
+        found = as_scalar(value)
+    except TypeError as error:
+        raise UsageError(f"{call} does not fit: {error}") from error
+    if not np.isfinite(found):
+        raise UsageError(f"{call} must be a finite number, got {found}; start elsewhere with --x0")
+    return found
 
 
 def usable(name: str, task: Task, args: argparse.Namespace) -> bool:
@@ -136,6 +157,13 @@ def forecast(task: Task, n_evals: int) -> None:
     print(
         f"{task.name} {kind} and takes {each:.2g} s a call: {each * n_evals:.0f} s in all, or less"
     )
+    print(f"method, {judged(task)}, and what it took:")
+
+
+def judged(task: Task) -> str:
+    """Return what stands in the tables."""
+    how = "one value" if task.repeats else f"the mean of {JUDGED} values that are not counted"
+    return f"f at the point it returns ({how})"
 
 
 def trials(
@@ -254,12 +282,11 @@ def write_page(path: Path, found: list[Trial], task: Task, title: str) -> None:
         f"<td>{seconds:.2f}</td><td class=name>{html.escape(note)}</td></tr>"
         for name, value, worst, evals, seconds, note in summary(found)
     )
-    judged = "one value" if task.repeats else f"the mean of {JUDGED} values"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title>"
         f"<style>{STYLE}</style><h1>{html.escape(title)}</h1>"
-        f"<p>Value at the point each method returns ({judged}), median and worst over runs; "
+        f"<p>{judged(task).capitalize()}, median and worst over runs; "
         f"{task.gap(task.x0):.6g} at the start.</p>"
         "<table><tr><th>method</th><th>value</th><th>worst</th><th>evaluations</th>"
         f"<th>seconds</th><th></th></tr>{rows}</table>{chart}"

@@ -1,7 +1,7 @@
 """The cells of the arena: which functions, in which dimensions, with how many evaluations.
 
 A cell is a problem and a budget; its gap is the median over instances. Instances 1 to 5 are for
-design, 71 to 75 for confirmation. `auto` is given the start alone or, in a cell of its own, bounds
+design, 91 to 95 for confirmation. `auto` is given the start alone or, in a cell of its own, bounds
 too; peers know the domain in both, so their rows serve both.
 """
 
@@ -20,11 +20,11 @@ from scgd.compare.problems import PROBLEMS, Task
 from scgd.compare.rollouts import ROLLOUTS
 from scgd.errors import UsageError, nearest
 
-__all__ = ["CONFIRM", "DESIGN", "FRESH", "SUITES", "Cell", "build", "named", "suite"]
+__all__ = ["CONFIRM", "DESIGN", "SPENT", "SUITES", "Cell", "build", "named", "suite"]
 
-DESIGN, CONFIRM = range(1, 6), range(71, 76)
-FRESH = range(91, 96)
-"""Instances of a second confirmation, with more peers: single rows of the first have been seen."""
+DESIGN, CONFIRM = range(1, 6), range(91, 96)
+SPENT = range(71, 76)
+"""Instances of a first confirmation, with fewer peers, of which single rows have been seen."""
 BBOB = re.compile(
     r"(bbob|bbob-mixint|bbob-largescale|bbob-noisy|ioh)-f(\d+)-d(\d+)(?:-s([^g]+))?(?:-g(.+))?"
 )

@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from scgd.plans.base import Ground, Telling
-from scgd.plans.descent import descend, measure, raced, scale_rounds
+from scgd.plans.descent import descend, follow, measure, raced, scale_rounds
 from scgd.plans.guard import GAIN, Patience, kept, settle_with_start
 from scgd.plans.members import block_member, short_member
 from scgd.plans.mixed import over_space
 from scgd.plans.noisy import noisy
+from scgd.plans.opening import FEWEST, TINY, opening
 from scgd.plans.steps import steps
 from scgd.recipes import RECIPES, Recipe
 from scgd.searches import Classify, Judge, Length, ScaleSearch
@@ -26,8 +27,6 @@ RACE, LARGEST_RACE = 6, 2000
 """Evaluations per coordinate from which searches race, and coordinates up to which they do."""
 SPARSE = 400
 """Evaluations from which it is worth asking, beyond those, whether few coordinates matter."""
-FIRST_ORDER = 100
-"""Evaluations from which partial derivatives of the user's are tried in quasi-Newton steps."""
 SHORT = 6
 """Evaluations per coordinate below which a sweep over coordinates costs too much."""
 SCARCE = 1.75
@@ -42,22 +41,28 @@ def auto(ground: Ground) -> Telling:
         yield from telling
         return
     wide = problem.n_coords > LARGEST_RACE
-    if ground.first_order and (sampled or wide or ground.budget < FIRST_ORDER):
+    if ground.first_order and (sampled or wide):
         yield from steps(RECIPES["musketeer"].first_order())(ground)
         return
+    value = float("nan") if problem.noise else (yield from opening(ground))
+    slopes = ground.first_order and bool(np.isfinite(value))
+    if slopes and ground.budget < FEWEST:  # nothing is left to ask about noise
+        yield from follow(ground, value)
     if problem.noise is None:
         n_reaches = 1 if ground.budget < SPARSE else 3
         noise = yield Classify(problem, ground.point, ground.rng(), n_reaches, sampled=sampled)
         kind = noise.kind
     else:
         kind = "uncontrollable" if problem.noise > 0 else "deterministic"
-    if ground.first_order and kind != "deterministic":
+    exact = ground.repeats = kind == "deterministic"
+    if ground.first_order and not exact:
         yield from steps(RECIPES["musketeer"].first_order())(ground)
         return
     if kind == "uncontrollable":
         yield from noisy(ground)
         return
-    exact = ground.repeats = kind == "deterministic"
+    if slopes and ground.budget < TINY and (yield from follow(ground, value)):
+        return
     few = problem.n_coords <= LARGEST_RACE and ground.room >= RACE * problem.n_coords
     many = problem.n_coords >= SPARSE // 4 and ground.room >= SPARSE
     asked = exact and (few or many or ground.first_order)

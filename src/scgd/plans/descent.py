@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from scgd.plans.base import Ground, Story, Telling
 from scgd.plans.doubt import doubted
-from scgd.searches import Descent, Length, Race, RandomSearch, Rounding, ScaleSearch
+from scgd.plans.opening import TINY, opening
+from scgd.searches import Descent, Length, Race, RandomSearch, Rounding, ScaleSearch, Slopes
 from scgd.searches.arms.box import REACH
 
 __all__ = [
-    "TINY",
     "descend",
     "descent",
+    "follow",
     "measure",
     "race",
     "raced",
@@ -20,14 +23,12 @@ __all__ = [
     "scale_rounds",
 ]
 
-TINY = 100
-"""Evaluations below which hardly any are spent on measuring."""
-
 
 def descent(only: str = "") -> Story:
     """Return the story of a search that takes f for deterministic without asking."""
 
     def story(ground: Ground) -> Telling:
+        yield from opening(ground)
         length = yield from lengths(ground)
         error = yield from measure(ground, length)
         yield from descend(ground, length, error, only)
@@ -63,8 +64,16 @@ def descend(ground: Ground, length: Length, error: float, only: str = "") -> Tel
     ground.converged = (yield from doubted(ground, search)) is not None
 
 
+def follow(ground: Ground, value: float) -> Any:
+    """Follow the user's derivatives from f(x0); return whether the road was changed."""
+    ground.sentence = "Deterministic: BFGS on the derivatives given."
+    search = Slopes(ground.problem, ground.point, ground.stream(), ground.room, value)
+    return (yield from doubted(ground, search)) is None
+
+
 def race(ground: Ground) -> Telling:
     """Race BFGS, a population and line searches; where that is not held, descend."""
+    yield from opening(ground)
     if (yield from raced(ground)):
         return
     length = yield from lengths(ground)

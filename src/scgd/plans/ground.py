@@ -41,6 +41,8 @@ class Ground:
         Whether a recipe may ask first if f repeats itself.
     first_order
         Whether the user has given partial derivatives.
+    recipe
+        Whether the method is a recipe.
 
     Attributes
     ----------
@@ -76,10 +78,11 @@ class Ground:
         patience: int | None = None,
         asks: bool = False,
         first_order: bool = False,
+        recipe: bool = False,
     ) -> None:
         self.problem, self.samples, self.seed, self.total = problem, samples, seed, total
         self.tol, self.patience, self.asks = tol, patience, asks
-        self.first_order = first_order
+        self.first_order, self.recipe = first_order, recipe
         self.point = Point(problem.x0)
         self.earlier: tuple[Floats, Floats] = (np.empty((0, problem.n_coords)), np.empty(0))
         self.begin()

@@ -6,6 +6,7 @@ import numpy as np
 
 from scgd.estimators import FirstOrder
 from scgd.plans.base import Ground, Story, Telling
+from scgd.plans.opening import opening
 from scgd.recipes import Recipe
 from scgd.searches import Repeat, Rest, ScaleSearch, Stepping, Watch
 
@@ -27,12 +28,14 @@ def steps(recipe: Recipe) -> Story:
         relative = recipe.relative_rate or recipe.relative_radius
         exact = isinstance(recipe.estimator, FirstOrder)
         if scale is None and relative and affordable and not exact:
+            if ground.problem.lower.size:  # near bounds the search for the scale moves inwards
+                yield from opening(ground)
             found = yield search
             scale = np.full(ground.problem.n_coords, found.length)
             ground.repeats = found.repeats and not ground.samples.controlled
             ground.first = found.value
-        elif relative and not exact and repeatable(ground):
-            seen = yield Repeat(ground.problem, ground.point, ground.aside())
+        elif relative and not exact and ground.asks and not ground.samples.controlled:
+            seen = yield Repeat(ground.problem, ground.point, ground.aside(), n_asked(ground))
             ground.repeats, ground.first = seen.same, seen.value
         budget = None if ground.total is None else ground.room
         walk = ground.steps(recipe, scale, budget)
@@ -60,10 +63,10 @@ def patiently(ground: Ground, walk: Stepping) -> Telling:
             walk.plan_for(None if total is None else walk.n_evals + ground.room)
 
 
-def repeatable(ground: Ground) -> bool:
-    """Tell whether it is worth asking if f repeats itself; then the best point seen is returned."""
+def n_asked(ground: Ground) -> int:
+    """Return how many evaluations tell whether f repeats itself, and the best point counts."""
     affordable = ground.total is None or ground.total >= AFFORDABLE * 4
-    return ground.asks and affordable and not ground.samples.controlled
+    return 4 if affordable else min(3, ground.budget)
 
 
 def watched(ground: Ground, walk: Stepping) -> Telling:

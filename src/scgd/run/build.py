@@ -101,7 +101,7 @@ def build(
     ground = Ground(
         problem, samples, root.searches, budget, tol=check_tol(tol),
         patience=None if patience is None else count(patience, "patience"), asks=asks,
-        first_order=first_order,
+        first_order=first_order, recipe=isinstance(method, Recipe),
     )  # fmt: skip
     ground.earlier = known
     story = story_of(method) if merit is None else constrained(story_of(method), merit)

@@ -89,6 +89,8 @@ class Ledger:
         Values accepted, and how many of them were lost (not finite, or never made).
     best
         The lowest one; None where samples make values incomparable.
+    first
+        F at x0, where that was evaluated before anything else; NaN where it was not, or was lost.
     told, marks
         The values that a body has seen since it began, and (how many, when) now and then; None
         where nobody wants to know. Compiled loops tell nothing.
@@ -104,6 +106,7 @@ class Ledger:
         self.n_accepted = 0
         self.n_failed = 0
         self.best = Best(n_coords) if repeats else None
+        self.first = float("nan")
         self.told: list[float] | None = None
         self.marks: list[tuple[int, float]] = []
         self.worst = -float("inf")
@@ -150,13 +153,13 @@ class Ledger:
         """Return everything needed to go on."""
         best = None if self.best is None else self.best.state_dict()
         counts = {"n_accepted": self.n_accepted, "n_failed": self.n_failed}
-        return {**counts, "best": best, "worst": self.worst}
+        return {**counts, "best": best, "worst": self.worst, "first": self.first}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up the books of another run."""
         if min(state["n_accepted"], state["n_failed"]) < 0:
             raise ValueError("the ledger counts below zero")
         self.n_accepted, self.n_failed = int(state["n_accepted"]), int(state["n_failed"])
-        self.worst = float(state["worst"])
+        self.worst, self.first = float(state["worst"]), float(state["first"])
         if self.best is not None:
             self.best.load_state_dict(state["best"])

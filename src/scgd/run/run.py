@@ -20,6 +20,7 @@ from scgd.problem import as_scalar, count
 from scgd.questions import Question
 from scgd.run.ledger import Ledger
 from scgd.run.opened import Open, open_state, reopened
+from scgd.run.recommending import chosen
 from scgd.run.remedies import remedy
 from scgd.searches import Search, Standing
 from scgd.typing import Floats
@@ -183,12 +184,19 @@ class Run:
         if self.record is not None:
             self.record.add(number, opened.member, checked, question, j)
         best = self.ledger.best
+        if number == 0 and self.merit is None:
+            self._note_first(checked, question)
         if self.merit is not None:
             self.merit.offer(np.asarray(checked), question.at(j))
         elif best is not None and question.kind == "values" and checked < best.value:
             best.offer(checked, question, j)
         if opened.n_left == 0:
             self._commit(opened)
+
+    def _note_first(self, checked: Any, question: Question) -> None:
+        """Note f(x0) where a run begins with it: ends are measured by it."""
+        if question.kind == "values" and np.array_equal(question.at(0), self.plan.start):
+            self.ledger.first = checked
 
     def lose(self, number: int) -> None:
         """Take note that an evaluation will have no value."""
@@ -291,14 +299,15 @@ class Run:
         with np.errstate(all="ignore"):
             standing = self.recommended(status)
         fun, error = mean_and_error(standing.values)
-        if status is Status.BUDGET and np.isnan(fun):  # spent before anything was seen at x
-            status = Status.TOO_SMALL
+        still = np.array_equal(standing.x, self.plan.start)
+        if status is Status.BUDGET and (np.isnan(fun) or (self.max_evals == 1 and still)):
+            status = Status.TOO_SMALL  # spent before anything was seen at x, or beyond x0
         if self.merit is not None:
             x, fun, error, violation = self.merit.best
             standing = Standing(x, np.array([fun]), exact=error == 0.0)
         history, space = self.history.arrays(), self.plan.ground.problem.space
         shares, errors = self.plan.relevance or (None, None)
-        stuck = self.nfev > 0 and status in ENDS and np.array_equal(standing.x, self.plan.start)
+        stuck = self.nfev > 0 and status in ENDS and still
         result = Result(
             x=standing.x.copy(),
             **({} if space is None else {"params": space.decode(standing.x), "names": space.names}),
@@ -310,7 +319,9 @@ class Run:
             n_failed=self.ledger.n_failed,
             success=status in SUCCESSES and not stuck,
             status=int(status),
-            message=self._message(status, remedy(fun) if stuck else ""),
+            message=self._message(
+                status, remedy(fun, recipe=self.plan.ground.recipe) if stuck else ""
+            ),
             weights=self.plan.weights,
             relevance=shares,
             relevance_error=errors,
@@ -335,21 +346,17 @@ class Run:
         standing = self.plan.reached if status is Status.TARGET else self.plan.standing
         if self.merit is not None:
             return Standing(self.merit.best[0], np.array([self.merit.best[1]]))
-        best, (seen, error) = self.ledger.best, mean_and_error(standing.values)
-        repeats = self.plan.ground.repeats or (standing.exact and self.earlier)
-        if repeats and best is not None and np.isfinite(best.value):
-            if standing.exact and best.value >= seen:
-                return standing
-            if standing.exact or plausible(best.value, standing.values, self.plan.ground.first):
-                return Standing(best.x, np.array([best.value]), exact=True)
+        ground = self.plan.ground
+        repeats = ground.repeats or (standing.exact and self.earlier)
+        standing = chosen(standing, self.ledger, self.plan.start, ground.first, repeats=repeats)
         if self.filling is None or standing.exact:
             return standing
-        return self._filled(standing, seen, error)
+        return self._filled(standing)
 
-    def _filled(self, standing: Standing, seen: float, error: float) -> Standing:
+    def _filled(self, standing: Standing) -> Standing:
         """Return the filling's centre, if it is lower by more than the standard errors of both."""
         assert self.filling is not None
-        other = self.filling.standing
+        other, (seen, error) = self.filling.standing, mean_and_error(standing.values)
         lower, spread = mean_and_error(other.values)
         better = lower + np.hypot(np.nan_to_num(error), spread) < seen
         return other if better or (np.isnan(seen) and np.isfinite(lower)) else standing
@@ -437,16 +444,3 @@ class Run:
 
 ENDS = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)
 SUCCESSES = (Status.TARGET, Status.CALLBACK, *ENDS)
-
-
-def plausible(value: float, last: Floats, first: float) -> bool:
-    """Tell whether the lowest value fits what was seen at x0 and last.
-
-    A function that repeats itself most of the time and lies now and then has a lowest value that
-    means nothing: one far below all that was gained.
-    """
-    seen = last[np.isfinite(last)]
-    if not seen.size or not np.isfinite(first):
-        return True
-    middle = float(np.median(seen))
-    return bool(value >= min(middle, first) - 2 * abs(middle - first))

@@ -29,6 +29,8 @@ from scgd.searches.rounding import Rounding, RoundingError
 from scgd.searches.scale import Length, ScaleSearch
 from scgd.searches.screen import Screen, Screened
 from scgd.searches.slide import Slid, Slide
+from scgd.searches.slopes import Slopes
+from scgd.searches.start import Start, Started
 from scgd.searches.stepping import Stepping
 from scgd.searches.told import Told
 from scgd.searches.walk import Walk
@@ -79,7 +81,10 @@ __all__ = [
     "Signal",
     "Slid",
     "Slide",
+    "Slopes",
     "Standing",
+    "Start",
+    "Started",
     "Stepping",
     "Stop",
     "Told",
@@ -93,6 +98,6 @@ SEARCHES: dict[str, type[Search]] = {
     for search in (
         ActiveBFGS, Agreed, Check, Classify, Crowd, Descent, Doubt, Judge, Ladder, Mutations,
         Niches, Parabolas, Race, Radii, RandomSearch, Reach, Repeat, Rest, Rounding, ScaleSearch,
-        Screen, Slide, Stepping, Walk, Watch,
+        Screen, Slide, Slopes, Start, Stepping, Walk, Watch,
     )
 }  # fmt: skip

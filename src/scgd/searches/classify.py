@@ -1,4 +1,4 @@
-"""Who controls the noise? Nine evaluations tell, two where a repeat differs at once."""
+"""Who controls the noise? Eight or nine evaluations tell, two where a repeat differs at once."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ class Classify(Search):
     r"""Tell apart deterministic, controllable and uncontrollable noise.
 
     At three points away from x0 (where a loss may be the same for all samples) f is evaluated twice
-    with one sample and once with another. A repeat that differs: the noise is nobody's to control.
-    Else it is controllable where there are samples (which may agree by chance) and deterministic
-    where there are none.
+    with one sample and once with another (without samples not at the last of them: the evaluation
+    pays for that of x0 before). A repeat that differs: the noise is nobody's to control. Else it is
+    controllable where there are samples (which may agree by chance) and deterministic where there
+    are none.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class Classify(Search):
     def tell(self, question: Question, values: Floats) -> None:
         """Compare the values."""
         again = self.n_posed % 2 == 0
-        self.finished = self.n_posed == 2 * self.n_reaches
+        self.finished = self.n_posed == 2 * self.n_reaches - (not self.sampled)
         if np.isnan(values).any():
             return
         if not again:

@@ -1,4 +1,4 @@
-"""Does f repeat itself? Four evaluations tell."""
+"""Does f repeat itself? Four evaluations tell, or three."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class Repeats(Finding):
 
 
 class Repeat(Search):
-    """Evaluate f twice at x0 and twice beside it.
+    """Evaluate f twice at x0 and twice beside it; of fewer evaluations one is at x0.
+
+    One value of a place tells nothing, and f is taken to repeat itself.
 
     Parameters
     ----------
@@ -44,31 +46,39 @@ class Repeat(Search):
         What is known, and where to look.
     rng
         Where the direction comes from.
+    n_values
+        Evaluations: 1 to 4.
     """
 
     name: ClassVar[str] = "repeat"
     found: ClassVar[type[Finding]] = Repeats
     memory: ClassVar[tuple[str, ...]] = ("same", "value", "rng")
 
-    def __init__(self, problem: Problem, point: Point, rng: np.random.Generator) -> None:
+    def __init__(
+        self, problem: Problem, point: Point, rng: np.random.Generator, n_values: int = 4
+    ) -> None:
         super().__init__(point)
         self.problem, self.rng, self.same, self.value = problem, rng, False, float("nan")
+        self.n_values, self.n_here = n_values, max(1, n_values - 2)
 
     @property
     def cost(self) -> int:
         """Evaluations of its one question."""
-        return 4
+        return self.n_values
 
     def ask(self) -> Question:
-        """Return both places, twice each."""
+        """Return x0, then the place beside it."""
         signs = random_signs(self.problem.n_coords, self.rng)
-        moves = np.zeros((4, self.problem.n_coords))
-        moves[2:] = REACH * self.problem.unit * signs
+        moves = np.zeros((self.n_values, self.problem.n_coords))
+        moves[self.n_here :] = REACH * self.problem.unit * signs
         return moved(self.point, moves, self.problem.lower, self.problem.upper, far=True)
 
     def tell(self, question: Question, values: Floats) -> None:
-        """Compare; values that were lost are equal to none."""
-        self.same = bool(values[0] == values[1] and values[2] == values[3])
+        """Compare; a value that is lost every time repeats itself too."""
+        here, beside = values[: self.n_here], values[self.n_here :]
+        self.same = all(
+            np.array_equal(seen[1:], seen[:-1], equal_nan=True) for seen in (here, beside)
+        )
         self.value, self.finished = float(values[0]), True
 
     def finding(self) -> Repeats:

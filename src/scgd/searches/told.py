@@ -76,7 +76,8 @@ class Told(Search):
         self.doing, self.far, self.lowest = "measuring", 0.0, float("inf")
         self.ran: dict[str, int] = {}
         self.common = self.base = self.start  # what points had in common, and that in units of x
-        self.telling = self.tell_story(self.start / unit)
+        self.origin: Floats = self.start / unit
+        self.telling = self.tell_story(self.origin)
         self._take_batch(next(self.telling))
 
     @property
@@ -112,7 +113,9 @@ class Told(Search):
             self.batch, self.distance, n = Partials(x, points.coords), 0.0, len(points.coords)
         else:
             inside = self.box.clip(points if points.ndim == 2 else points[None])
-            self.batch = self.problem.clipped(inside * self.problem.unit)
+            self.batch = self.start[None]  # itself: its quotients by the unit may be off by a bit
+            if points is not self.origin:
+                self.batch = self.problem.clipped(inside * self.problem.unit)
             self.distance = float(np.abs(inside - self.box.start).max())
         self.values: Floats = np.array([np.nan] * n)
 
