@@ -315,6 +315,37 @@ def test_nothing_but_noise_is_never_probed_far():
     assert widest < 100 * 3
 
 
+@pytest.mark.parametrize("scale", [None, 2.0])
+@pytest.mark.parametrize("p", [6, 150])
+def test_nothing_but_noise_is_never_probed_far_with_many_evaluations(p, scale):
+    """Radii of coordinates that never rise had become 4^7 times wider, untold."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # that nothing shows
+        result, widest = looked(lambda x, rng: rng.standard_normal(), np.full(p, 2.0), 5000, scale)
+    assert result.farthest == pytest.approx(widest / 2.0) and widest / 2.0 < 50
+
+
+def test_inputs_that_do_nothing_are_never_probed_far():
+    def fun(x, rng):
+        return float((x[0] - 1) ** 2) + 0.3 * rng.standard_normal()
+
+    result, widest = looked(fun, np.full(6, 3.0), 6000, seed=1)
+    assert result.farthest == pytest.approx(widest / 3.0) and widest / 3.0 < 50
+    assert f"Looked up to {widest:.3g} away" in result.message
+
+
+def looked(fun, x0, n_evals, scale=None, seed=0):
+    """Return the result of a noisy run, and how far from x0 it was seen to look."""
+    rng, widest = np.random.default_rng(seed), [0.0]
+
+    def seen(x):
+        widest.append(float(np.abs(x - x0).max()))
+        return fun(x, rng)
+
+    result = scgd.minimize(seen, x0, max_evals=n_evals, seed=seed, scale=scale)
+    return result, max(widest)
+
+
 def test_nothing_but_noise_leads_nowhere():
     """A population wanders; its end must be better than x0 by two standard errors."""
     stayed = 0

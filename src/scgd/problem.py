@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Problem", "as_scalar", "check_start", "count"]
 
+ALL = slice(None)
+"""All coordinates, without a copy of anything."""
+
 
 def as_scalar(value: Any) -> float:
     """Return a value of the user's function as a float, or say what it should have been."""
@@ -140,6 +143,15 @@ class Problem:
         if self.lower.size:
             return min(max(value, float(self.lower[k])), float(self.upper[k]))
         return value
+
+    def away(self, entries: Floats, coords: Any = ALL) -> float:
+        """Return how far from x0 the farthest of some entries lies, in units of x.
+
+        ``entries`` are those of ``coords`` (of all coordinates), in as many rows as one likes; one
+        that is not a number lies nowhere.
+        """
+        distances = np.abs(entries - self.x0[coords]) / self.unit[coords]
+        return float(np.fmax.reduce(distances, axis=None, initial=0.0))
 
     def clipped(self, x: Floats) -> Floats:
         """Return points inside the bounds."""

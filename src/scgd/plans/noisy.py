@@ -75,7 +75,7 @@ def noisy(ground: Ground, before: str = "") -> Telling:
 
     ``before`` is a sentence for people about how it came to this.
     """
-    problem, budget = ground.problem, ground.room
+    problem, budget, ground.looks = ground.problem, ground.room, True
     many = problem.n_coords > (WIDE if budget > LARGE else LARGEST)
     archive = archive_of(ground, 0 if many else problem.n_coords)
     footing = yield Ladder(problem, ground.point, ground.rng(), budget, archive)
@@ -227,8 +227,6 @@ def rounds(
         if n_now < 1:
             return
         seen = yield Check(walk, n_now)
-        told = ground.sentence.split(" Looked")[0]
-        ground.sentence = f"{told} Looked up to {ground.size(seen.farthest)} away from x0."
         if patience.see(seen.value, seen.error):
             return
 

@@ -79,7 +79,7 @@ class Walk(Search):
     memory: ClassVar[tuple[str, ...]] = (
         "until", "share", "per_pair", "falls", "mean", "square", "n_mean", "n_square", "radius",
         "reach", "deviation", "signal", "odds", "slopes", "levels", "best", "best_value",
-        "best_values", "sizes", "trust", "effects", "far", "rng",
+        "best_values", "sizes", "trust", "effects", "rng",
     )  # fmt: skip
 
     def __init__(
@@ -100,8 +100,7 @@ class Walk(Search):
         self.mean, self.square = np.zeros(problem.n_coords), np.zeros(problem.n_coords)
         self.n_mean = self.n_square = 0
         self.radius = self.reach = footing.radius
-        self.deviation, self.far = footing.deviation, footing.farthest
-        self.signal = footing.signal
+        self.deviation, self.signal = footing.deviation, footing.signal
         self.odds: list[float] = []
         self.slopes: list[float] = []
         self.levels: list[float] = []
@@ -163,10 +162,8 @@ class Walk(Search):
         self._step(self._clipped(odd / radius) * (plus - minus) / (2 * radius * unit))
 
     def note(self, points: Floats, values: Floats) -> None:
-        """Remember what was evaluated, and how far away."""
+        """Remember what was evaluated."""
         self.archive.add(points[:, self.places], values)
-        away = np.abs(points - self.problem.x0) / self.problem.unit
-        self.far = max(self.far, float(away.max()))
 
     def _clipped(self, slope: float) -> float:
         self.slopes = [*self.slopes[1 - REMEMBERED :], abs(slope)]
