@@ -564,6 +564,46 @@ def test_rare_outliers_do_not_keep_a_function_from_being_solved():
     assert np.max(ends) < 1e-9
 
 
+def crashed(fun, value, share, seed, n_evals=2000):
+    """Return the result where a part of the calls return always the same, and f at its point."""
+    rng = np.random.default_rng(seed)
+    result = scgd.minimize(
+        lambda x: value if rng.random() < share else fun(x), np.full(P, 4.0), max_evals=n_evals,
+        seed=seed,
+    )  # fmt: skip
+    return result, fun(result.x)
+
+
+def coupled(x):
+    return float(np.sum((x - 1) ** 2) + x[0] * x[1] + 5)
+
+
+@pytest.mark.parametrize("value, share", [(0.0, 0.1), (-1000.0, 0.05), (1e6, 0.1)])
+def test_outliers_that_are_equal_are_not_believed(value, share):
+    """Two crashes at a point had been an agreement: x was anywhere, and fun was 0 or -1000."""
+    for seed in range(4):
+        result, end = crashed(coupled, value, share, seed)
+        assert end == result.fun < 0.1 * coupled(np.full(P, 4.0))
+
+
+def test_steps_with_outliers_that_are_equal():
+    """Values of steps are the same at many points, and believed: they were never outvoted."""
+    for seed in range(3):
+        result, end = crashed(
+            lambda x: float(np.sum(np.floor(np.abs(x - 1) * 4))), -7.0, 0.05, seed
+        )
+        assert end == result.fun == 0.0
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_race_on_values_that_came_twice_ends_as_others_do(seed):
+    """After values that seemed to repeat it had ended with another status, 8."""
+    result = scgd.minimize(
+        Outliers(seed, size=10.0, share=0.05), np.zeros(P), max_evals=4000, seed=seed
+    )
+    assert result.status == 9 and "evaluations were not needed" in result.message
+
+
 def test_values_that_agree_at_the_start_alone_are_not_taken_for_exact():
     rng = np.random.default_rng(0)
 
