@@ -13,6 +13,7 @@ from scgd.searches.archive import Archive
 from scgd.searches.base import Relevance, Search, Standing
 from scgd.searches.ladder import Footing
 from scgd.searches.regression import fit
+from scgd.searches.screen import least_visible
 from scgd.typing import Floats, Ints
 
 __all__ = ["Walk"]
@@ -278,12 +279,15 @@ class Walk(Search):
         """The effects as shares, and standard errors; None where a screen knows more, or nobody.
 
         Nobody knows where no effect stands out from the usual one by more than its error allows.
+        Effects that the largest of as many errors explains are 0, as for a screen: a hundred of
+        them would have the lion's share.
         """
         effects, errors = self.effects
-        total = float(effects.sum())
-        if not 0 < total < np.inf or not outstanding(self.effects) > OUTSTANDING:
+        if not np.isfinite(effects).all() or not outstanding(self.effects) > OUTSTANDING:
             return None
-        return effects / total, errors / total
+        shown = np.where(effects > least_visible(effects.size) * errors, effects, 0.0)
+        total = float(shown.sum())
+        return (shown / total, errors / total) if total > 0 else None
 
     @property
     def weights(self) -> Floats | None:
