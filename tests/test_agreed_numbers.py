@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scgd.questions import EVERYWHERE, Point, joint, single
-from scgd.searches.agreed import Agreed, Agreement, share_that_agrees
+from scgd.searches.agreed import Agreed, share_that_agrees
 from scgd.searches.base import Search, Standing
 from scgd.searches.judge import Verdict
 
@@ -154,7 +154,8 @@ def test_three_of_ten_points_must_agree_at_once(agreed, rare):
             take(search, 1.0)
     assert search.rare is rare and search.finished is (not rare)
     inner = {"mean": 1.0, "error": 2.0, "median": 0.0, "lower": 0.5}
-    assert search.finding() == Agreement(rare, inner)
+    found = search.finding()
+    assert (found.rare, found.found) == (rare, inner) and np.isnan(found.misled)
     search.finished = False
     search.extend(None)
     assert search.finished is (not rare)
@@ -212,6 +213,62 @@ def test_votes_are_taken_up():
     for bad in ({"places": np.array([0, 2])}, {"asked": None}):
         with pytest.raises(ValueError, match="not asked"):
             Agreed(Scripted()).load_state_dict({**state, **bad})
+
+
+def test_a_value_that_was_outvoted_elsewhere_must_come_six_times():
+    search = Agreed(Scripted(along(1.0), along(2.0), along(3.0)))
+    take(search, 0.0, 7.0)
+    take(search, 7.0)
+    assert search.strays == {0.0: 1}
+    take(search, 0.0, 0.0)  # two of them are no agreement
+    take(search, 8.0)
+    assert take(search, 8.0) == [2.0] and search.inner.told == [[7.0], [8.0]]
+    assert search.strays == {0.0: 2}
+    state = search.state_dict()
+    other = Agreed(Scripted())
+    other.load_state_dict(state)
+    assert other.strays == {0.0: 2} and np.isnan(other.misled)
+    take(search, 0.0, 0.0)
+    for k in range(4):
+        assert len(search.inner.told) == 2, k
+        take(search, 0.0)
+    assert search.inner.told[2] == [0.0] and search.strays == {0.0: 1}
+
+
+def test_a_value_believed_as_often_as_outvoted_must_come_twice():
+    """Steps have values in common, which outliers may hit."""
+    search = Agreed(Scripted(along(1.0), along(2.0)), strays=[3.0])
+    take(search, 3.0, 3.0)
+    for _ in range(4):
+        take(search, 3.0)
+    assert search.strays == {3.0: 0}
+    take(search, 3.0, 3.0)
+    assert search.inner.told == [[3.0], [3.0]] and search.strays == {3.0: -1}
+
+
+def test_a_rank_is_no_belief():
+    search = Agreed(Scripted(crowd(1.0, 2.0)), strays=[9.0])
+    take(search, 9.0, 8.0)
+    assert search.inner.told == [[9.0, 8.0]] and search.strays == {9.0: 1}
+
+
+def test_rounding_and_lost_values_are_not_outvoted():
+    search = Agreed(Scripted(along(1.0), along(2.0)))
+    take(search, 1000.0, 1000.0 + 0.9e-9)
+    take(search, np.nan, 5.0)
+    take(search, 5.0)
+    assert search.strays == {} and len(search.inner.told) == 2
+
+
+@pytest.mark.parametrize("outlier, misled", [(5.0, True), (4.0, False)])
+def test_a_search_whose_best_value_is_outvoted_elsewhere_is_over(outlier, misled):
+    search = Agreed(Scripted(along(1.0), along(2.0)))  # whose level is 5
+    take(search, outlier, 7.0)
+    take(search, 7.0)
+    assert search.finished is misled and (search.finding().misled == 5.0) is misled
+    search.finished = False
+    search.extend(None)
+    assert search.finished is misled
 
 
 def test_the_largest_part_of_equal_values():

@@ -82,6 +82,13 @@ def test_what_was_seen_before_a_loss_does_not_count():
     assert search.n_round == 1 and search.slopes == []
 
 
+def test_a_bend_within_rounding_is_none():
+    for ulps, scale in ((6, 1.0), (10, 1e8)):
+        search = scaled()
+        answer(search, [1.0, 1.25 + ulps * 2.0**-52, 0.75])
+        assert search.scale == scale
+
+
 def test_a_slope_alone_goes_a_hundredfold_out_and_nothing_tenfold_but_not_too_far():
     search = scaled((1,) * 9)
     along(search, 3.0, 0.0)

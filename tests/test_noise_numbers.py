@@ -161,17 +161,61 @@ def test_radii_widen_where_nothing_shows_and_narrow_where_much_does():
     points = answer(search, [few, right, much] * 2)
     np.testing.assert_allclose(np.abs(points).max(axis=1), 0.5)
     np.testing.assert_array_equal(search.resolved, [False, True, False])
-    np.testing.assert_allclose(search.radii, [2.0, 0.5, 0.5 * np.sqrt(8 / much)])
+    np.testing.assert_allclose(search.radii, [1.0, 0.5, 0.5 * np.sqrt(8 / much)])
     assert search.cost == 4
     some = 2.5
     points = answer(search, [some, 0.5, some, 0.5])  # still too little; now too little: it shrank
     np.testing.assert_array_equal(search.resolved, [False, True, True])
-    np.testing.assert_allclose(search.radii[0], 4.0)
+    np.testing.assert_allclose(search.radii[0], 2.0)
     answer(search, [np.nan, 1.0])  # lost: too wide; and the last level
     assert search.turn == "joint" and not search.finished
     np.testing.assert_allclose(search.radii[0], 0.5)
     assert search.joint == pytest.approx(1 / np.sqrt(2))
     assert search.finding().n_resolved == 2 and search.finding().base == 0.0
+
+
+def test_radii_stay_near_what_is_known_while_nothing_shows():
+    """Within 10 units of x0, or twice as far as the point has come; then no more is asked."""
+    search = radii(n_levels=9, p=2)
+    widths = []
+    while search.turn == "single":
+        widths.append(np.abs(answer(search, 0.0)).max())
+    np.testing.assert_allclose(widths, [0.5, 1.0, 2.0, 4.0, 8.0, 10.0])
+    search = made(Radii, np.full(2, 0.5), 9, 3, 2, p=2)
+    search.point.put(np.array([30.0, 0.0]))
+    answer(search, [-1.0, 0.0, 1.0])
+    farthest = [np.zeros(2)]
+    while search.turn == "single":
+        farthest.append(np.abs(answer(search, 0.0)).max(axis=0))
+    np.testing.assert_allclose(np.max(farthest, axis=0), [60.0, 60.0])
+
+
+def test_radii_beyond_what_may_be_asked_are_foretold():
+    """Each rises by 1 deviation at 10 units: 8 of them are there at 10 sqrt(8)."""
+    search = radii(n_levels=9, p=12)
+    while search.turn == "single":
+        width = np.abs(search.radii[0])
+        answer(search, 0.01 * width**2)
+    assert search.resolved.all()
+    np.testing.assert_allclose(search.radii, 10 * np.sqrt(8))
+    assert search.joint == pytest.approx(1 / np.sqrt(12))
+
+
+def test_radii_are_not_foretold_by_noise():
+    for seed in range(20):
+        search, rng = radii(n_levels=9, p=12), np.random.default_rng(seed)
+        while search.turn == "single":
+            answer(search, rng.standard_normal(search.cost))
+        assert np.count_nonzero(search.resolved) <= 1  # a single one may rise by chance
+
+
+def test_a_joint_radius_stays_near_what_is_known_while_nothing_shows():
+    for slope, widest in ((0.0, 8.0), (9.0, 64.0)):
+        search, widths = radii(n_levels=0), []
+        while not search.finished:
+            sides = slope * 2.0 ** (len(widths) // 2)
+            widths.append(np.abs(answer(search, [-sides, sides])).max())
+        assert max(widths) == widest
 
 
 def test_radii_end_where_no_spread_or_no_radius_is_seen():
@@ -273,7 +317,7 @@ def test_classify_looks_along_new_signs_at_every_reach():
 def test_what_a_check_finds():
     walk, check = checking(n=8, deviation=2.0)
     found = check.finding()
-    assert (found.farthest, found.value, found.error) == (4.0, 3.0, 2.0 * np.sqrt(2 / 8))
+    assert (found.value, found.error) == (3.0, 2.0 * np.sqrt(2 / 8))
     assert check.cost == 8 * (2 if walk.fits else 1)
 
 

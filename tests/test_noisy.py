@@ -315,6 +315,37 @@ def test_nothing_but_noise_is_never_probed_far():
     assert widest < 100 * 3
 
 
+@pytest.mark.parametrize("scale", [None, 2.0])
+@pytest.mark.parametrize("p", [6, 150])
+def test_nothing_but_noise_is_never_probed_far_with_many_evaluations(p, scale):
+    """Radii of coordinates that never rise had become 4^7 times wider, untold."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # that nothing shows
+        result, widest = looked(lambda x, rng: rng.standard_normal(), np.full(p, 2.0), 5000, scale)
+    assert result.farthest == pytest.approx(widest / 2.0) and widest / 2.0 < 50
+
+
+def test_inputs_that_do_nothing_are_never_probed_far():
+    def fun(x, rng):
+        return float((x[0] - 1) ** 2) + 0.3 * rng.standard_normal()
+
+    result, widest = looked(fun, np.full(6, 3.0), 6000, seed=1)
+    assert result.farthest == pytest.approx(widest / 3.0) and widest / 3.0 < 50
+    assert f"Looked up to {widest:.3g} away" in result.message
+
+
+def looked(fun, x0, n_evals, scale=None, seed=0):
+    """Return the result of a noisy run, and how far from x0 it was seen to look."""
+    rng, widest = np.random.default_rng(seed), [0.0]
+
+    def seen(x):
+        widest.append(float(np.abs(x - x0).max()))
+        return fun(x, rng)
+
+    result = scgd.minimize(seen, x0, max_evals=n_evals, seed=seed, scale=scale)
+    return result, max(widest)
+
+
 def test_nothing_but_noise_leads_nowhere():
     """A population wanders; its end must be better than x0 by two standard errors."""
     stayed = 0
@@ -531,6 +562,46 @@ def test_rare_outliers_do_not_keep_a_function_from_being_solved():
         ends.append(bowl(result.x))
     assert "Few values are noisy: a race on values that came twice." in result.message
     assert np.max(ends) < 1e-9
+
+
+def crashed(fun, value, share, seed, n_evals=2000):
+    """Return the result where a part of the calls return always the same, and f at its point."""
+    rng = np.random.default_rng(seed)
+    result = scgd.minimize(
+        lambda x: value if rng.random() < share else fun(x), np.full(P, 4.0), max_evals=n_evals,
+        seed=seed,
+    )  # fmt: skip
+    return result, fun(result.x)
+
+
+def coupled(x):
+    return float(np.sum((x - 1) ** 2) + x[0] * x[1] + 5)
+
+
+@pytest.mark.parametrize("value, share", [(0.0, 0.1), (-1000.0, 0.05), (1e6, 0.1)])
+def test_outliers_that_are_equal_are_not_believed(value, share):
+    """Two crashes at a point had been an agreement: x was anywhere, and fun was 0 or -1000."""
+    for seed in range(4):
+        result, end = crashed(coupled, value, share, seed)
+        assert end == result.fun < 0.1 * coupled(np.full(P, 4.0))
+
+
+def test_steps_with_outliers_that_are_equal():
+    """Values of steps are the same at many points, and believed: they were never outvoted."""
+    for seed in range(3):
+        result, end = crashed(
+            lambda x: float(np.sum(np.floor(np.abs(x - 1) * 4))), -7.0, 0.05, seed
+        )
+        assert end == result.fun == 0.0
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_race_on_values_that_came_twice_ends_as_others_do(seed):
+    """After values that seemed to repeat it had ended with another status, 8."""
+    result = scgd.minimize(
+        Outliers(seed, size=10.0, share=0.05), np.zeros(P), max_evals=4000, seed=seed
+    )
+    assert result.status == 9 and "evaluations were not needed" in result.message
 
 
 def test_values_that_agree_at_the_start_alone_are_not_taken_for_exact():

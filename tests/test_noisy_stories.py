@@ -133,9 +133,7 @@ def test_rounds_of_walk_and_check():
     check = telling.send(None)
     assert check.name == "check" and check.n_values == 8 and check.walk is walk
     where.spent += 16
-    where.sentence = "Here."
-    assert telling.send(Progress(6.0, 2.0, 0.1)) is walk
-    assert where.sentence == "Here. Looked up to 6 away from x0."
+    assert telling.send(Progress(2.0, 0.1)) is walk
     assert walk.until == 2 * 32 and walk.share == 0.1
     where.spent = 899  # no pair of values is left
     with pytest.raises(StopIteration):
@@ -158,7 +156,7 @@ def test_how_many_rounds_there_are(p, n, n_rounds, n_values, falls):
         while True:
             asked.append(search.name)
             assert search is walk or search.n_values == n_values
-            search = telling.send(None if search is walk else Progress(1.0, 1.0, 1.0))
+            search = telling.send(None if search is walk else Progress(1.0, 1.0))
     except StopIteration:
         pass
     assert asked == ["walk", "check"] * min(max(n_rounds, 2), 10)
@@ -386,6 +384,14 @@ def three_looks(where):
     yield Looks(where, 2, 5.0, [4.0, np.nan])
     yield Looks(where, 1, 3.0, [np.nan])
     yield Looks(where, 1, 1.0, [np.nan])
+
+
+def test_a_plan_says_how_far_it_has_looked_where_a_story_wants_that():
+    where = ground(2, 100)
+    plan = Plan(three_looks, where)
+    assert "Looked" not in plan.sentence
+    where.looks, plan.far = True, 6.0
+    assert "Looked up to 6 away from x0. Evaluations:" in plan.sentence
 
 
 def test_a_plan_remembers_what_its_searches_saw():

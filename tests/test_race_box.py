@@ -134,3 +134,26 @@ def test_searches_of_coordinates_are_kept_on_a_leash(method, centre, farthest):
     result = scgd.minimize(fun, np.zeros(5), method=method, max_evals=3000, seed=3)
     assert max(seen) <= farthest and result.farthest == pytest.approx(max(seen), rel=1e-6)
     assert np.all(abs(result.x - centre) < 1)
+
+
+@pytest.mark.parametrize("more", [
+    {"sample": 100, "max_evals": 1500}, {"method": "musketeer", "max_evals": 400},
+    {"method": "musketeer", "max_evals": 400, "bounds": [(-30, 9)] * 20},
+    {"method": "spsa", "max_evals": 400}, {"method": "musketeer", "block_size": 3, "max_evals": 400},
+])  # fmt: skip
+def test_steps_tell_how_far_they_went(more):
+    """Down a slope they may go anywhere; nobody had counted that."""
+    seen = []
+
+    def fun(x, *row):
+        seen.append(float(np.abs(x - 4).max()))
+        return float(np.sum(x))
+
+    result = scgd.minimize(fun, np.full(20, 4.0), seed=1, scale=2.0, **more)
+    assert result.farthest == pytest.approx(max(seen) / 2.0) and max(seen) > 1
+
+
+def test_a_straight_line_has_no_length_scale():
+    """Rounding had bent it at 1e8 units, which then were steps: 9e8 units were asked."""
+    result = scgd.minimize(lambda x: float(np.sum(x)), np.full(2100, 2.0), max_evals=3150, seed=0)
+    assert result.fun < 0 and result.farthest < 1e5

@@ -80,6 +80,22 @@ def fill_sides(central, theta, coords, radii, lower, upper, downs, ups):  # type
 
 
 @njit(cache=True)
+def farthest_side(central, entries, coords, radii, lower, upper, start, unit):  # type: ignore[no-untyped-def]
+    """Return how far from a start steps along single coordinates have looked, in units of each.
+
+    ``entries`` are those of the coordinates before each step.
+    """
+    most = 0.0
+    for i in range(len(coords)):
+        k = coords[i]
+        low, high = (lower[k], upper[k]) if len(lower) > 0 else (-np.inf, np.inf)
+        down, up = sides(central, entries[i], radii[i], low, high)
+        for entry in (down, entries[i], up):
+            most = max(most, abs(entry - start[k]) / unit[k])
+    return most
+
+
+@njit(cache=True)
 def slopes(lows, highs, downs, ups, out):  # type: ignore[no-untyped-def]
     """Set ``out`` to the difference quotients, 0 for a coordinate pinned by its bounds."""
     for i in range(len(out)):

@@ -204,7 +204,7 @@ def minimize(
         ``relevance``: what share each coordinate has in the changes of f, with standard errors
         ``relevance_error`` over the places where that was seen (NaN for one place, infinite for
         none), or None where nothing can be said; ``members``: what ran, with evaluations;
-        ``farthest``: how far from x0 the searches of ``auto`` have looked, in any coordinate, in
+        ``farthest``: how far from x0 a point was asked, in any coordinate, in
         units of its scale; ``history``; ``scale``; ``recipe``: the recipe that ran, or what a plan
         ran, member by member; ``params``: the parameters at ``x``, where ``x0`` is a Space;
         ``evaluations``: a table of number, member, value and seconds (the first 100,000, loops

@@ -22,6 +22,8 @@ __all__ = ["Problem", "as_scalar", "check_start", "count"]
 
 APART = 1000.0
 """The ratio of two entries of x0 from which they are taken for numbers in different units."""
+ALL = slice(None)
+"""All coordinates, without a copy of anything."""
 
 
 def as_scalar(value: Any) -> float:
@@ -143,6 +145,15 @@ class Problem:
         if self.lower.size:
             return min(max(value, float(self.lower[k])), float(self.upper[k]))
         return value
+
+    def away(self, entries: Floats, coords: Any = ALL) -> float:
+        """Return how far from x0 the farthest of some entries lies, in units of x.
+
+        ``entries`` are those of ``coords`` (of all coordinates), in as many rows as one likes; one
+        that is not a number lies nowhere.
+        """
+        distances = np.abs(entries - self.x0[coords]) / self.unit[coords]
+        return float(np.fmax.reduce(distances, axis=None, initial=0.0))
 
     def clipped(self, x: Floats) -> Floats:
         """Return points inside the bounds."""

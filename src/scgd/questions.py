@@ -165,6 +165,16 @@ class Question:
         """Whether each point sets the whole support at once."""
         return self.entries.ndim == 2
 
+    @property
+    def set_entries(self) -> tuple[Floats, Any]:
+        """What is set (NaN where nothing is) at which coordinates.
+
+        That is all a question looks at anew, where a point only goes to what was asked before.
+        """
+        if not self.joint:
+            return self.entries, self.coords
+        return self.entries, (self.support if self.support.size else slice(None))
+
     def place(self, j: int) -> Any:
         """Return which coordinates the j-th point sets; None where it sets none."""
         if self.joint:

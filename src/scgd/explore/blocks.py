@@ -49,6 +49,8 @@ class BlockBody(Loop):
         self._keep(coords, values)
         if self.ledger.told is not None:
             self.ledger.told.extend(values)
+        search.look(self.downs, coords)
+        search.look(self.ups, coords)
         search.n_evals += self.cost
         self._move(place, coords, sampler.probs[now], values)
 

@@ -105,6 +105,9 @@ class CompiledBody(Loop):
         finally:  # the function may have raised: count what was done, forget the step in hand
             done = int(trace.cursor[DONE])
             self._account(trace, done)
+            visited = trace.visited[:done]
+            reach = radii[:done] * search.radius_scale[visited]
+            search.look_back(visited, trace.entries[:done], reach)
             k = sampler.coords[sampler.position]
             search.point.buffer[k] = search.point.x[k]
         if done < n and not stop.array[0]:

@@ -57,6 +57,8 @@ class JointBody(Loop):
         self._keep(coords, values)
         if self.ledger.told is not None:
             self.ledger.told.extend(values)
+        search.look(self.downs, coords)
+        search.look(self.ups, coords)
         search.n_evals += 2
         search.move(coords, grads, float(search.timetable.rates[place]), sampler.probs[now])
         search.observe(halfway(*values))

@@ -110,13 +110,16 @@ class SingleBody(Loop):
             done = len(grads)
             if done < len(entries):
                 search.point.buffer[k] = entries[done]
-            self._commit(first, coords, grads, seen)
+            self._commit(first, coords, grads, seen, (entries[:done], radii[:done]))
             if found is not None:
                 self._keep(found, coords, entries, done)
         return done
 
-    def _commit(self, first: int, coords: list[int], grads: Any, seen: list[float]) -> None:
-        """Have the point follow the buffer, and count the steps."""
+    def _commit(
+        self, first: int, coords: list[int], grads: Any, seen: list[float],
+        around: tuple[list[float], list[float]],
+    ) -> None:  # fmt: skip
+        """Have the point follow the buffer, and count the steps (entries before, and radii)."""
         search, sampler, done = self.search, self.search.sampler, len(grads)
         now = slice(first, first + done)
         places = sampler.coords[now]
@@ -124,6 +127,7 @@ class SingleBody(Loop):
         search.observations[now] = seen
         sampler.grads[now] = search.in_units(np.array(grads, np.float64), places)
         search.point.trail.add(coords[:done])
+        search.look_back(places, *map(np.array, around))
         search.t += done
         search.n_posed += done
         search.n_evals += 2 * done

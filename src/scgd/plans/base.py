@@ -127,7 +127,10 @@ class Plan(Search):
     def ask(self) -> Question | None:
         """Let the current search ask."""
         self.current.room = self.room
-        return self.current.pose()
+        question = self.current.pose()
+        if question is not None:
+            self.far = max(self.far, self.ground.problem.away(*question.set_entries))
+        return question
 
     def tell(self, question: Question, values: Floats) -> None:
         """Let it learn, and go on where it has finished."""
@@ -218,7 +221,9 @@ class Plan(Search):
     def sentence(self) -> str:
         """What was found, and what ran for how many evaluations."""
         parts = ", ".join(f"{name} {n}" for name, n in self.members.items())
-        return f"{self.ground.sentence} Evaluations: {parts or 'none'}.".strip()
+        ground = self.ground
+        looked = f" Looked up to {ground.size(self.farthest)} away from x0." * ground.looks
+        return f"{ground.sentence}{looked} Evaluations: {parts or 'none'}.".strip()
 
     # ---- state -----------------------------------------------------------------------------------
 
@@ -233,7 +238,7 @@ class Plan(Search):
             "seen": self.seen,
             "ran": dict(self.ran),
             "known": None if self.known is None else np.stack(self.known),
-            "far": self.far,
+            "far": self.farthest,
             "log": {str(i): entry for i, entry in enumerate(self.log)},
             "x": self.point.x.copy(),
             "kept": ground.kept,

@@ -61,7 +61,8 @@ def descend(ground: Ground, length: Length, error: float, only: str = "") -> Tel
     search = Descent(
         ground.problem, ground.point, ground.rng(), unit, error, ground.room, only, tol=ground.tol
     )
-    ground.converged = (yield from doubted(ground, search)) is not None
+    if (yield from doubted(ground, search)) is not None:  # else the other road tells how it ended
+        ground.converged = True
 
 
 def follow(ground: Ground, value: float) -> Any:
@@ -90,9 +91,10 @@ def raced(ground: Ground):  # type: ignore[no-untyped-def]
         partials=ground.first_order,
     )  # fmt: skip
     found = yield from doubted(ground, search)
-    held = found is None or found.held
-    ground.converged = held and found is not None
-    return held
+    if found is None:  # the other road tells how it ended
+        return True
+    ground.converged = found.held
+    return found.held
 
 
 def random_search(ground: Ground) -> Telling:

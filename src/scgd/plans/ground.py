@@ -65,6 +65,8 @@ class Ground:
         Whether f repeats itself, by test or by choice: then its lowest value means something.
     first
         F at x0, where a recipe asked for it.
+    looks
+        Whether the sentence is to say how far from x0 was looked.
     """
 
     def __init__(
@@ -97,7 +99,7 @@ class Ground:
         self.kept: dict[str, Any] | None = None
         self.guarded = False
         self.sentence = ""
-        self.silent = self.converged = self.repeats = False
+        self.silent = self.converged = self.repeats = self.looks = False
         self.first = float("nan")
 
     @property

@@ -22,6 +22,7 @@ from scgd.searches import (
     Check,
     Crowd,
     Footing,
+    Judge,
     Ladder,
     Race,
     Raced,
@@ -58,6 +59,8 @@ KEPT = 1000
 RARE, TWICE = 0.6, 1.8
 """The part of the values at x0 that must be equal for most to be free of noise, and what a value
 then costs: repeats, but for those that are compared by ranks."""
+MISLED, COMPARED = 3, 5
+"""How often such a race may begin again, and the pairs that tell where."""
 MOST_COMPARED = 10
 """Values at each of two points that are compared, at most."""
 AROUND, GENERATIONS, PROOF = 0.5, 8, 4
@@ -75,7 +78,7 @@ def noisy(ground: Ground, before: str = "") -> Telling:
 
     ``before`` is a sentence for people about how it came to this.
     """
-    problem, budget = ground.problem, ground.room
+    problem, budget, ground.looks = ground.problem, ground.room, True
     many = problem.n_coords > (WIDE if budget > LARGE else LARGEST)
     archive = archive_of(ground, 0 if many else problem.n_coords)
     footing = yield Ladder(problem, ground.point, ground.rng(), budget, archive)
@@ -139,12 +142,26 @@ def slid(ground: Ground, footing: Footing, before: str, archive: Archive) -> Any
 
 
 def raced(ground: Ground, before: str) -> Any:
-    """Race on values that came twice; tell whether that was the end."""
+    """Race on values that came twice; tell whether that was the end.
+
+    Where two equal outliers had misled the race it begins again, and they are known. It begins at
+    x0 unless what was reached before looks better.
+    """
+    problem, strays = ground.problem, list[float]()
     ground.sentence = f"{before}Few values are noisy: a race on values that came twice."
-    race = Race(ground.problem, ground.point, ground.stream(), int(ground.room / TWICE), ground.tol)
-    found = yield Agreed(race)
-    ground.converged = found.rare and Raced(**found.found).held
-    return ground.converged
+    while len(strays) <= MISLED:
+        if not np.array_equal(ground.point.x, problem.x0):
+            verdict = yield Judge(ground.point, problem.x0, COMPARED)
+            if verdict.worse_by_rank:
+                ground.point.put(problem.x0)
+        room = int(ground.room / TWICE)
+        race = Race(problem, ground.point, ground.stream(), room, ground.tol)
+        found = yield Agreed(race, strays)
+        if np.isnan(found.misled):
+            ground.converged = found.rare and Raced(**found.found).held
+            return ground.converged
+        strays.append(found.misled)
+    return False
 
 
 def gathered(ground: Ground, footing: Footing, before: str) -> Any:
@@ -227,8 +244,6 @@ def rounds(
         if n_now < 1:
             return
         seen = yield Check(walk, n_now)
-        told = ground.sentence.split(" Looked")[0]
-        ground.sentence = f"{told} Looked up to {ground.size(seen.farthest)} away from x0."
         if patience.see(seen.value, seen.error):
             return
 

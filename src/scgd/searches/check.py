@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from scgd.questions import EVERYWHERE, Question, joint
+from scgd.searches.arms.box import REACH
 from scgd.searches.base import Finding, Relevance, Search, Standing
 from scgd.searches.walk import Walk
 from scgd.typing import Floats
@@ -33,13 +34,10 @@ class Progress(Finding):
 
     Attributes
     ----------
-    farthest
-        The largest move of a coordinate from x0, in units of x.
     value, error
         The value of the best point checked, and the standard error of the difference of two.
     """
 
-    farthest: float
     value: float
     error: float
 
@@ -146,13 +144,13 @@ class Check(Search):
         elif odd < HIDDEN * walk.deviation and walk.levels and not walk.footing.rough:
             rise, gained = float(np.median(walk.levels)) - value, walk.footing.base - value
             if 4 * rise < WORTH * gained:
-                walk.radius *= 2
+                walk.radius = max(walk.radius, min(2 * walk.radius, REACH))
 
     def finding(self) -> Progress:
         """Return how far the walk has come."""
         walk = self.walk
         error = walk.deviation * float(np.sqrt(2 / self.n_values))
-        return Progress(walk.farthest, float(walk.best_value), error)
+        return Progress(float(walk.best_value), error)
 
     @property
     def relevance(self) -> Relevance | None:

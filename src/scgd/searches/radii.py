@@ -10,12 +10,14 @@ import numpy as np
 from scgd.estimators import random_signs
 from scgd.problem import Problem
 from scgd.questions import Point, Question, here, moved, single
+from scgd.searches.arms.box import REACH
 from scgd.searches.base import Finding, Search
-from scgd.typing import Floats
+from scgd.typing import Floats, Ints
 
 __all__ = ["OwnRadii", "Radii"]
 
-ENOUGH, TOO_MUCH = 4.0, 16.0
+ENOUGH, AIM, TOO_MUCH = 4.0, 8.0, 16.0
+"""Rises, in standard deviations of the noise: from which to which one is right, and the best."""
 MOST_DOUBLINGS = 3
 MOST_QUESTIONS = 8
 VISIBLE = 4.0
@@ -47,8 +49,11 @@ class Radii(Search):
     r"""Find for every coordinate the radius at which f rises by about 4 to 16 :math:`\sigma`.
 
     All unresolved coordinates are asked together, two evaluations each, at radii that double (or
-    shrink) from one question to the next; coordinates that never rise keep the common radius. Then
-    the joint radius of all resolved ones together is doubled while f grows like a square.
+    shrink) from one question to the next. Where nothing shows, they stay within the common one and
+    what searches look at around x0: 10 units, or twice as far as the point has come. Coordinates
+    that never rise so far take the radius which their mean curvature foretells, where that shows;
+    else they keep the common one. Then the joint radius of all resolved ones together is doubled
+    while f grows like a square.
 
     Parameters
     ----------
@@ -69,8 +74,8 @@ class Radii(Search):
     name: ClassVar[str] = "radii"
     found: ClassVar[type[Finding]] = OwnRadii
     memory: ClassVar[tuple[str, ...]] = (
-        "turn", "repeats", "radii", "resolved", "grown", "n_asked", "joint", "rises", "slopes",
-        "seen", "key", "rng",
+        "turn", "repeats", "radii", "resolved", "barred", "grown", "sums", "n_asked", "joint",
+        "rises", "slopes", "seen", "key", "rng",
     )  # fmt: skip
 
     def __init__(
@@ -90,7 +95,9 @@ class Radii(Search):
         self.repeats: list[float] = []
         self.radii: Floats = unit.copy()
         self.resolved = np.zeros(unit.size, np.bool_)
+        self.barred = np.zeros(unit.size, np.bool_)  # as wide as may be, and nothing showed
         self.grown = np.zeros(unit.size)
+        self.sums: Floats = np.zeros((5, unit.size))  # of powers of radii, and rises
         self.n_asked = 0
         self.joint = 1.0
         self.seen = False
@@ -99,11 +106,23 @@ class Radii(Search):
         self.slopes: list[float] = []
 
     @property
+    def widest(self) -> Floats:
+        """How wide radii may become while nothing shows."""
+        problem, x = self.problem, self.point.x
+        reach = max(REACH, 2 * problem.away(x))
+        return np.maximum(self.unit, reach * problem.unit - np.abs(x - problem.x0))
+
+    @property
+    def open(self) -> Ints:
+        """The coordinates that are asked next."""
+        return np.flatnonzero(~self.resolved & ~self.barred)
+
+    @property
     def cost(self) -> int:
         """Evaluations of the next question."""
         if self.turn == "repeats":
             return self.n_repeats
-        return 2 * int(np.count_nonzero(~self.resolved)) if self.turn == "single" else 2
+        return 2 * len(self.open) if self.turn == "single" else 2
 
     def ask(self) -> Question:
         """Return repeats, two sides of every unresolved coordinate, or a joint pair."""
@@ -111,7 +130,7 @@ class Radii(Search):
         if self.turn == "repeats":
             return here(self.point, self.n_repeats)
         if self.turn == "single":
-            open_ = np.flatnonzero(~self.resolved)
+            open_ = self.open
             entries = np.concatenate([x[open_] - self.radii[open_], x[open_] + self.radii[open_]])
             coords = np.tile(open_, 2)
             if problem.lower.size:
@@ -141,7 +160,7 @@ class Radii(Search):
     def _resolve(self, values: Floats) -> None:
         """Accept radii whose rise is right, widen or narrow the others; lost ones are too wide."""
         self.n_asked += 1
-        open_ = np.flatnonzero(~self.resolved)
+        open_, widest = self.open, self.widest
         sigma, base = float(np.std(self.repeats, ddof=1)), float(np.mean(self.repeats))
         n = len(open_)
         rises = 0.5 * (values[:n] + values[n:]) - base
@@ -150,17 +169,41 @@ class Radii(Search):
         large, right = rises > TOO_MUCH * sigma, rises > ENOUGH * sigma
         grew, shrank = self.grown[open_] > 0, self.grown[open_] < 0
         done = ~lost & ((right & ~large) | (large & grew) | (~right & shrank))
-        least = max(8 * sigma, 1e-300)
+        least = max(AIM * sigma, 1e-300)
         narrower = np.maximum(np.sqrt(least / np.maximum(rises, least)), 0.1)
-        wider = np.where(rises < sigma, 4.0, 2.0)
-        factor = np.where(done, 1.0, np.where(large, np.where(lost, 0.25, narrower), wider))
-        self.radii[open_] *= factor
+        factor = np.where(done, 1.0, np.where(large, np.where(lost, 0.25, narrower), 2.0))
+        self._add(open_, np.where(lost, 0.0, rises))
+        self.barred[open_] = ~done & ~large & (self.radii[open_] >= widest[open_])
+        self.radii[open_] = np.minimum(self.radii[open_] * factor, widest[open_])
         self.grown[open_] = np.where(large, -1.0, 1.0)
         self.resolved[open_[done]] = True
-        if self.n_asked == self.n_levels or self.resolved.all():
+        if self.n_asked == self.n_levels or not len(self.open):
             self._end_single()
 
+    def _add(self, coords: Ints, rises: Floats) -> None:
+        """Take note of rises at the radii that were asked."""
+        squares = (self.radii[coords] / self.unit[coords]) ** 2
+        ones = np.ones_like(squares)
+        self.sums[:, coords] += np.stack([ones, squares, squares**2, rises, rises * squares])
+
+    def _foretell(self) -> None:
+        """Resolve coordinates that never rose by the mean curvature that they show together.
+
+        It is the slope of all their rises over the squares of radii; the intercept is free, for
+        small radii tell the base better than its few repeats do.
+        """
+        faint, sigma = ~self.resolved & (self.grown > 0), float(np.std(self.repeats, ddof=1))
+        n, squares, fourths, rises, products = self.sums[:, faint].sum(axis=1).tolist()
+        spread = fourths - squares**2 / max(n, 1.0)
+        bend = (products - squares * rises / max(n, 1.0)) / max(spread, 1e-300)
+        if spread > 0 and bend > VISIBLE * sigma / np.sqrt(2 * spread):  # of means of two values
+            self.resolved |= faint
+            root = np.sqrt(np.count_nonzero(self.resolved))  # joint moves are as much narrower
+            foretold = self.unit[faint] * np.sqrt(AIM * sigma / bend)
+            self.radii[faint] = np.minimum(foretold, root * self.widest[faint])
+
     def _end_single(self) -> None:
+        self._foretell()
         self.radii[~self.resolved] = self.unit[~self.resolved]
         n = int(np.count_nonzero(self.resolved))
         self.joint = 1 / np.sqrt(max(n, 1))
@@ -187,10 +230,13 @@ class Radii(Search):
         least = VISIBLE * sigma * float(np.sqrt(0.5 / self.n_pairs + 1 / len(self.repeats)))
         n_seen = int(np.count_nonzero(rises > least))
         self.seen = n_seen > 0
+        shows = rises[-1] > least or slopes[-1] > VISIBLE * sigma
         if len(rises) > 1 and not quadratic(rises, slopes, least, 2 * sigma):
             self.joint /= 2
             self.finished = True
         elif n_seen == MOST_DOUBLINGS + 1 or len(rises) == MOST_QUESTIONS:
+            self.finished = True
+        elif not shows and np.any(self.resolved & (2 * self.joint * self.radii > self.widest)):
             self.finished = True
         else:
             self.joint *= 2

@@ -19,6 +19,8 @@ __all__ = ["Length", "ScaleSearch"]
 RANGE = 1e8
 ROUNDS = (1, 1, 1, 1, 4)
 ROUGH = 1.5
+EPS, ULPS = float(np.finfo(float).eps), 8.0
+"""Rounding, and how much of it a straight line may seem to bend by."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,8 @@ class ScaleSearch(Search):
 
     def _end_round(self) -> None:
         slope, bend = (float(np.mean(seen)) if seen else 0.0 for seen in (self.slopes, self.bends))
+        if bend * self.h**2 <= ULPS * EPS * abs(self.value):  # the bend of a straight line
+            bend = 0.0
         if slope > 0 and bend > 0:
             self._settle(slope / bend, bend)
         elif self.slopes:

@@ -179,7 +179,7 @@ def pursue(signs: Array, odd: Floats, n_coords: int) -> tuple[Floats, Floats, fl
     """
     n, usual = len(odd), 1.4826 * float(np.median(np.abs(odd))) if len(odd) else 0.0
     odd = np.clip(odd, -OUTLIER * usual, OUTLIER * usual) if usual > 0 else odd
-    least, chosen = float(np.sqrt(2 * np.log(10 * n_coords))), np.empty(0, np.int64)
+    least, chosen = least_visible(n_coords), np.empty(0, np.int64)
     fitted, own, left = np.empty(0), np.empty(0), odd
     for _ in range(ROUNDS):
         error = spread(left, len(chosen)) / np.sqrt(max(n, 1))
@@ -224,3 +224,14 @@ def least_squares(signs: Array, odd: Floats, chosen: Ints) -> tuple[Floats, Floa
     effects = inverse @ (matrix.T @ odd)
     left = odd - matrix @ effects
     return effects, spread(left, len(chosen)) * np.sqrt(np.diag(inverse)), left
+
+
+def least_visible(n_coords: int) -> float:
+    """Return the standard errors that noise reaches once in ten times among so many effects.
+
+    Examples
+    --------
+    >>> round(least_visible(5000), 2)
+    4.65
+    """
+    return float(np.sqrt(2 * np.log(10 * n_coords)))

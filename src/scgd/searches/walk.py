@@ -13,6 +13,7 @@ from scgd.searches.archive import Archive
 from scgd.searches.base import Relevance, Search, Standing
 from scgd.searches.ladder import Footing
 from scgd.searches.regression import fit
+from scgd.searches.screen import least_visible
 from scgd.typing import Floats, Ints
 
 __all__ = ["Walk"]
@@ -79,7 +80,7 @@ class Walk(Search):
     memory: ClassVar[tuple[str, ...]] = (
         "until", "share", "per_pair", "falls", "mean", "square", "n_mean", "n_square", "radius",
         "reach", "deviation", "signal", "odds", "slopes", "levels", "best", "best_value",
-        "best_values", "sizes", "trust", "effects", "far", "rng",
+        "best_values", "sizes", "trust", "effects", "rng",
     )  # fmt: skip
 
     def __init__(
@@ -100,8 +101,7 @@ class Walk(Search):
         self.mean, self.square = np.zeros(problem.n_coords), np.zeros(problem.n_coords)
         self.n_mean = self.n_square = 0
         self.radius = self.reach = footing.radius
-        self.deviation, self.far = footing.deviation, footing.farthest
-        self.signal = footing.signal
+        self.deviation, self.signal = footing.deviation, footing.signal
         self.odds: list[float] = []
         self.slopes: list[float] = []
         self.levels: list[float] = []
@@ -163,10 +163,8 @@ class Walk(Search):
         self._step(self._clipped(odd / radius) * (plus - minus) / (2 * radius * unit))
 
     def note(self, points: Floats, values: Floats) -> None:
-        """Remember what was evaluated, and how far away."""
+        """Remember what was evaluated."""
         self.archive.add(points[:, self.places], values)
-        away = np.abs(points - self.problem.x0) / self.problem.unit
-        self.far = max(self.far, float(away.max()))
 
     def _clipped(self, slope: float) -> float:
         self.slopes = [*self.slopes[1 - REMEMBERED :], abs(slope)]
@@ -281,12 +279,15 @@ class Walk(Search):
         """The effects as shares, and standard errors; None where a screen knows more, or nobody.
 
         Nobody knows where no effect stands out from the usual one by more than its error allows.
+        Effects that the largest of as many errors explains are 0, as for a screen: a hundred of
+        them would have the lion's share.
         """
         effects, errors = self.effects
-        total = float(effects.sum())
-        if not 0 < total < np.inf or not outstanding(self.effects) > OUTSTANDING:
+        if not np.isfinite(effects).all() or not outstanding(self.effects) > OUTSTANDING:
             return None
-        return effects / total, errors / total
+        shown = np.where(effects > least_visible(effects.size) * errors, effects, 0.0)
+        total = float(shown.sum())
+        return (shown / total, errors / total) if total > 0 else None
 
     @property
     def weights(self) -> Floats | None:
