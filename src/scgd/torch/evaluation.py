@@ -44,18 +44,20 @@ class Evaluation:
         self.n_calls = 0
         self.stillness = stillness
         self.watched, self.gradient = watched, watched.grad
-        self.here: float | None = None
+        self.here: list[float] = []
+        self.rounding = 0.0
+        """The relative rounding of the type that the losses come in; 0 for plain numbers."""
 
     @cached_property
     def still(self) -> Still | None:
         """What holds the losses of this step still, begun with the first that needs it."""
         return None if self.stillness is None else self.stillness.begin()
 
-    def base(self) -> float:
-        """Return the loss at the parameters before the step, evaluated once for all groups."""
-        if self.here is None:
-            self.here = self()
-        return self.here
+    def bases(self, n: int) -> list[float]:
+        """Return losses at the parameters before the step, evaluated for all groups together."""
+        while len(self.here) < n:
+            self.here.append(self())
+        return self.here[:n]
 
     def __call__(self) -> float:
         """Return the loss at the parameters as they are."""
@@ -70,6 +72,7 @@ class Evaluation:
         # Here and not after the step: whoever probes puts the parameters back when this fails.
         if self.watched.grad is not self.gradient and self.watched.grad is not None:
             raise RuntimeError(BACKWARD)
+        self.rounding = rounding_of(value)
         return as_loss(value)
 
     def together(self, changes: Sequence[Change]) -> list[float] | None:
@@ -80,6 +83,7 @@ class Evaluation:
         if found is None:
             return None
         self.n_calls += len(changes)
+        self.rounding = rounding_of(found)
         return found.double().tolist()
 
     def differences(
@@ -127,6 +131,12 @@ class Evaluation:
             values = [as_loss(value) for value in values]
         self.n_calls += len(values)
         return values, widths
+
+
+def rounding_of(value: Any) -> float:
+    """Return the relative rounding of a loss's type; plain numbers do not tell theirs."""
+    floating = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return torch.finfo(value.dtype).eps if floating else 0.0
 
 
 def as_loss(value: Any) -> float:
