@@ -428,3 +428,33 @@ def test_dropout_is_the_same_in_one_pass():
     slopes = optimizer.laws[0].table[SQUARE]
     assert len(outputs) == 1 and slopes.max() < 1e4  # masks that differ would give 1e10
     assert not torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_statistics_stay_when_all_losses_are_one_pass(frozen):
+    """Below trained layers a model can be mapped; one whose BatchNorm is trained fails there."""
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Linear(5, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.BatchNorm1d(8), nn.Linear(8, 1)
+    )
+    model[:4].requires_grad_(not frozen)
+    x = torch.randn(32, 5) + 1
+    buffers = {name: b.clone() for name, b in model.named_buffers()}
+    optimizer = ZeroOrderSCGD(model.parameters(), seed=0)
+    first = optimizer.step(ForwardLoss(model, F.mse_loss, x, x[:, :1]))
+    for _ in range(20):
+        last = optimizer.step(ForwardLoss(model, F.mse_loss, x, x[:, :1]))
+    assert last < first
+    for name, b in model.named_buffers():
+        assert torch.equal(b, buffers[name]), name
+
+
+def test_dropout_is_the_same_where_one_pass_fails():
+    """The pass stops at the statistics, before the dropout, which the usual losses then run."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 50), nn.BatchNorm1d(50), nn.Dropout(0.5), nn.Linear(50, 1))
+    x = torch.randn(8, 5)
+    optimizer = ZeroOrderSCGD(model.parameters(), lr=0.0, radius=1e-6, seed=0)
+    for _ in range(2):
+        optimizer.step(ForwardLoss(model, lambda out, _: out.square().mean(), x, None))
+    assert optimizer.laws[0].table[SQUARE].max() < 1e4  # masks that differ would give 1e10

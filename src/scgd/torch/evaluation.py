@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from math import inf, isfinite
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import torch
 
 from scgd.estimators import sides
-from scgd.torch.batched import Change, losses_together
+from scgd.torch.batched import Change, losses_together, stack
 from scgd.torch.forward_loss import ForwardLoss, StackProbes
 from scgd.torch.layout import Layout
 from scgd.torch.stillness import Still, Stillness, generator_states, same, set_generator_states
@@ -64,11 +65,9 @@ class Evaluation:
         self.n_calls += 1
         fast = None if self.opaque else self.closure.probes(None)  # type: ignore[attr-defined]
         call = self.closure if fast is None else fast.loss
-        if (fast is not None and fast.code >= 0) or self.still is None:
+        compiled = fast is not None and fast.code >= 0
+        with nullcontext() if compiled else self.still or nullcontext():
             value = call()
-        else:
-            with self.still:
-                value = call()
         # Here and not after the step: whoever probes puts the parameters back when this fails.
         if self.watched.grad is not self.gradient and self.watched.grad is not None:
             raise RuntimeError(BACKWARD)
@@ -79,8 +78,15 @@ class Evaluation:
         """Return the losses under some changes of the parameters, all in one pass if possible."""
         if self.opaque:
             return None
-        found = losses_together(self.closure, changes)
+        stacked = stack(self.closure.model, changes)  # type: ignore[attr-defined]
+        if stacked is None:
+            return None
+        # Also a pass that fails on the way moves statistics: those of layers below the failure.
+        with self.still or nullcontext():
+            found = losses_together(self.closure, stacked)
         if found is None:
+            if self.still is not None:
+                self.still.start_over()
             return None
         self.n_calls += len(changes)
         self.rounding = rounding_of(found)

@@ -265,7 +265,7 @@ class LayerLaw:
         known = self.table[BEND] > TINY
         natural = np.sqrt(self.slopes()) / np.where(known, self.table[BEND], np.inf)
         farthest = self.usual * np.minimum(TRUST / np.sqrt(self.n_entries), BROAD)
-        return np.minimum(natural, np.where(self.usual > 0, farthest, HUGE))  # type: ignore[no-any-return]
+        return np.minimum(natural, np.where(self.usual > 0, farthest, HUGE))
 
     def rate(self, layer: int, lr: float) -> float:
         """Return the learning rate of a layer, in its own units."""
