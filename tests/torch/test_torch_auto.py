@@ -13,6 +13,7 @@ from torch.nn import functional as F  # noqa: E402
 
 from scgd.torch import ForwardLoss, SparseMeZO, ZeroOrderSCGD  # noqa: E402
 from scgd.torch import layer_law as law_module  # noqa: E402
+from scgd.torch.blocks.partition import cut  # noqa: E402
 from scgd.torch.layer_law import BEND, RADIUS, SQUARE, VISITS, LayerLaw  # noqa: E402
 from scgd.torch.layout import Layout  # noqa: E402
 
@@ -251,14 +252,25 @@ def test_parameters_chosen_by_name():
     assert names == ["layers1.weight", "layers1.bias"]
     both = ZeroOrderSCGD(model.named_parameters(), only=[r".*1\.weight", r".*10\.bias"])
     assert both.param_groups[0]["param_names"] == ["layers1.weight", "layers10.bias"]
-    with pytest.raises(ValueError, match=r"matches no whole name; there are layers1\.weight, "):
-        ZeroOrderSCGD(model.named_parameters(), only="layers1")
+    with pytest.raises(ValueError, match=r"no whole part of a name; there are layers1\.weight, "):
+        ZeroOrderSCGD(model.named_parameters(), only="layers")
     with pytest.raises(ValueError, match=r"pass model.named_parameters\(\)"):
         ZeroOrderSCGD(model.parameters(), only="layers1.*")
     with pytest.raises(ValueError, match="only must be regular expressions"):
         ZeroOrderSCGD(model.named_parameters(), only="(")
     groups = [{"params": list(model.named_parameters()), "lr": 0.5}]
     assert ZeroOrderSCGD(groups, only=".*bias").param_groups[0]["lr"] == 0.5
+
+
+@pytest.mark.parametrize("pattern", ["layers.[45].*", "layers.[45]", "encoder.layers.(4|5)", "[45]"])
+def test_patterns_match_whole_parts_of_names_as_those_of_blocks(pattern):
+    layers = nn.ModuleList([nn.Linear(2, 2, bias=False) for _ in range(9)])
+    model = nn.ModuleDict({"encoder": nn.ModuleDict({"layers": layers}), "head": nn.Linear(2, 1)})
+    optimizer = ZeroOrderSCGD(model.named_parameters(), only=pattern, seed=0)
+    found = optimizer.param_groups[0]["param_names"]
+    assert found == ["encoder.layers.4.weight", "encoder.layers.5.weight"]
+    names = [name for name, _ in model.named_parameters()]
+    assert list(cut(model, {"some": pattern}, names)) == found
 
 
 def test_low_rank_adapters():
