@@ -25,9 +25,9 @@ mutants: $(VENV)/.dev
 	@$(PY) tools/mutants
 
 test-trainers: $(VENV)/.dev
-	@$(PIP) install -c constraints.txt transformers accelerate lightning
+	@$(PIP) install -c constraints.txt transformers accelerate lightning peft
 	@$(PY) -m pytest -q tests/torch/test_torch_recipes.py tests/torch/test_block_recipes.py \
-		tests/torch/test_block_trainers.py
+		tests/torch/test_block_trainers.py tests/torch/test_torch_auto.py::test_low_rank_adapters
 
 test-doors: $(VENV)/.dev
 	@$(PIP) install -c constraints.txt -e ".[optuna]" tensorboard mlflow-skinny wandb array-api-strict

@@ -13,6 +13,7 @@ from torch.nn import functional as F  # noqa: E402
 
 from scgd.torch import ForwardLoss, SparseMeZO, ZeroOrderSCGD  # noqa: E402
 from scgd.torch import layer_law as law_module  # noqa: E402
+from scgd.torch.blocks.partition import cut  # noqa: E402
 from scgd.torch.layer_law import BEND, RADIUS, SQUARE, VISITS, LayerLaw  # noqa: E402
 from scgd.torch.layout import Layout  # noqa: E402
 
@@ -251,14 +252,25 @@ def test_parameters_chosen_by_name():
     assert names == ["layers1.weight", "layers1.bias"]
     both = ZeroOrderSCGD(model.named_parameters(), only=[r".*1\.weight", r".*10\.bias"])
     assert both.param_groups[0]["param_names"] == ["layers1.weight", "layers10.bias"]
-    with pytest.raises(ValueError, match=r"matches no whole name; there are layers1\.weight, "):
-        ZeroOrderSCGD(model.named_parameters(), only="layers1")
+    with pytest.raises(ValueError, match=r"no whole part of a name; there are layers1\.weight, "):
+        ZeroOrderSCGD(model.named_parameters(), only="layers")
     with pytest.raises(ValueError, match=r"pass model.named_parameters\(\)"):
         ZeroOrderSCGD(model.parameters(), only="layers1.*")
     with pytest.raises(ValueError, match="only must be regular expressions"):
         ZeroOrderSCGD(model.named_parameters(), only="(")
     groups = [{"params": list(model.named_parameters()), "lr": 0.5}]
     assert ZeroOrderSCGD(groups, only=".*bias").param_groups[0]["lr"] == 0.5
+
+
+@pytest.mark.parametrize("pattern", ["layers.[45].*", "layers.[45]", "encoder.layers.(4|5)", "[45]"])
+def test_patterns_match_whole_parts_of_names_as_those_of_blocks(pattern):
+    layers = nn.ModuleList([nn.Linear(2, 2, bias=False) for _ in range(9)])
+    model = nn.ModuleDict({"encoder": nn.ModuleDict({"layers": layers}), "head": nn.Linear(2, 1)})
+    optimizer = ZeroOrderSCGD(model.named_parameters(), only=pattern, seed=0)
+    found = optimizer.param_groups[0]["param_names"]
+    assert found == ["encoder.layers.4.weight", "encoder.layers.5.weight"]
+    names = [name for name, _ in model.named_parameters()]
+    assert list(cut(model, {"some": pattern}, names)) == found
 
 
 def test_low_rank_adapters():
@@ -395,7 +407,8 @@ def test_probes_in_one_pass_see_the_losses_of_single_ones(n_groups):
     for p, q in zip(one.parameters(), two.parameters(), strict=True):
         torch.testing.assert_close(p, q, rtol=1e-6, atol=1e-9)
     assert len(calls) == 20 * n_groups
-    assert together.n_forwards - singly.n_forwards == 20 * (n_groups - 1)  # a base loss per group
+    # A base loss per group, at the first step two.
+    assert together.n_forwards - singly.n_forwards == 21 * (n_groups - 1)
 
 
 def test_models_that_cannot_be_mapped_take_the_usual_path():
@@ -427,3 +440,33 @@ def test_dropout_is_the_same_in_one_pass():
     slopes = optimizer.laws[0].table[SQUARE]
     assert len(outputs) == 1 and slopes.max() < 1e4  # masks that differ would give 1e10
     assert not torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_statistics_stay_when_all_losses_are_one_pass(frozen):
+    """Below trained layers a model can be mapped; one whose BatchNorm is trained fails there."""
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Linear(5, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.BatchNorm1d(8), nn.Linear(8, 1)
+    )
+    model[:4].requires_grad_(not frozen)
+    x = torch.randn(32, 5) + 1
+    buffers = {name: b.clone() for name, b in model.named_buffers()}
+    optimizer = ZeroOrderSCGD(model.parameters(), seed=0)
+    first = optimizer.step(ForwardLoss(model, F.mse_loss, x, x[:, :1]))
+    for _ in range(20):
+        last = optimizer.step(ForwardLoss(model, F.mse_loss, x, x[:, :1]))
+    assert last < first
+    for name, b in model.named_buffers():
+        assert torch.equal(b, buffers[name]), name
+
+
+def test_dropout_is_the_same_where_one_pass_fails():
+    """The pass stops at the statistics, before the dropout, which the usual losses then run."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 50), nn.BatchNorm1d(50), nn.Dropout(0.5), nn.Linear(50, 1))
+    x = torch.randn(8, 5)
+    optimizer = ZeroOrderSCGD(model.parameters(), lr=0.0, radius=1e-6, seed=0)
+    for _ in range(2):
+        optimizer.step(ForwardLoss(model, lambda out, _: out.square().mean(), x, None))
+    assert optimizer.laws[0].table[SQUARE].max() < 1e4  # masks that differ would give 1e10

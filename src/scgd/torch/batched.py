@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.func import functional_call, vmap
 
-__all__ = ["losses_together"]
+__all__ = ["losses_together", "stack"]
 
 MOST = 1 << 24
 """Entries that may be stacked: 64 megabytes in single precision."""
@@ -25,21 +25,8 @@ Change = list[tuple[torch.Tensor, torch.Tensor]]
 UNMAPPED: WeakSet[nn.Module] = WeakSet()
 
 
-def losses_together(closure: Any, changes: Sequence[Change]) -> torch.Tensor | None:
-    """Return the loss under each change of the parameters, or None where that cannot be done.
-
-    Examples
-    --------
-    >>> from scgd.torch import ForwardLoss
-    >>> model = nn.Linear(1, 1, bias=False)
-    >>> with torch.no_grad():
-    ...     _ = model.weight.fill_(2.0)
-    >>> x = torch.ones(3, 1)
-    >>> closure = ForwardLoss(model, nn.functional.mse_loss, x, 0 * x)
-    >>> losses_together(closure, [[], [(model.weight, torch.full((1, 1), 3.0))]])
-    tensor([4., 9.])
-    """
-    model = closure.model
+def stack(model: nn.Module, changes: Sequence[Change]) -> dict[str, torch.Tensor] | None:
+    """Return the parameters that change, a row per change, or None where they cannot be mapped."""
     if model in UNMAPPED:
         return None
     names = {id(p): name for name, p in model.named_parameters()}
@@ -52,6 +39,25 @@ def losses_together(closure: Any, changes: Sequence[Change]) -> torch.Tensor | N
     for key, p in moved.items():
         rows = [dict((id(q), new) for q, new in change).get(key, p.detach()) for change in changes]
         stacked[names[key]] = torch.stack(rows)
+    return stacked
+
+
+def losses_together(closure: Any, stacked: dict[str, torch.Tensor]) -> torch.Tensor | None:
+    """Return the loss under each change of the parameters, or None if the model does not allow it.
+
+    Examples
+    --------
+    >>> from scgd.torch import ForwardLoss
+    >>> model = nn.Linear(1, 1, bias=False)
+    >>> with torch.no_grad():
+    ...     _ = model.weight.fill_(2.0)
+    >>> x = torch.ones(3, 1)
+    >>> closure = ForwardLoss(model, nn.functional.mse_loss, x, 0 * x)
+    >>> stacked = stack(model, [[], [(model.weight, torch.full((1, 1), 3.0))]])
+    >>> losses_together(closure, stacked)
+    tensor([4., 9.])
+    """
+    model = closure.model
 
     def loss(changed: dict[str, torch.Tensor]) -> torch.Tensor:
         value: torch.Tensor = closure.loss(
@@ -64,4 +70,4 @@ def losses_together(closure: Any, changes: Sequence[Change]) -> torch.Tensor | N
     except (RuntimeError, ValueError, TypeError, NotImplementedError):
         UNMAPPED.add(model)  # the usual path tells what is wrong, if something is
         return None
-    return found if found.shape == (len(changes),) else None
+    return found if found.shape == (len(next(iter(stacked.values()))),) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from math import inf, isfinite
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import torch
 
 from scgd.estimators import sides
-from scgd.torch.batched import Change, losses_together
+from scgd.torch.batched import Change, losses_together, stack
 from scgd.torch.forward_loss import ForwardLoss, StackProbes
 from scgd.torch.layout import Layout
 from scgd.torch.stillness import Still, Stillness, generator_states, same, set_generator_states
@@ -44,42 +45,51 @@ class Evaluation:
         self.n_calls = 0
         self.stillness = stillness
         self.watched, self.gradient = watched, watched.grad
-        self.here: float | None = None
+        self.here: list[float] = []
+        self.rounding = 0.0
+        """The relative rounding of the type that the losses come in; 0 for plain numbers."""
 
     @cached_property
     def still(self) -> Still | None:
         """What holds the losses of this step still, begun with the first that needs it."""
         return None if self.stillness is None else self.stillness.begin()
 
-    def base(self) -> float:
-        """Return the loss at the parameters before the step, evaluated once for all groups."""
-        if self.here is None:
-            self.here = self()
-        return self.here
+    def bases(self, n: int) -> list[float]:
+        """Return losses at the parameters before the step, evaluated for all groups together."""
+        while len(self.here) < n:
+            self.here.append(self())
+        return self.here[:n]
 
     def __call__(self) -> float:
         """Return the loss at the parameters as they are."""
         self.n_calls += 1
         fast = None if self.opaque else self.closure.probes(None)  # type: ignore[attr-defined]
         call = self.closure if fast is None else fast.loss
-        if (fast is not None and fast.code >= 0) or self.still is None:
+        compiled = fast is not None and fast.code >= 0
+        with nullcontext() if compiled else self.still or nullcontext():
             value = call()
-        else:
-            with self.still:
-                value = call()
         # Here and not after the step: whoever probes puts the parameters back when this fails.
         if self.watched.grad is not self.gradient and self.watched.grad is not None:
             raise RuntimeError(BACKWARD)
+        self.rounding = rounding_of(value)
         return as_loss(value)
 
     def together(self, changes: Sequence[Change]) -> list[float] | None:
         """Return the losses under some changes of the parameters, all in one pass if possible."""
         if self.opaque:
             return None
-        found = losses_together(self.closure, changes)
+        stacked = stack(self.closure.model, changes)  # type: ignore[attr-defined]
+        if stacked is None:
+            return None
+        # Also a pass that fails on the way moves statistics: those of layers below the failure.
+        with self.still or nullcontext():
+            found = losses_together(self.closure, stacked)
         if found is None:
+            if self.still is not None:
+                self.still.start_over()
             return None
         self.n_calls += len(changes)
+        self.rounding = rounding_of(found)
         return found.double().tolist()
 
     def differences(
@@ -127,6 +137,12 @@ class Evaluation:
             values = [as_loss(value) for value in values]
         self.n_calls += len(values)
         return values, widths
+
+
+def rounding_of(value: Any) -> float:
+    """Return the relative rounding of a loss's type; plain numbers do not tell theirs."""
+    floating = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return torch.finfo(value.dtype).eps if floating else 0.0
 
 
 def as_loss(value: Any) -> float:

@@ -15,12 +15,23 @@ Curvature alone does not bound the steps: below a head drawn at random the loss 
 random steps would wear down what a pretrained layer knows before the loss can tell. So a pace
 :math:`v = \sqrt A / C` is cut at
 
-.. math:: v \le \tau\, w / \sqrt n ,
+.. math:: v \le w\, \min(1, \tau / \sqrt n) ,
 
 with *w* the root mean square of the layer's *n* entries: about *n* probes teach a layer, and random
-steps of this length move it by a multiple of its own size meanwhile. The step is
-:math:`-\eta c v\, (s / \sqrt A)\, u`, the radius :math:`\kappa v`. Layers are drawn in proportion
-to what a probe there is worth, :math:`v \sqrt A`, and uniformly with probability ``MIXING``.
+steps of this length move it by a multiple of its own size meanwhile. Nor may a layer of few entries
+outgrow its size in a few steps: in a product of factors one of which starts at zero (LoRA) the
+other hardly bends the loss, and the first one's curvature, known from before, would be wrong by the
+square of that growth. The step is :math:`-\eta c v\, (s / \sqrt A)\, u`, the radius
+:math:`\kappa v`. Layers are drawn in proportion to what a probe there is worth,
+:math:`v \sqrt A`, and uniformly with probability ``MIXING``; one that has no effect is worth
+nothing.
+
+Losses may be noisy (a simulator, a batch drawn in the closure). Now and then the loss at the
+parameters is evaluated twice, which tells the variance :math:`\sigma^2`. A curvature counts when it
+shows above that and above the rounding of the loss; until then the radius grows, up to *w*, and
+what is not seen there is bounded by the blur. Of a squared slope seen under noise,
+:math:`\hat A = A + \sigma^2 / 2 h^2`, its own part counts: the best rate is
+:math:`A / (\hat A C)`.
 
 Why :math:`1/C`: :math:`E[(g \cdot u)^2] = \|g\|^2` and :math:`E[u^T H u] = \operatorname{tr} H`, so
 the expected loss after the step is
@@ -57,11 +68,17 @@ STALL = 0.99  # per step while the loss falls by less than the curvature costs
 SETTLING = 10  # steps before the running loss means something
 ROUNDING = 16.0  # a curvature counts when it changes the loss by this many roundings
 PATIENCE = 12  # visits of the first round to a layer without curvature
-TINY = 1e-30
+LEAST_DAMPING = 1e-4  # from here steps come back within a few thousand
+BROAD = 1.0  # no pace and no radius goes beyond this many times the usual size of an entry
+FAR = 1e3  # the same for layers of zeros, in units of the parameters, while nothing is known
+SURPRISE = 16.0  # by how much what is seen must exceed what is known to count as news
+CLEAR = 3.0  # a curvature counts when it changes the loss by this many scatters of repeated losses
+REPEATS, SELDOM, OFTEN = 8, 64, 16  # see LayerLaw.n_bases
+TINY, HUGE = 1e-30, 1e30  # beyond, sums leave float32
 # Rows of the table of layers.
-SQUARE, BEND, RADIUS, VISITS, BENDS, N_ROWS = range(6)
+SQUARE, BEND, RADIUS, VISITS, BENDS, NOISE, DOUBT, N_ROWS = range(8)
 # Numbers that all layers share.
-LOSS, SPREAD, BEST, DAMPING, COST, QUICK, SLOW, N_SHARED = range(8)
+LOSS, SPREAD, BEST, DAMPING, COST, QUICK, SLOW, JITTER, PAIRS, N_SHARED = range(10)
 
 
 def layers_of(params: Sequence[torch.Tensor]) -> list[list[int]]:
@@ -117,6 +134,7 @@ class LayerLaw:
         self.usual = np.array([usual_size(params) for params in self.params])
         self.table[RADIUS] = 1e-3 * np.where(self.usual > 0, self.usual, 1.0)
         self.finest = [finest(params) for params in self.params]
+        self.rounding = 0.0  # of the losses as they come; evaluations know
         self.n_entries = np.array([sum(p.numel() for p in params) for params in self.params])
 
     @property
@@ -132,8 +150,10 @@ class LayerLaw:
         """Return the sampling weights in force, one per layer."""
         n_layers = len(self.layers)
         equal = np.full(n_layers, 1.0 / n_layers)
-        worth = self.paces() * np.sqrt(self.table[SQUARE])
-        if isinstance(self.policy, Uniform) or not np.all(self.table[BENDS] > 0):
+        worth = self.paces() * np.sqrt(self.slopes())
+        # A layer without curvature after a first round has no effect: it is worth nothing.
+        unknown = (self.table[BENDS] == 0) & (self.table[VISITS] < PATIENCE)
+        if isinstance(self.policy, Uniform) or np.any(unknown):
             return equal
         if not 0.0 < worth.sum() < np.inf:
             return equal
@@ -151,39 +171,108 @@ class LayerLaw:
         return layers.tolist(), seeds
 
     def both_sides(self, layer: int) -> bool:
-        """Whether a probe of a layer is to be two-sided."""
-        return bool(self.table[BENDS, layer] < 3 or self.table[VISITS, layer] % EVERY == 0)
+        """Whether a probe of a layer is to be two-sided: if its curvature is young, old or doubted.
+
+        So is every probe under noise: two sides cost twice as much and have a quarter of the
+        variance.
+        """
+        row = self.table[:, layer]
+        young = row[BENDS] < 3 and row[VISITS] < PATIENCE
+        noisy = row[NOISE] > 0.5 * row[SQUARE]
+        return bool(young or noisy or row[DOUBT] or row[VISITS] % EVERY == 0)
+
+    def n_bases(self) -> int:
+        """Return how often the loss at the parameters is to be evaluated in this step.
+
+        Twice now and then, to learn how far repeated losses differ: at the first step, and if they
+        did, in some more and again and again.
+        """
+        noisy, n = self.shared[JITTER] > 0.0, self.n_steps
+        return 2 if n % (OFTEN if noisy else SELDOM) == 0 or (noisy and n < REPEATS) else 1
+
+    def compare(self, one: float, two: float) -> None:
+        """Take two losses at the same parameters: half their squared difference is the noise."""
+        shared = self.shared
+        shared[PAIRS] += 1
+        weight = max(1.0 / shared[PAIRS], FORGET_LOSS)
+        shared[JITTER] += weight * (0.5 * (one - two) ** 2 - shared[JITTER])
+
+    @property
+    def widest(self) -> Floats:
+        """How far probes go while nothing is seen there."""
+        return np.where(self.usual > 0, BROAD * self.usual, FAR)
+
+    def eps(self, layer: int) -> float:
+        """Return the relative rounding of a loss."""
+        return max(float(self.finest[layer][0]), self.rounding)
+
+    def blur(self, layer: int, loss: float) -> float:
+        """Return what the loss may change by on two sides together without any curvature."""
+        noise = CLEAR * sqrt(6.0 * self.shared[JITTER])  # of f(+h) + f(-h) - 2 f(0)
+        return ROUNDING * self.eps(layer) * abs(loss) + noise
+
+    def scatter(self, layer: int, loss: float) -> float:
+        """Return the variance of one loss, by noise and by rounding."""
+        return float(self.shared[JITTER] + (self.eps(layer) * loss) ** 2 / 12.0)
 
     def see(self, layer: int, radius: float, loss: float, up: float, down: float | None) -> float:
         """Take the loss and its changes at plus (and minus) the radius; return the slope.
 
-        A curvature lost in the rounding of the loss is not counted; the next probe goes further.
+        A loss far above what slope and curvature explain tells that the curvature has grown, as
+        when another layer has moved: such a probe counts for nothing and the next one is two-sided.
         """
         row = self.table[:, layer]
-        if down is None:
-            slope = up / radius - 0.5 * radius * row[BEND]
-        else:
-            slope = (up - down) / (2.0 * radius)
-            if abs(up + down) > ROUNDING * self.finest[layer][0] * abs(loss):
-                row[BENDS] += 1
-                bend = abs(up + down) / radius**2
-                row[BEND] += max(1.0 / row[BENDS], FORGET_BEND) * (bend - row[BEND])
         row[VISITS] += 1
-        row[SQUARE] += max(1.0 / row[VISITS], FORGET_SLOPE) * (slope**2 - row[SQUARE])
+        if down is None:
+            known = 0.5 * radius**2 * row[BEND] + OUTLIER * radius * sqrt(row[SQUARE])
+            row[DOUBT] = up > SURPRISE * known + self.blur(layer, loss)
+            if row[DOUBT]:
+                return 0.0
+            slope, share = up / radius - 0.5 * radius * row[BEND], 2.0
+        else:
+            slope, share = (up - down) / (2.0 * radius), 0.5
+            row[DOUBT] = 0.0
+            self.bend(layer, radius, abs(up + down), self.blur(layer, loss))
+        weight = max(1.0 / row[VISITS], FORGET_SLOPE)
+        row[SQUARE] += weight * (slope**2 - row[SQUARE])
+        row[NOISE] += weight * (share * self.scatter(layer, loss) / radius**2 - row[NOISE])
         return slope  # type: ignore[no-any-return]
+
+    def bend(self, layer: int, radius: float, change: float, blur: float) -> None:
+        """Take what the loss changed by on two sides together, twice the share of the curvature.
+
+        One lost in rounding or noise is not counted and the next probe goes further, unless it
+        should have been seen at the curvature known, or at the widest radius: then the blur is a
+        bound.
+        """
+        row = self.table[:, layer]
+        if change <= blur and row[BEND] * radius**2 <= blur:
+            if row[RADIUS] < self.widest[layer]:
+                return
+            change = blur
+        row[BENDS] += 1
+        bend, weight = change / radius**2, max(1.0 / row[BENDS], FORGET_BEND)
+        if bend > SURPRISE * row[BEND]:
+            weight = 1.0
+        row[BEND] += weight * (bend - row[BEND])
+
+    def slopes(self) -> Floats:
+        """Return the mean squared slope of each layer, without what noise adds to it."""
+        return np.maximum(self.table[SQUARE] - self.table[NOISE], 0.0)  # type: ignore[no-any-return]
 
     def paces(self) -> Floats:
         """Return how far each layer should go along its usual slope; 0 without a curvature."""
         known = self.table[BEND] > TINY
-        natural = np.sqrt(self.table[SQUARE]) / np.where(known, self.table[BEND], np.inf)
-        farthest = np.where(self.usual > 0, TRUST * self.usual / np.sqrt(self.n_entries), np.inf)
-        return np.minimum(natural, farthest)  # type: ignore[no-any-return]
+        natural = np.sqrt(self.slopes()) / np.where(known, self.table[BEND], np.inf)
+        farthest = self.usual * np.minimum(TRUST / np.sqrt(self.n_entries), BROAD)
+        return np.minimum(natural, np.where(self.usual > 0, farthest, HUGE))
 
     def rate(self, layer: int, lr: float) -> float:
         """Return the learning rate of a layer, in its own units."""
-        square = self.table[SQUARE, layer]
+        square, slope = self.table[SQUARE, layer], sqrt(self.slopes()[layer])
         boldness = min(lr * SHARE, BOLDEST) * self.shared[DAMPING]
-        return float(boldness * self.paces()[layer] / sqrt(square)) if square > 0.0 else 0.0
+        # Of a slope seen under noise its own share counts: slope**2 / square.
+        return float(boldness * self.paces()[layer] * slope / square) if square > 0.0 else 0.0
 
     def step(self, layer: int, slope: float, lr: float) -> float:
         """Return how far to go along a direction, in units of it."""
@@ -193,17 +282,20 @@ class LayerLaw:
         return step
 
     def widen(self, layer: int, loss: float) -> None:
-        """Set the next radius: about a step, above the rounding of loss and entries."""
-        row, eps = self.table[:, layer], self.finest[layer][0]
-        now = row[RADIUS]
+        """Set the next radius: about a step, above the blur of the loss and rounding of entries.
+
+        While nothing is seen it grows, up to the usual size of the entries.
+        """
+        row = self.table[:, layer]
+        now, widest = row[RADIUS], float(self.widest[layer])
         if row[BEND] > TINY:
-            floor = sqrt(2.0 * ROUNDING * eps * abs(loss) / row[BEND])
-            wanted = max(
-                REACH * self.paces()[layer], floor, self.finest[layer][1] * self.usual[layer]
-            )
+            floor = min(widest, sqrt(2.0 * self.blur(layer, loss) / row[BEND]))
+            finest = self.finest[layer][1] * self.usual[layer]
+            wanted = max(REACH * self.paces()[layer], floor, finest)
+            widest = widest if self.usual[layer] > 0 else HUGE  # zeros have no size
         else:
             wanted = STRETCH * now
-        row[RADIUS] = min(max(wanted, now / STRETCH), now * STRETCH)
+        row[RADIUS] = min(max(wanted, now / STRETCH), now * STRETCH, widest)
 
     def shrink(self, layer: int) -> None:
         """Stay closer next time: the loss was not finite there."""
@@ -232,7 +324,7 @@ class LayerLaw:
         shared[QUICK] += weight * (paid - shared[QUICK])
         shared[SLOW] += max(1.0 / n, FORGET_SLOW) * (paid - shared[SLOW])
         factor = RECOVERY if shared[QUICK] <= shared[SLOW] else STALL
-        shared[DAMPING] = min(1.0, factor * shared[DAMPING])
+        shared[DAMPING] = min(1.0, max(LEAST_DAMPING, factor * shared[DAMPING]))
         if n > SETTLING:
             shared[BEST] = min(shared[BEST], shared[LOSS])
             if shared[LOSS] > shared[BEST] + sqrt(shared[SPREAD]):
@@ -246,14 +338,14 @@ class LayerLaw:
 
     def fits(self, state: dict[str, Any]) -> bool:
         """Whether a state belongs to layers of the same sizes."""
-        return bool(
-            np.array_equal(self.n_entries, state["sizes"]) and len(state["shared"]) == N_SHARED
-        )
+        return np.array_equal(self.n_entries, state["sizes"])
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
         """Take up what another law of the same layers remembers."""
         if state is not None and self.fits(state):
-            self.table[...], self.shared[...] = state["table"], state["shared"]
+            # What an older version did not know comes last and keeps its value.
+            self.table[: len(state["table"])] = state["table"]
+            self.shared[: len(state["shared"])] = state["shared"]
             self.usual[...] = state["usual"]  # of the first parameters, not of those by now
 
 

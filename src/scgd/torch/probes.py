@@ -202,9 +202,9 @@ class LayerProbe:
         law.widen(self.layer, base)
 
 
-def losses_of(probes: list[LayerProbe], evaluation: Evaluation) -> list[float]:
-    """Return the loss at the parameters and those of all probes, in one pass if possible."""
-    changes: list[Change] = [[]]
+def losses_of(probes: list[LayerProbe], evaluation: Evaluation, n_bases: int) -> list[float]:
+    """Return losses at the parameters and those of all probes, in one pass if possible."""
+    changes: list[Change] = [[] for _ in range(n_bases)]
     for probe in probes:
         own = None if evaluation.opaque else probe.changes()
         if own is None:
@@ -213,9 +213,10 @@ def losses_of(probes: list[LayerProbe], evaluation: Evaluation) -> list[float]:
     else:
         values = evaluation.together(changes)
         if values is not None:
-            as_loss(values[0])
+            for base in values[:n_bases]:
+                as_loss(base)
             return values
-    values = [evaluation.base()]
+    values = evaluation.bases(n_bases)
     for probe in probes:
         values += probe.run(evaluation)
     return values
@@ -225,12 +226,16 @@ def probe_layers(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation
     """Probe the layers drawn, each along a direction of its own."""
     law, sign = opt.laws[g], -1.0 if group["maximize"] else 1.0
     probes = [LayerProbe(law, group, *drawn) for drawn in zip(*law.draw(), strict=True)]
-    values = losses_of(probes, evaluation)
+    n_bases = law.n_bases()
+    values = losses_of(probes, evaluation, n_bases)
     values = sign * opt.team.mean_of(np.array(values))
-    base, changes = float(values[0]), values[1:] - values[0]
+    base, changes = float(values[0]), values[n_bases:] - values[0]
 
     def finish() -> None:
         at, momentum = 0, group["momentum"]
+        law.rounding = evaluation.rounding
+        if n_bases == 2:
+            law.compare(base, float(values[1]))
         buffers = law.memory.beside("momentum_buffer") if momentum else None
         for probe in probes:
             own = buffers and [buffers[i] for i in law.layers[probe.layer]]

@@ -46,9 +46,8 @@ class Still:
     def __enter__(self) -> None:
         if self.n_runs > 0 and self.states is not None:
             set_generator_states(self.states)
-        if self.owner.looked:
-            self.saved = [(b, b.clone()) for b in self.buffers()]
-        elif self.hook is None:
+        self.saved = [(b, b.clone()) for b in self.buffers()]
+        if not self.owner.looked and self.hook is None:
             self.hook = register_module_forward_pre_hook(self._look)
             self.quiet = catch_warnings()
             self.quiet.__enter__()
@@ -70,7 +69,7 @@ class Still:
         if self.hook is not None:
             self.quiet.__exit__(kind, error, at)
             self.hook.remove()
-            self.hook, self.owner.looked = None, True
+            self.hook, self.owner.looked = None, kind is None  # else some layers have not run
         with torch.no_grad():
             for buffer, old in self.saved:
                 buffer.copy_(old)
@@ -78,6 +77,12 @@ class Still:
         self.n_runs += 1
         if self.n_runs == 1 and self.states is not None and same(self.states, generator_states()):
             self.states = None  # nothing was drawn: nothing to go back to
+
+    def start_over(self) -> None:
+        """Forget a run that stopped on the way, some layers not having run."""
+        if self.states is not None:
+            set_generator_states(self.states)
+        self.states, self.n_runs, self.owner.looked = generator_states(), 0, False
 
     def buffers(self) -> list[torch.Tensor]:
         """Return the running statistics that a forward pass would move now."""

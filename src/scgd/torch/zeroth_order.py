@@ -89,7 +89,8 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         coordinates; ``"gaussian"``, ``"sphere"``, ``"spsa"``, ``"mezo"`` or ``"sparse-mezo"`` (2
         losses) along a random direction; or an estimator object.
     only
-        A regular expression, or several, that the whole name of a parameter must match; needs
+        A regular expression, or several, that must match whole parts of a parameter's dotted name:
+        ``layers.1`` finds ``model.layers.1.weight`` and not ``model.layers.10.weight``. Needs
         ``model.named_parameters()``.
     policy
         How layers or coordinates are drawn: ``"musketeer"`` (by what they have brought) or

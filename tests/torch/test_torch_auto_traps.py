@@ -1,0 +1,182 @@
+"""Zeroth order that finds its own radius and rate, where a loss gives little to find them by."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from networks import perceptron  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+from scgd.torch import ForwardLoss, ZeroOrderSCGD  # noqa: E402
+from scgd.torch.layer_law import (  # noqa: E402
+    BEND,
+    BENDS,
+    DAMPING,
+    DOUBT,
+    JITTER,
+    NOISE,
+    RADIUS,
+    SQUARE,
+    VISITS,
+    LayerLaw,
+)
+from scgd.torch.layout import Layout  # noqa: E402
+
+
+class Adapted(nn.Module):
+    """A frozen linear layer with a low-rank change, one of whose factors starts at zero."""
+
+    def __init__(self, n_in, n_out, rank=4):
+        super().__init__()
+        self.frozen = nn.Linear(n_in, n_out).requires_grad_(False)
+        self.a = nn.Parameter(torch.randn(rank, n_in) / n_in**0.5)
+        self.b = nn.Parameter(torch.zeros(n_out, rank))
+
+    def forward(self, x):
+        return self.frozen(x) + x @ self.a.T @ self.b.T
+
+
+def product(x):
+    """Return a linear model with one such change, as in the report that found it diverging."""
+    a, b = nn.Parameter(0.3 * torch.randn(4, 8)), nn.Parameter(torch.zeros(1, 4))
+    w = 0.3 * torch.randn(1, 8)
+    return [a, b], lambda: F.mse_loss(x @ w.T + x @ a.T @ b.T, x[:, :1])
+
+
+def adapted(x):
+    """Return a network of two such layers."""
+    model = nn.Sequential(Adapted(8, 16), nn.Tanh(), Adapted(16, 1))
+    y = x[:, :1] * (1 + x[:, 1:2])
+    return model.parameters(), lambda: F.mse_loss(model(x), y)
+
+
+@pytest.mark.parametrize("make", [product, adapted])
+def test_a_factor_that_starts_at_zero_does_not_diverge(make):
+    ends = []
+    for seed in range(20):
+        torch.manual_seed(seed)
+        params, loss = make(torch.randn(64, 8))
+        start = loss().item()
+        optimizer = ZeroOrderSCGD(params, seed=seed)
+        for _ in range(300):
+            optimizer.step(loss)
+        ends.append(loss().item() / start)
+    assert max(ends) < 0.8  # before: up to 3e4 and 8e19
+
+
+def law(*shapes, size=1.0):
+    params = [nn.Parameter(torch.full(shape, size)) for shape in shapes]
+    return LayerLaw(None, Layout(params), 1, 0)
+
+
+def test_no_pace_goes_beyond_the_size_of_a_layer():
+    known = law((4, 8), size=0.3)
+    known.table[SQUARE, 0], known.table[BEND, 0] = 4.0, 1e-6
+    assert known.paces()[0] == pytest.approx(0.3)
+
+
+def test_a_curvature_that_has_grown_is_noticed_and_replaces_the_old_one():
+    known = law((2, 2))
+    known.table[[SQUARE, BEND, VISITS, BENDS], 0] = 1.0, 2.0, 9, 9
+    before = known.table[SQUARE, 0]
+    assert known.see(0, 0.1, 1.0, 50.0, None) == 0.0
+    assert known.both_sides(0) and known.table[SQUARE, 0] == before
+    assert known.see(0, 0.1, 1.0, 50.02, 49.98) == pytest.approx(0.2)
+    assert known.table[BEND, 0] == pytest.approx(1e4) and not known.table[DOUBT, 0]
+    assert known.both_sides(0) is False
+    known.see(0, 0.1, 1.0, 100.0, 100.0)  # no news: a tenth of it counts
+    assert known.table[BEND, 0] == pytest.approx(0.9e4 + 0.1 * 2e4)
+
+
+@pytest.mark.parametrize("size", [1.0, 0.0])
+@pytest.mark.parametrize("loss", [0.0, 1.0, 1e6])
+def test_a_flat_loss_moves_nothing_and_radii_stay_bounded(loss, size):
+    p = nn.Parameter(torch.full((4, 4), size))
+    optimizer = ZeroOrderSCGD([p], seed=0)
+    for _ in range(300):
+        optimizer.step(lambda: torch.tensor(loss))
+    assert torch.equal(p, torch.full((4, 4), size))
+    assert optimizer.laws[0].table[RADIUS, 0] <= (1.0 if size else 1e3)
+
+
+def test_a_layer_that_the_loss_ignores_is_seldom_probed():
+    torch.manual_seed(0)
+    model, unused = perceptron(torch.float32, widths=(6, 16, 3)), nn.Linear(16, 16)
+    before = unused.weight.detach().clone()
+    x = torch.randn(128, 6)
+    y = (x @ torch.randn(6, 3)).argmax(1)
+    optimizer = ZeroOrderSCGD([*model.parameters(), *unused.parameters()], seed=0)
+    first = optimizer.step(lambda: F.cross_entropy(model(x), y)).item()
+    for _ in range(200):
+        last = optimizer.step(lambda: F.cross_entropy(model(x), y)).item()
+    assert last < 0.3 * first
+    assert optimizer.weights()[2] == pytest.approx(0.1)  # the uniform part of the law
+    assert torch.equal(unused.weight, before)
+
+
+@pytest.mark.parametrize(("sd", "limit"), [(1e-4, 1e-4), (1e-2, 5e-3), (1.0, 0.5)])
+def test_noise_that_cannot_be_held_still(sd, limit):
+    rng = np.random.default_rng(0)
+    p = nn.Parameter(torch.ones(20))
+    optimizer = ZeroOrderSCGD([p], seed=0)
+    for _ in range(600):
+        optimizer.step(lambda: p.square().sum() + sd * rng.normal())
+    assert p.square().sum().item() < limit  # from 20; before it stayed near there
+    assert optimizer.laws[0].shared[JITTER] == pytest.approx(sd**2, rel=0.7)
+
+
+def test_losses_are_repeated_seldom_unless_they_differ():
+    p = nn.Parameter(torch.ones(5))
+    calm, noisy = ZeroOrderSCGD([p], lr=0.0, seed=0), ZeroOrderSCGD([p], lr=0.0, seed=0)
+    rng, repeats = np.random.default_rng(0), []
+    for _ in range(100):
+        repeats.append((calm.laws[0].n_bases() - 1, noisy.laws[0].n_bases() - 1))
+        calm.step(lambda: p.square().sum())
+        noisy.step(lambda: p.square().sum() + rng.normal())
+    assert np.sum(repeats, 0).tolist() == [2, 8 + 6]
+
+
+def test_of_a_noisy_slope_its_own_share_counts():
+    known = law((2, 2))
+    known.table[[SQUARE, NOISE, BEND], 0] = 4.0, 3.0, 100.0
+    assert known.rate(0, 1.0) == pytest.approx(0.5 * 0.15 * (1.0 / 4.0) / 100.0)
+    assert known.both_sides(0)
+    known.table[NOISE, 0] = 5.0
+    assert known.rate(0, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_losses_in_half_precision(dtype):
+    torch.manual_seed(1)
+    x = torch.randn(128, 6).to(dtype)
+    y = (x.float() @ torch.randn(6, 3)).argmax(1)
+    model = perceptron(dtype, widths=(6, 16, 3))
+    optimizer = ZeroOrderSCGD(model.parameters(), seed=0)
+    first = optimizer.step(lambda: F.cross_entropy(model(x), y)).item()
+    for _ in range(300):
+        last = optimizer.step(lambda: F.cross_entropy(model(x), y)).item()
+    assert last < 0.5 * first
+    assert optimizer.laws[0].rounding == torch.finfo(dtype).eps
+    optimizer.step(ForwardLoss(model, F.cross_entropy, x, y))
+    assert optimizer.laws[0].rounding == torch.finfo(dtype).eps
+
+
+def test_steps_shortened_for_long_can_come_back():
+    known = law((3,))
+    for step in range(3000):
+        known.watch(1.0 + 1e-3 * step)
+        known.memory.step += 1
+    assert 1e-5 < known.shared[DAMPING] < 1e-3
+
+
+def test_a_state_of_fewer_numbers_is_taken_up():
+    known, older = law((2, 2)), law((2, 2))
+    older.table[...], older.shared[...] = 0.5, 0.25
+    state = older.state_dict()
+    state["table"], state["shared"] = state["table"][:NOISE], state["shared"][:JITTER]
+    assert known.fits(state)
+    known.load_state_dict(state)
+    assert known.table[:, 0].tolist() == [0.5] * NOISE + [0.0] * 2
+    assert known.shared.tolist() == [0.25] * JITTER + [0.0] * 2
