@@ -38,6 +38,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "scgd"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["pictures.js"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False

@@ -61,17 +61,20 @@ def height_of(page: str) -> int:
 
 
 def share_plotly(page: Path, place: Path) -> None:
-    """Copy a page; the library inside it moves to a file that all pages share."""
+    """Copy a page; the library inside it moves to a file that all pages share.
+
+    ``dress.js`` gives the picture the site's light or dark look, and stacks panels on a phone.
+    """
     from plotly.offline import get_plotlyjs
 
     library = place.parent / "plotly.min.js"
     script = get_plotlyjs()
-    if not library.exists():
+    if not library.exists() or library.stat().st_size != len(script.encode()):
         library.write_text(script)
     text = page.read_text()
-    place.write_text(
-        text.replace(
-            f'<script type="text/javascript">{script}</script>',
-            '<script src="plotly.min.js"></script>',
-        )
-    )
+    before, inside, after = text.partition(script)
+    if not inside:
+        raise ValueError(f"{page.name} does not hold the plotly that is installed")
+    before = before[: before.rindex("<script")] + '<script src="plotly.min.js">'
+    after = after.replace("</body>", '<script src="../dress.js"></script></body>')
+    place.write_text(before + after)
