@@ -50,8 +50,8 @@ BESIDE = {
 """Public names of modules that are not public as a whole."""
 
 TITLES = (
-    "Black boxes", "Spaces", "Linear models", "PyTorch", "PyTorch: blocks", "Other doors", "Policies",
-    "Estimators", "Step rules", "Schedules", "Searches", "Theory",
+    "Black boxes", "Spaces", "Linear models", "PyTorch", "PyTorch: blocks", "Other doors",
+    "Policies", "Estimators", "Step rules", "Schedules", "Searches", "Theory",
 )  # fmt: skip
 """The order of the pages."""
 
@@ -114,6 +114,11 @@ def used() -> dict[str, list[str]]:
     return found
 
 
+def gallery(links: list[str]) -> str:
+    """Return the line that leads to examples."""
+    return f"\nIn the gallery: {', '.join(links)}.\n" if links else ""
+
+
 def names_in(tree: ast.AST) -> set[str]:
     """Return the full names of what a program imports from scgd, or calls as ``scgd.NAME``."""
     found = set()
@@ -131,10 +136,7 @@ def write(folder: Path) -> None:
     names, examples = [], used()
     for title, things in pages().items():
         name = title.lower().replace(":", "").replace(" ", "-")
-        body = "\n".join(
-            directive(thing) + (f"\nIn the gallery: {', '.join(examples[thing])}.\n" * (thing in examples))
-            for thing in things
-        )  # fmt: skip
+        body = "\n".join(directive(thing) + gallery(examples.get(thing, [])) for thing in things)
         keep(folder / f"{name}.rst", f"{title}\n{'=' * len(title)}\n\n{body}")
         names.append(f"{title} <{name}>")
     tree = "\n".join(f"   {name}" for name in names)
