@@ -84,7 +84,8 @@ def ask(python: str) -> tuple[tuple[int, int] | None, str]:
         return None, str(error)
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["it ends with an error"]
-        return None, f"does not start ({lines[-1 if "Traceback" in lines[0] else 0].strip()})"
+        last = lines[-1] if "Traceback" in lines[0] else lines[0]
+        return None, f"does not start ({last.strip()})"
     major, minor, path = done.stdout.strip().split(" ", 2)
     return (int(major), int(minor)), path
 
