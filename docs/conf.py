@@ -67,6 +67,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "capture_repr": (),
     "plot_gallery": "True",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "pictures.ByDoor",
+    "thumbnail_size": (500, 360),
     "copyfile_regex": r".*\.(svg|png)$",
 }

@@ -8,10 +8,19 @@ import re
 import shutil
 from pathlib import Path
 
-__all__ = ["HEAVY", "Pages"]
+__all__ = ["HEAVY", "ORDER", "ByDoor", "Pages"]
 
 HEAVY = ("finetune_forward_only", "train_blocks", "dask_cluster", "optuna_study")
 """Examples that are not executed at build time."""
+
+ORDER = (
+    "first_run", "simulator_calibration", "which_inputs_matter", "see_what_happened",
+    "hyperparameters", "optuna_study", "policy_search", "adversarial", "laboratory", "portfolio",
+    "dask_cluster", "sparse_text", "alpha_path", "train_blocks", "finetune_forward_only",
+    "adding_a_policy",
+    "black_box", "linear_models", "torch_blocks",
+)  # fmt: skip
+"""The first run first, then by door: black boxes, linear models, PyTorch, one's own; tutorials."""
 
 FRAME = """
 .. raw:: html
@@ -19,6 +28,20 @@ FRAME = """
     <iframe class="picture" style="height: {height}px" src="{source}" title="{title}"
             loading="lazy"></iframe>
 """
+
+
+class ByDoor:
+    """Sort the examples of a folder as :data:`ORDER` has them; an example that is not there is an error."""
+
+    def __init__(self, src_dir: str) -> None:
+        pass
+
+    def __repr__(self) -> str:
+        return "ByDoor()"
+
+    def __call__(self, filename: str) -> int:
+        """Return the place of an example."""
+        return ORDER.index(Path(filename).stem)
 
 
 class Pages:
