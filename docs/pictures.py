@@ -31,7 +31,7 @@ FRAME = """
 
 
 class ByDoor:
-    """Sort the examples of a folder as :data:`ORDER` has them; an example that is not there is an error."""
+    """Sort the examples of a folder as ``ORDER`` has them; one that is not there is an error."""
 
     def __init__(self, src_dir: str) -> None:
         pass

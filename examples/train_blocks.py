@@ -26,7 +26,7 @@ Seconds decide the law of ``gain_per="second"``, so yours will differ a little.
 .. image:: /images/gallery/train_blocks.png
    :alt: what this program draws
 """
-# sphinx_gallery_thumbnail_path = 'images/gallery/train_blocks.png'
+# sphinx_gallery_thumbnail_path = 'images/gallery/train_blocks-thumb.png'
 
 import argparse
 import sys

@@ -1,6 +1,7 @@
 """The programs on the pages run as they are printed, page by page from top to bottom."""
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -79,3 +80,12 @@ def test_the_readme_names_every_extra_and_shows_what_the_index_shows():
         assert f"`{name}`" in readme, f"the README does not name the extra {name}"
     index = ROOT / "docs" / "index.md"
     assert outputs(index) == outputs(ROOT / "README.md") and outputs(index)
+
+
+def test_every_example_has_a_place_in_the_gallery_and_a_picture():
+    shown = runpy.run_path(str(ROOT / "docs" / "pictures.py"))
+    examples = sorted((ROOT / "examples").glob("*.py"))
+    tutorials = sorted((ROOT / "docs" / "tutorials").glob("*.py"))
+    assert sorted(shown["ORDER"]) == sorted(path.stem for path in [*examples, *tutorials])
+    for name in shown["ORDER"]:
+        assert (ROOT / "docs" / "images" / "gallery" / f"{name}.png").exists(), name

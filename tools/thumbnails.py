@@ -1,8 +1,8 @@
 """Take the kept pictures of the gallery from the site that ``make docs`` has built.
 
 ``python tools/thumbnails.py [NAME ...]`` opens every picture in headless Chromium, narrow, so that
-its first panel fills the thumbnail, and writes docs/images/gallery/NAME.png; the first run's picture
-is also taken whole, for the README and the front page (docs/images/first-run.png).
+its first panel fills the thumbnail, and writes docs/images/gallery/NAME.png; the picture of the
+first run is also taken whole, for the README and the front page (docs/images/first-run.png).
 """
 
 import shutil

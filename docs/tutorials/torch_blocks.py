@@ -52,10 +52,10 @@ by_block = train(model, blocks)
 print({name: round(float(weight), 3) for name, weight in blocks.law().items()})
 
 # %%
-# All at once, for comparison. Steps are equal here, and seconds and memory are not: each step of the
-# blocks moves one layer of four, with the gradients and the state of that layer alone, so after as
-# many steps every layer has moved a quarter as often, and the loss is higher. Use blocks where all at
-# once does not fit, or compare at equal seconds (the table in :doc:`/blocks`).
+# All at once, for comparison. Steps are equal here, and seconds and memory are not: each step of
+# the blocks moves one layer of four, with the gradients and the state of that layer alone. After as
+# many steps every layer has moved a quarter as often, and the loss is higher. Use blocks where all
+# at once does not fit, or compare at equal seconds (the table in :doc:`/blocks`).
 
 model = network()
 at_once = train(model, torch.optim.AdamW(model.parameters(), lr=3e-3))
