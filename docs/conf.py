@@ -40,6 +40,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["pictures.js"]
 html_context = {"default_mode": "auto"}
+html_sidebars = {"first-run": [], "choosing": []}  # pages without others below them
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

@@ -80,7 +80,7 @@ class Pages:
 def height_of(page: str) -> int:
     """Return how high a page's picture is, with room for its toolbar."""
     found = re.findall(r'"height":\s*(\d+)', page[-200_000:])
-    return max([440, *map(int, found)]) + 40
+    return max(map(int, found), default=440) + 40
 
 
 def share_plotly(page: Path, place: Path) -> None:

@@ -10,7 +10,7 @@ Run it: ``python examples/optuna_study.py``, then
 .. image:: /images/gallery/optuna_study.png
    :alt: the study in the dashboard
 """
-# sphinx_gallery_thumbnail_path = 'images/gallery/optuna_study-thumb.png'
+# sphinx_gallery_thumbnail_path = 'images/gallery/optuna_study.png'
 
 import optuna
 from sklearn.datasets import load_digits
