@@ -38,7 +38,9 @@ html_theme = "pydata_sphinx_theme"
 html_title = "scgd"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["pictures.js"]
 html_context = {"default_mode": "auto"}
+html_sidebars = {"first-run": [], "choosing": []}  # pages without others below them
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -66,6 +68,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "capture_repr": (),
     "plot_gallery": "True",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "pictures.ByDoor",
+    "thumbnail_size": (500, 360),
     "copyfile_regex": r".*\.(svg|png)$",
 }

@@ -8,10 +8,19 @@ import re
 import shutil
 from pathlib import Path
 
-__all__ = ["HEAVY", "Pages"]
+__all__ = ["HEAVY", "ORDER", "ByDoor", "Pages"]
 
 HEAVY = ("finetune_forward_only", "train_blocks", "dask_cluster", "optuna_study")
 """Examples that are not executed at build time."""
+
+ORDER = (
+    "first_run", "simulator_calibration", "which_inputs_matter", "see_what_happened",
+    "hyperparameters", "optuna_study", "policy_search", "adversarial", "laboratory", "portfolio",
+    "dask_cluster", "sparse_text", "alpha_path", "train_blocks", "finetune_forward_only",
+    "adding_a_policy",
+    "black_box", "linear_models", "torch_blocks",
+)  # fmt: skip
+"""The first run first, then by door: black boxes, linear models, PyTorch, one's own; tutorials."""
 
 FRAME = """
 .. raw:: html
@@ -19,6 +28,20 @@ FRAME = """
     <iframe class="picture" style="height: {height}px" src="{source}" title="{title}"
             loading="lazy"></iframe>
 """
+
+
+class ByDoor:
+    """Sort the examples of a folder as ``ORDER`` has them; one that is not there is an error."""
+
+    def __init__(self, src_dir: str) -> None:
+        pass
+
+    def __repr__(self) -> str:
+        return "ByDoor()"
+
+    def __call__(self, filename: str) -> int:
+        """Return the place of an example."""
+        return ORDER.index(Path(filename).stem)
 
 
 class Pages:
@@ -57,21 +80,24 @@ class Pages:
 def height_of(page: str) -> int:
     """Return how high a page's picture is, with room for its toolbar."""
     found = re.findall(r'"height":\s*(\d+)', page[-200_000:])
-    return max([440, *map(int, found)]) + 40
+    return max(map(int, found), default=440) + 40
 
 
 def share_plotly(page: Path, place: Path) -> None:
-    """Copy a page; the library inside it moves to a file that all pages share."""
+    """Copy a page; the library inside it moves to a file that all pages share.
+
+    ``dress.js`` gives the picture the site's light or dark look, and stacks panels on a phone.
+    """
     from plotly.offline import get_plotlyjs
 
     library = place.parent / "plotly.min.js"
     script = get_plotlyjs()
-    if not library.exists():
+    if not library.exists() or library.stat().st_size != len(script.encode()):
         library.write_text(script)
     text = page.read_text()
-    place.write_text(
-        text.replace(
-            f'<script type="text/javascript">{script}</script>',
-            '<script src="plotly.min.js"></script>',
-        )
-    )
+    before, inside, after = text.partition(script)
+    if not inside:
+        raise ValueError(f"{page.name} does not hold the plotly that is installed")
+    before = before[: before.rindex("<script")] + '<script src="plotly.min.js">'
+    after = after.replace("</body>", '<script src="../dress.js"></script></body>')
+    place.write_text(before + after)

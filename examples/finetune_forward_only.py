@@ -19,7 +19,7 @@ to 62 % in this run: forward passes learn slowly.
 .. image:: /images/gallery/finetune_forward_only.png
    :alt: what this program draws
 """
-# sphinx_gallery_thumbnail_path = 'images/gallery/finetune_forward_only.png'
+# sphinx_gallery_thumbnail_path = 'images/gallery/finetune_forward_only-thumb.png'
 
 import argparse
 import csv

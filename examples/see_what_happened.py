@@ -4,7 +4,7 @@ See what happened
 
 Which inputs of a simulator matter: ten lines, a table and a page of pictures.
 
-Run it: ``python examples/see_what_happened.py`` (writes simulator.html).
+Run it: ``python examples/see_what_happened.py`` (writes see_what_happened.html).
 """
 
 import numpy as np
@@ -24,8 +24,8 @@ def main(max_evals=3000):
     result = scgd.minimize(simulator, np.zeros(40), max_evals=max_evals, seed=1, record=True)
     print(result)
     print(result.evaluations)
-    result.plot().write_html("simulator.html")
-    print("wrote simulator.html")
+    result.plot().write_html("see_what_happened.html")
+    print("wrote see_what_happened.html")
     return result
 
 

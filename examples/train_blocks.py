@@ -4,15 +4,35 @@ Training one block at a time
 
 Train a small language model one block at a time and draw the law that was learned.
 
-python examples/train_blocks.py [picture.png]
+It learns to write like the docstrings of Python's own library. Half a minute on one core::
+
+    pip install scgd[torch]
+    python examples/train_blocks.py [picture.png]
+
+prints ::
+
+    step    0  loss 4.737  training head
+    step  100  loss 2.800  training head
+    step  200  loss 2.702  training head
+    step  300  loss 2.479  training layers.1
+    step  400  loss 2.342  training head
+    step  500  loss 2.613  training head
+    step  600  loss 2.439  training head
+    law: {'positions': 0.019, 'embeddings': 0.019, 'layers.0': 0.18, 'layers.1': 0.155,
+    'layers.2': 0.196, 'head': 0.43}
+
+Seconds decide the law of ``gain_per="second"``, so yours will differ a little.
 
 .. image:: /images/gallery/train_blocks.png
    :alt: what this program draws
 """
-# sphinx_gallery_thumbnail_path = 'images/gallery/train_blocks.png'
+# sphinx_gallery_thumbnail_path = 'images/gallery/train_blocks-thumb.png'
 
+import argparse
 import sys
-from pathlib import Path
+import textwrap
+import unittest.case
+import unittest.mock
 
 import torch
 from torch import nn
@@ -44,11 +64,25 @@ class Model(nn.Module):
         return self.head(hidden)
 
 
+def docstrings(*modules):
+    """Return the docstrings of modules, of their classes and of the methods of those."""
+    found = []
+    for module in modules:
+        things = [module, *vars(module).values()]
+        for thing in things:
+            found += [thing.__doc__, *(getattr(part, "__doc__", "") for part in parts_of(thing))]
+    plain = "\n".join(text for text in found if isinstance(text, str))
+    return "".join(c for c in plain if c.isascii())
+
+
+def parts_of(thing):
+    return vars(thing).values() if isinstance(thing, type) else ()
+
+
 def main() -> None:
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    root = Path(__file__).parents[1]
-    text = "".join(path.read_text() for path in sorted(root.glob("docs/*.md")))
+    text = docstrings(argparse, textwrap, unittest.mock, unittest.case)
     characters = sorted(set(text))
     tokens = torch.tensor([characters.index(c) for c in text])
     model = Model(len(characters))

@@ -1,6 +1,8 @@
 """The programs on the pages run as they are printed, page by page from top to bottom."""
 
 import re
+import runpy
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +17,16 @@ ELSEWHERE = {  # executed by tests of their own rooms
 }  # fmt: skip
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PROGRAM = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
+OUTPUT = re.compile(r"^```python\n((?:(?!```)[^\n]*\n)*)```\n\n```text\n(.*?)^```", re.S | re.M)
 
 
 def programs(page):
     return PROGRAM.findall(page.read_text())
+
+
+def outputs(page):
+    """Return what pages say that a program prints, by program."""
+    return dict(OUTPUT.findall(page.read_text()))
 
 
 def simulate(x):
@@ -52,10 +60,32 @@ BEFORE = {"fit.md": before_fit, "scaling.md": before_scaling}
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if p.name not in ELSEWHERE and programs(p)], ids=lambda p: p.name
 )
-def test_programs_run(page, tmp_path, monkeypatch):
+def test_programs_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names, changes = BEFORE.get(page.name, lambda folder: ({}, {}))(tmp_path)
+    shown = outputs(page)
     for i, program in enumerate(programs(page)):
         for said, small in changes.items():
             program = program.replace(said, small)
         exec(compile(program, f"{page.name} program {i}", "exec"), names)
+        printed = capsys.readouterr().out
+        if program in shown:
+            assert printed == shown[program], f"{page.name} shows another output"
+
+
+def test_the_readme_names_every_extra_and_shows_what_the_index_shows():
+    readme = (ROOT / "README.md").read_text()
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    for name in settings["project"]["optional-dependencies"]:
+        assert f"`{name}`" in readme, f"the README does not name the extra {name}"
+    index = ROOT / "docs" / "index.md"
+    assert outputs(index) == outputs(ROOT / "README.md") and outputs(index)
+
+
+def test_every_example_has_a_place_in_the_gallery_and_a_picture():
+    shown = runpy.run_path(str(ROOT / "docs" / "pictures.py"))
+    examples = sorted((ROOT / "examples").glob("*.py"))
+    tutorials = sorted((ROOT / "docs" / "tutorials").glob("*.py"))
+    assert sorted(shown["ORDER"]) == sorted(path.stem for path in [*examples, *tutorials])
+    for name in shown["ORDER"]:
+        assert (ROOT / "docs" / "images" / "gallery" / f"{name}.png").exists(), name

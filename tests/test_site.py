@@ -1,6 +1,7 @@
 """The site that ``make docs`` has built: links, scripts, and what a browser says about it."""
 
 import re
+import runpy
 import shutil
 import subprocess
 from html.parser import HTMLParser
@@ -59,6 +60,22 @@ def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(page):
         assert path.exists(), f"{target} leads nowhere"
         if split.fragment and path.suffix == ".html":
             assert unquote(split.fragment) in parts(path).anchors, f"{target} has no such place"
+
+
+def test_pictures_share_one_plotly():
+    pictures = sorted((SITE / "_static" / "pictures").glob("*.html"))
+    assert len(pictures) > 10
+    for picture in pictures:
+        assert picture.stat().st_size < 1_000_000, f"{picture.name} carries a plotly of its own"
+        assert 'src="plotly.min.js"' in picture.read_text()
+    assert sum(path.stat().st_size for path in SITE.rglob("*") if path.is_file()) < 60e6
+
+
+def test_the_reference_has_every_public_name():
+    written = "".join(page.read_text() for page in (SITE / "api").glob("*.html"))
+    for names in runpy.run_path(str(SITE.parents[1] / "reference.py"))["pages"]().values():
+        for name in names:
+            assert f'id="{name}"' in written, f"{name} is not in the reference"
 
 
 def look(page, width, folder):

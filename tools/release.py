@@ -1,9 +1,12 @@
 """Build wheel and sdist, and try both in fresh virtual environments of every Python at hand.
 
 ``make dist`` runs it: import, ``scgd --version``, one minimize, one fit; and every extra resolves.
+A Python at hand is one on the path, or one that pyenv or uv keeps; one interpreter per version.
 """
 
 import argparse
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+LOWEST = (3, 11)
 TRIAL = """
 import numpy as np
 import scgd
@@ -27,15 +30,64 @@ print("scgd", scgd.__version__, "works")
 """
 
 
+ASK = """
+import sys
+major, minor = sys.version_info[:2]
+if (major, minor) >= (3, 11):
+    import ensurepip, venv
+sys.stdout.write("%d %d %s" % (major, minor, sys.executable))
+"""
+"""What an interpreter of any version is asked: who it is, and whether it can make environments."""
+
+
 def pythons() -> list[str]:
-    """Return the interpreters to try: those that start (a name on the path may lead nowhere)."""
-    found = [shutil.which(f"python{version}") for version in VERSIONS]
-    return [path for path in found if path and starts(path)] or [sys.executable]
+    """Return an interpreter per version to try, and print which names were passed over, and why."""
+    chosen: dict[tuple[int, int], str] = {}
+    skipped: list[str] = []
+    for name in candidates():
+        version, told = ask(name)
+        if version is None:
+            skipped.append(f"{name}: {told}")
+        elif version < LOWEST:
+            skipped.append(f"{name}: {version[0]}.{version[1]} is too old")
+        elif version not in chosen:
+            chosen[version] = told
+    for version, path in sorted(chosen.items()):
+        print(f"== to try: Python {version[0]}.{version[1]}, {path}")
+    for line in skipped:
+        print(f"== skipped: {line}")
+    if not chosen:
+        raise SystemExit("no Python of version 3.11 or later was found")
+    return [path for _, path in sorted(chosen.items())]
 
 
-def starts(python: str) -> bool:
-    """Tell whether an interpreter runs and can make environments."""
-    return subprocess.run([python, "-c", "import venv"], capture_output=True).returncode == 0
+def candidates() -> list[str]:
+    """Return every interpreter on the path, then those that pyenv and uv keep beside it."""
+    found = [sys.executable]
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        found += sorted(map(str, Path(folder).glob("python3.*"))) if folder else []
+    keeps = (
+        Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions",
+        Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path.home() / ".local/share/uv/python"),
+    )
+    for folder in keeps:
+        found += sorted(map(str, folder.glob("*/bin/python")))
+    named = [path for path in found if re.fullmatch(r"python(3\.\d+)?", Path(path).name)]
+    return list(dict.fromkeys(named))
+
+
+def ask(python: str) -> tuple[tuple[int, int] | None, str]:
+    """Return an interpreter's version and true path; or None and why it does not serve."""
+    try:
+        done = subprocess.run([python, "-c", ASK], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return None, str(error)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["it ends with an error"]
+        last = lines[-1] if "Traceback" in lines[0] else lines[0]
+        return None, f"does not start ({last.strip()})"
+    major, minor, path = done.stdout.strip().split(" ", 2)
+    return (int(major), int(minor)), path
 
 
 def call(*command: object, **keywords: object) -> None:

@@ -1,6 +1,6 @@
 """
-Black boxes
-===========
+Black boxes, a tutorial
+=======================
 
 A simulator of a chemical plant has 60 dials. Nobody knows its formula; a run returns the cost of a
 day, and every day is different. We look for good settings with ``scgd.minimize``.

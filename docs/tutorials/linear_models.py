@@ -1,6 +1,6 @@
 """
-Linear models
-=============
+Linear models, a tutorial
+=========================
 
 ``SCGDClassifier`` and ``SCGDRegressor`` are scikit-learn estimators: they fit pipelines, grid
 searches and sparse matrices. Each solution comes with a certificate of how far it is from the best

@@ -143,6 +143,8 @@ class Evaluations:
         two coordinates of all of them.
     params
         With a search space, the same as dicts; else None.
+    space
+        The search space, or None.
 
     Examples
     --------

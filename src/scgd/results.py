@@ -36,6 +36,8 @@ class Result(OptimizeResult):  # type: ignore[misc]
         The fields.
     table
         Returns the evaluations so far.
+    more
+        Further fields.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def test_recipes_of_trackers(package, tmp_path, monkeypatch):
 def test_see_what_happened(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     result = runpy.run_path(str(ROOT / "examples/see_what_happened.py"))["main"](max_evals=1500)
-    assert (tmp_path / "simulator.html").exists() and len(result.evaluations) == result.nfev
+    assert (tmp_path / "see_what_happened.html").exists() and len(result.evaluations) == result.nfev
     assert "inputs" in capsys.readouterr().out
 
 

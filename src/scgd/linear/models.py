@@ -62,6 +62,13 @@ def save_model(path: str | Path, model: Any) -> None:
 
     Parameters that are objects (a policy, say) are not kept: they are of no use in predictions.
 
+    Parameters
+    ----------
+    path
+        The file, replaced at once when it exists.
+    model
+        A fitted estimator of :mod:`scgd.linear`, or a table's model.
+
     Examples
     --------
     >>> import tempfile
@@ -111,6 +118,16 @@ def load_model(path: str | Path) -> Any:
     """Read what :func:`save_model` wrote; nothing in the file is executed.
 
     Every file that is not such a model, or a damaged one, raises :class:`ModelError`.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    object
+        The fitted estimator; of ``scgd fit``, a model that predicts from tables.
     """
     try:
         arrays = read_arrays(Path(path))

@@ -30,6 +30,11 @@ def hugging_face_callback(trainer: Any) -> Any:
     """Return a callback for a ``transformers.Trainer`` that trains with a block optimizer.
 
     ``trainer.add_callback(hugging_face_callback(trainer))``
+
+    Parameters
+    ----------
+    trainer
+        The trainer, with its optimizer.
     """
     from transformers import TrainerCallback
 
