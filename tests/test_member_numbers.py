@@ -139,7 +139,7 @@ def test_a_radius_that_grew_until_much_shows_is_taken():
     answer(search, 0.5)
     answer(search, [32.0, 0.5, 10.0] * 2)
     assert search.resolved.tolist() == [True, False, True]
-    np.testing.assert_allclose(search.radii, [2.0, 8.0, 2.0])
+    np.testing.assert_allclose(search.radii, [1.0, 2.0, 1.0])
 
 
 def test_radii_that_are_lost_are_quartered_and_joint_moves_are_pairs():

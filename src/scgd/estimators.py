@@ -80,17 +80,31 @@ def fill_sides(central, theta, coords, radii, lower, upper, downs, ups):  # type
 
 
 @njit(cache=True)
-def farthest_side(central, entries, coords, radii, lower, upper, start, unit):  # type: ignore[no-untyped-def]
+def farthest_entry(entries, coords, start, unit):  # type: ignore[no-untyped-def]
+    """Return how far from a start the farthest of some entries lies, in units of each coordinate.
+
+    One that is not a number lies nowhere.
+    """
+    most = 0.0
+    for i in range(len(coords)):
+        away = abs(entries[i] - start[coords[i]]) / unit[coords[i]]
+        if away > most:
+            most = away
+    return most
+
+
+@njit(cache=True)
+def farthest_side(central, x, entries, coords, radii, lower, upper, start, unit):  # type: ignore[no-untyped-def]
     """Return how far from a start steps along single coordinates have looked, in units of each.
 
-    ``entries`` are those of the coordinates before each step.
+    ``entries`` are those of the coordinates before each step, x is where they led.
     """
     most = 0.0
     for i in range(len(coords)):
         k = coords[i]
         low, high = (lower[k], upper[k]) if len(lower) > 0 else (-np.inf, np.inf)
         down, up = sides(central, entries[i], radii[i], low, high)
-        for entry in (down, entries[i], up):
+        for entry in (down, entries[i], up, x[k]):
             most = max(most, abs(entry - start[k]) / unit[k])
     return most
 

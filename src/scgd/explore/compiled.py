@@ -107,7 +107,7 @@ class CompiledBody(Loop):
             self._account(trace, done)
             visited = trace.visited[:done]
             reach = radii[:done] * search.radius_scale[visited]
-            search.look_back(visited, trace.entries[:done], reach)
+            self._look_back(visited, trace.entries[:done], reach)
             k = sampler.coords[sampler.position]
             search.point.buffer[k] = search.point.x[k]
         if done < n and not stop.array[0]:

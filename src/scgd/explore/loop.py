@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from scgd.calling import calls_user
+from scgd.estimators import CentralDifference, farthest_side
 from scgd.problem import as_scalar
 from scgd.run.ledger import Ledger
 from scgd.samples import CHUNK
 from scgd.searches import Stepping, Stop
 from scgd.searches.base import Late
-from scgd.typing import Floats
+from scgd.typing import Floats, Ints
 
 __all__ = ["Loop", "as_float"]
 
@@ -99,6 +100,16 @@ class Loop:
     def _step(self, place: int) -> None:
         """Take the step at this place of the chunk, or nothing of it."""
         raise NotImplementedError
+
+    def _look_back(self, coords: Ints, entries: Floats, radii: Floats) -> None:
+        """Take note of how far single-coordinate steps looked, given entries before each."""
+        search, problem = self.search, self.search.problem
+        central = isinstance(search.recipe.estimator, CentralDifference)
+        most = farthest_side(
+            central, search.point.x, entries, coords, radii, problem.lower, problem.upper,
+            problem.x0, problem.unit,
+        )  # fmt: skip
+        search.far = max(search.far, float(most))
 
     def _lost(self, values: Any, point: Callable[[int], Floats], ahead: int = 0) -> None:
         """Count the values of a step that are not finite; where there are none, it overflowed."""

@@ -127,7 +127,7 @@ class SingleBody(Loop):
         search.observations[now] = seen
         sampler.grads[now] = search.in_units(np.array(grads, np.float64), places)
         search.point.trail.add(coords[:done])
-        search.look_back(places, *map(np.array, around))
+        self._look_back(places, *map(np.array, around))
         search.t += done
         search.n_posed += done
         search.n_evals += 2 * done

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scgd import random, steps
-from scgd.estimators import CentralDifference, FirstOrder, farthest_side
+from scgd.estimators import FirstOrder, farthest_entry
 from scgd.policies import Policy
 from scgd.problem import Problem
 from scgd.questions import Point, Question, here
@@ -276,7 +276,7 @@ class Stepping(Search):
             self.watched = self.t
             self.observe(float(values[0]))
             return
-        self.look(*question.set_entries)
+        self.far = max(self.far, self.problem.away(*question.set_entries))
         with np.errstate(invalid="ignore", over="ignore"):
             grads, seen = self.recipe.estimator.gradient(question, values)
         if question.role == SCOUT:
@@ -309,18 +309,10 @@ class Stepping(Search):
         self.point.follow(moving.copy())
         self.look(self.point.x[moving], moving)
 
-    def look(self, entries: Floats, coords: Any) -> None:
+    def look(self, entries: Floats, coords: Ints) -> None:
         """Take note of how far from x0 entries of some coordinates lie: steps go where none was."""
-        self.far = max(self.far, self.problem.away(entries, coords))
-
-    def look_back(self, coords: Ints, entries: Floats, radii: Floats) -> None:
-        """Take note of how far single-coordinate steps looked, given entries before each."""
-        central, problem = isinstance(self.recipe.estimator, CentralDifference), self.problem
-        most = farthest_side(
-            central, entries, coords, radii, problem.lower, problem.upper, problem.x0, problem.unit
-        )
-        self.far = max(self.far, float(most))
-        self.look(self.point.x[coords], coords)
+        away = farthest_entry(entries, coords, self.problem.x0, self.problem.unit)
+        self.far = max(self.far, float(away))
 
     def observe(self, seen: float) -> None:
         """Note a value seen in the step in hand."""
