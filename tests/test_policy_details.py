@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import scgd
+from scgd.policies import FixedWeights, Musketeer, Uniform, kinds
 from scgd.policies.adaptive import part, top_up
 from scgd.policies.base import check_alike
 from scgd.policies.distinct import merge, rank, wide_leaves
@@ -361,3 +362,14 @@ def test_odd_numbers_in_states_are_refused():
     refused(scgd.Musketeer(normalization="softmax"), "heavy|room", heavy=(SIZE, 17))
     refused(scgd.Musketeer(memory="run"), "finite", sums=(0, np.nan))
     refused(scgd.Musketeer(memory="run"), "finite", extra=(0, np.inf))
+
+
+@pytest.mark.parametrize("policy", [Musketeer(), Uniform(), FixedWeights(np.arange(1.0, 31.0))])
+def test_few_blocks_and_many_are_drawn_alike(policy):
+    drawn = []
+    for blocks in (kinds.draw_blocks, kinds.draw_many_blocks):
+        words = stream(np.random.SeedSequence(0))
+        coords, probs = np.zeros(20, np.int64), np.ones(20)
+        blocks(policy.init(30, False), words, coords, probs, 5)
+        drawn.append([coords.tolist(), probs.tolist(), words.tolist()])
+    assert drawn[0] == drawn[1]

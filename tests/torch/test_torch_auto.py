@@ -262,7 +262,9 @@ def test_parameters_chosen_by_name():
     assert ZeroOrderSCGD(groups, only=".*bias").param_groups[0]["lr"] == 0.5
 
 
-@pytest.mark.parametrize("pattern", ["layers.[45].*", "layers.[45]", "encoder.layers.(4|5)", "[45]"])
+@pytest.mark.parametrize(
+    "pattern", ["layers.[45].*", "layers.[45]", "encoder.layers.(4|5)", "[45]"]
+)
 def test_patterns_match_whole_parts_of_names_as_those_of_blocks(pattern):
     layers = nn.ModuleList([nn.Linear(2, 2, bias=False) for _ in range(9)])
     model = nn.ModuleDict({"encoder": nn.ModuleDict({"layers": layers}), "head": nn.Linear(2, 1)})

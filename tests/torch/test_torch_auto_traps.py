@@ -9,7 +9,7 @@ from networks import perceptron  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-from scgd.torch import ForwardLoss, ZeroOrderSCGD  # noqa: E402
+from scgd.torch import SCGD, ForwardLoss, ZeroOrderSCGD  # noqa: E402
 from scgd.torch.layer_law import (  # noqa: E402
     BEND,
     BENDS,
@@ -180,3 +180,31 @@ def test_a_state_of_fewer_numbers_is_taken_up():
     known.load_state_dict(state)
     assert known.table[:, 0].tolist() == [0.5] * NOISE + [0.0] * 2
     assert known.shared.tolist() == [0.25] * JITTER + [0.0] * 2
+
+
+@pytest.mark.parametrize("estimator", ["auto", "forward", "mezo"])
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (None, TypeError, "got None; does it end without a return"),
+        ({"loss": 1.0}, TypeError, "must return the loss, got {'loss'"),
+        (torch.tensor(1j), ValueError, "a real number, got torch.complex64; take its .abs"),
+        (torch.tensor(float("nan")), FloatingPointError, "returned nan; the parameters are as"),
+    ],
+    ids=str,
+)
+def test_closures_that_return_no_loss_are_told_so(estimator, value, error, message):
+    p = nn.Parameter(torch.ones(3))
+    optimizer = ZeroOrderSCGD([p], estimator=estimator, seed=0)
+    with pytest.raises(error, match=message):
+        optimizer.step(lambda: value)
+    assert torch.equal(p, torch.ones(3))
+
+
+@pytest.mark.parametrize("settings", [{}, {"granularity": "rows"}, {"rule": "adam"}], ids=str)
+def test_sparse_gradients_are_refused_in_words(settings):
+    embedding = nn.Embedding(5, 3, sparse=True)
+    optimizer = SCGD(embedding.parameters(), 0.1, seed=0, **settings)
+    embedding(torch.tensor([1, 2])).sum().backward()
+    with pytest.raises(RuntimeError, match="sparse gradients; use sparse=False"):
+        optimizer.step()

@@ -59,9 +59,11 @@ def draw_systematic(tree, levels, n_coords, a, b, stream, coords, probs):  # typ
     n_wanted = len(coords)
     leaves = np.empty(n_wanted)
     certain = np.empty(0, dtype=np.int64)
+    # np.int64(0) is no literal: node_mass is compiled once, not for each literal zero anew.
+    root = np.int64(0)
     while True:
         n_left = n_wanted - len(certain)
-        mass = node_mass(tree, levels, n_coords, a, b, certain, len(levels) - 2, 0)
+        mass = node_mass(tree, levels, n_coords, a, b, certain, len(levels) - 2, root)
         if n_left == 0 or not mass > 0.0:
             break
         wide = wide_leaves(tree, levels, n_coords, a, b, certain, mass / n_left, n_left)
@@ -74,7 +76,8 @@ def draw_systematic(tree, levels, n_coords, a, b, stream, coords, probs):  # typ
         certain = merge(certain, wide)
         refresh_above(tree, levels, wide)
     n_certain = len(certain)
-    probs[:n_certain] = 1.0 / n_wanted
+    for t in range(n_certain):
+        probs[t] = 1.0 / n_wanted
     if mass > 0.0:
         comb(tree, levels, n_coords, a, b, certain, mass, stream, coords, probs)
     for t in range(n_certain):
@@ -127,18 +130,22 @@ def node_mass(tree, levels, n_coords, a, b, certain, level, i):  # type: ignore[
 def wide_leaves(tree, levels, n_coords, a, b, certain, spacing, n_most):  # type: ignore[no-untyped-def]
     """Return the coordinates as wide as the spacing, up to rounding: visit only nodes that are."""
     least = spacing * (1.0 - ROUNDING * n_most)
-    found = np.zeros(1, dtype=np.int64)
+    found = np.zeros(max(n_most, 1), dtype=np.int64)
+    n_found = 1
     for level in range(len(levels) - 3, -1, -1):
         wide = np.empty(n_most, dtype=np.int64)
         size = 0
-        for node in found:
-            for i in range(8 * node, 8 * node + 8):
+        for j in range(n_found):
+            for i in range(8 * found[j], 8 * found[j] + 8):
                 mass = node_mass(tree, levels, n_coords, a, b, certain, level, i)
                 if mass >= least and size < n_most:
                     wide[size] = i
                     size += 1
-        found = wide[:size]
-    return found
+        found, n_found = wide, size
+    kept = np.empty(n_found, dtype=np.int64)  # a slice would take as long to compile as the rest
+    for j in range(n_found):
+        kept[j] = found[j]
+    return kept
 
 
 @njit(cache=True)
@@ -146,12 +153,12 @@ def comb(tree, levels, n_coords, a, b, certain, mass, stream, coords, probs):  #
     """Take the coordinates under equally spaced points of the line of uncertain coordinates."""
     n_wanted, n_certain = len(coords), len(certain)
     n_left = n_wanted - n_certain
-    offset = uniform(stream)
+    offset, leaves, root = uniform(stream), int(np.int64(0)), int(np.int64(0))
     for t in range(n_left):
         rest = (offset + t) / n_left * mass
-        node = 0
+        node = root
         for level in range(len(levels) - 3, -1, -1):
-            reached, inside = 0, rest
+            reached, inside = root, rest
             for i in range(8 * node, 8 * node + 8):
                 width = node_mass(tree, levels, n_coords, a, b, certain, level, i)
                 if width > 0.0:
@@ -160,6 +167,6 @@ def comb(tree, levels, n_coords, a, b, certain, mass, stream, coords, probs):  #
                         break
                     rest -= width
             node, rest = reached, inside
-        width = node_mass(tree, levels, n_coords, a, b, certain, 0, node)
+        width = node_mass(tree, levels, n_coords, a, b, certain, leaves, node)
         coords[n_certain + t] = node
         probs[n_certain + t] = width * n_left / mass / n_wanted

@@ -39,6 +39,8 @@ class Kernels(NamedTuple):
     check
         ``(law, fresh)`` raises ValueError where a law, of the types and shapes of a fresh one, has
         values that could lead a kernel out of an array or into a loop without end.
+    draw_block
+        ``draw_distinct`` from Python, where another way there compiles less.
     """
 
     draw: Callable[..., None]
@@ -47,8 +49,11 @@ class Kernels(NamedTuple):
     weights: Callable[..., None]
     end_phase_and_draw: Callable[..., None]
     check: Callable[[Any, Any], None]
+    draw_block: Callable[..., None] | None = None
 
 
+FEW = 4
+"""Blocks that are drawn one by one: a call from Python costs a few microseconds."""
 KERNELS: dict[type, Kernels] = {}
 
 
@@ -115,9 +120,22 @@ def compiled_update(law, coords, probs, grads, mixing):  # type: ignore[no-untyp
     return update
 
 
-@njit(cache=True)
-def draw_blocks(law, stream, coords, probs, block):  # type: ignore[no-untyped-def]
+def draw_blocks(law: Any, stream: Array, coords: Ints, probs: Floats, block: int) -> None:
     """Fill ``coords`` with blocks of distinct coordinates."""
+    if len(coords) > FEW * block:
+        draw_many_blocks(law, stream, coords, probs, block)
+        return
+    # The law's own kernel: a loop around it would be compiled once more.
+    kernels = KERNELS[type(law)]
+    kernel = kernels.draw_block or kernels.draw_distinct
+    for start in range(0, len(coords), block):
+        stop = start + block
+        kernel(law, stream, coords[start:stop], probs[start:stop])
+
+
+@njit(cache=True)
+def draw_many_blocks(law, stream, coords, probs, block):  # type: ignore[no-untyped-def]
+    """Do the same in one call."""
     for start in range(0, len(coords), block):
         stop = start + block
         draw_distinct(law, stream, coords[start:stop], probs[start:stop])

@@ -87,6 +87,12 @@ def check(law: L1Law, fresh: L1Law) -> None:
 register(
     L1Law,
     Kernels(
-        mixture.draw, mixture.draw_distinct, update, mixture.weights, end_phase_and_draw, check
+        mixture.draw,
+        mixture.draw_distinct,
+        update,
+        mixture.weights,
+        end_phase_and_draw,
+        check,
+        mixture.draw_block,
     ),
 )

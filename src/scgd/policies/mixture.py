@@ -5,15 +5,17 @@ Laws whose leaves are weights up to a factor share these functions. Their states
 ``n_coords``, the last two as arrays of one entry.
 """
 
+from typing import Any
+
 import numpy as np
 
 from scgd.compiling import njit
 from scgd.policies.distinct import draw_systematic
 from scgd.policies.sumtree import locate, refresh, split_uniform
 from scgd.random import below
-from scgd.typing import Floats, Ints
+from scgd.typing import Array, Floats, Ints
 
-__all__ = ["check_tree", "draw", "draw_distinct", "mixture", "share", "weights"]
+__all__ = ["check_tree", "draw", "draw_block", "draw_distinct", "mixture", "share", "weights"]
 
 
 @njit(cache=True)
@@ -22,13 +24,15 @@ def share(mixing):  # type: ignore[no-untyped-def]
     return min(max(mixing, 0.0), 1.0)
 
 
-@njit(cache=True, error_model="numpy")
-def mixture(law):  # type: ignore[no-untyped-def]
+def plain_mixture(law: Any) -> tuple[float, float]:
     """Return (a, b) such that the weight of a leaf v is a v + b, Eq. (7); no gains are uniform."""
     total, mixing, n_coords = law.tree[law.levels[-2]], law.mixing[0], law.n_coords[0]
     if total > 0.0:
         return (1.0 - mixing) / total, mixing / n_coords
     return 0.0, 1.0 / n_coords
+
+
+mixture = njit(cache=True, error_model="numpy")(plain_mixture)
 
 
 @njit(cache=True, error_model="numpy")
@@ -53,6 +57,12 @@ def draw(law, stream, coords, probs):  # type: ignore[no-untyped-def]
 def draw_distinct(law, stream, coords, probs):  # type: ignore[no-untyped-def]
     """Fill ``coords`` with distinct coordinates, ``probs`` with inclusion probability / number."""
     a, b = mixture(law)
+    draw_systematic(law.tree, law.levels, law.n_coords[0], a, b, stream, coords, probs)
+
+
+def draw_block(law: Any, stream: Array, coords: Ints, probs: Floats) -> None:
+    """Do the same from Python; for a law in pieces less is compiled."""
+    a, b = plain_mixture(law)
     draw_systematic(law.tree, law.levels, law.n_coords[0], a, b, stream, coords, probs)
 
 

@@ -151,7 +151,12 @@ def as_loss(value: Any) -> float:
         loss = float(value)
     except (RuntimeError, TypeError, ValueError):
         if not isinstance(value, torch.Tensor):
-            raise TypeError(f"the closure must return the loss, got {value!r}") from None
+            hint = "; does it end without a return?" if value is None else ""
+            raise TypeError(f"the closure must return the loss, got {value!r}{hint}") from None
+        if value.is_complex():
+            raise ValueError(
+                f"the closure must return a real number, got {value.dtype}; take its .abs()"
+            ) from None
         if value.numel() == 1:
             raise
         raise ValueError(

@@ -42,8 +42,9 @@ def select(params: Any, only: str | Sequence[str] | None) -> Any:
         chosen = matching(params, patterns, seen)
         empty = not chosen
     if empty:
-        names = ", ".join(seen)
-        raise ValueError(f"only={only!r} finds no whole part of a name; there are {names}")
+        raise ValueError(
+            f"only={only!r} finds no whole part of a name; there are {', '.join(seen)}"
+        )
     return chosen
 
 
