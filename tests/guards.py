@@ -398,7 +398,7 @@ def an_end_that_is_worse_is_given_up():
     import scgd
 
     back = 0
-    for seed in range(3):
+    for seed in range(6):
         result = scgd.minimize(noisy_bowl(0.3, seed), np.zeros(3), scale=1.0, max_evals=300,
                                seed=seed)  # fmt: skip
         back += np.array_equal(result.x, np.zeros(3))
@@ -514,7 +514,7 @@ GUARDS = {
         ("plans/guard.py", "ground.point.put(ground.problem.x0)", "pass",
          an_end_that_is_worse_is_given_up),
         ("plans/auto.py", "if verdict.worse(3):", "if False:", a_leg_that_got_worse_is_taken_back),
-        ("run/recommending.py", "plausible(best.value, standing.values, level)", "True",
+        ("run/recommending.py", "plausible(best.value, standing.values, asked)", "True",
          a_lie_is_not_the_best_point),
     )
 }  # fmt: skip

@@ -65,7 +65,7 @@ BAD = [
     (lambda: minimize(catch=KeyboardInterrupt), TypeError, "catch must be a subclass of Exception or a tuple of them"),
     (lambda: minimize(catch=None), TypeError, "got None"),
     (lambda: minimize(lambda x: "1", np.ones(3), maximize=True), TypeError, "fun must return one real number, got str"),
-    (lambda: minimize(lambda x: 1.0, np.ones(3), vectorized=True, maximize=True), TypeError, "must return 2 values for 2 points"),
+    (lambda: minimize(lambda x: 1.0, np.ones(3), vectorized=True, maximize=True), TypeError, "must return 1 values for 1 points"),
     (lambda: scgd.RECIPES["musketeer"].override(polcy=1), TypeError, "a recipe has no part 'polcy'"),
     # numbers
     (lambda: minimize(max_evals=0), ValueError, "max_evals must be a whole number >= 1, got 0"),
@@ -106,9 +106,9 @@ BAD = [
     (lambda: minimize(lambda x: "1", np.ones(3)), TypeError, "fun must return one real number, got str"),
     (lambda: minimize(lambda x: 1j, np.ones(3)), TypeError, "fun must return one real number, got complex"),
     (lambda: minimize(lambda x: x, np.ones(3), method="spsa"), TypeError, "fun must return one real number"),
-    (lambda: minimize(lambda x: 1.0, np.ones(3), vectorized=True), TypeError, "must return 2 values for 2 points"),
+    (lambda: minimize(lambda x: 1.0, np.ones(3), vectorized=True), TypeError, "must return 1 values for 1 points"),
     (lambda: minimize(estimator="first-order"), ValueError, "estimator 'first-order' needs jac="),
-    (lambda: minimize(jac=lambda x, k: [1.0, 2.0]), TypeError, "jac must return 1 partial derivatives"),
+    (lambda: minimize(jac=lambda x, k: [1.0, 2.0]), TypeError, "jac must return 3 partial derivatives"),
     # policies
     (lambda: scgd.Musketeer(mixing=0.0), ValueError, "mixing must lie in (0, 1] with l1 normalization, got 0.0; use softmax"),
     (lambda: scgd.Musketeer(mixing=1.5), ValueError, "mixing must lie in (0, 1] with l1 normalization, got 1.5"),
@@ -169,7 +169,7 @@ BAD = [
     (lambda: asked().tell(0, np.inf), FloatingPointError, "fun returned inf at evaluation 0, x = ["),
     # what excludes each other
     (lambda: minimize(vectorized=True, asynchronous=4), ValueError, "a vectorized fun takes whole questions; drop asynchronous="),
-    (lambda: minimize(asynchronous=1), ValueError, "asynchronous must be at least the 2 evaluations of a step, got 1"),
+    (lambda: minimize(method="musketeer", asynchronous=1), ValueError, "asynchronous must be at least the 3 evaluations of a step, got 1"),
     (lambda: minimize(jac=lambda x, k: 2 * x[k], estimator="central"), ValueError, "jac and an estimator of differences exclude each other"),
     (lambda: minimize(jac=lambda x, k: 2 * x[k], estimator=scgd.SPSA(), method="uniform"), ValueError, "jac and an estimator of differences exclude each other"),
     (lambda: minimize(jac=lambda x, k: 2 * x[k], method="bfgs"), ValueError, "method 'bfgs' does not use jac"),

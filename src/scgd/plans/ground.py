@@ -63,8 +63,8 @@ class Ground:
         Whether the story ends because nothing was left to gain.
     repeats
         Whether f repeats itself, by test or by choice: then its lowest value means something.
-    first
-        F at x0, where a recipe asked for it.
+    first, beside
+        F at x0 and beside it, where a recipe asked for it.
     looks
         Whether the sentence is to say how far from x0 was looked.
     """
@@ -100,7 +100,7 @@ class Ground:
         self.guarded = False
         self.sentence = ""
         self.silent = self.converged = self.repeats = self.looks = False
-        self.first = float("nan")
+        self.first = self.beside = float("nan")
 
     @property
     def budget(self) -> int:

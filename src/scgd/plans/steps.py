@@ -36,7 +36,7 @@ def steps(recipe: Recipe) -> Story:
             ground.first = found.value
         elif relative and not exact and ground.asks and not ground.samples.controlled:
             seen = yield Repeat(ground.problem, ground.point, ground.aside(), n_asked(ground))
-            ground.repeats, ground.first = seen.same, seen.value
+            ground.repeats, ground.first, ground.beside = seen.same, seen.value, seen.beside
         budget = None if ground.total is None else ground.room
         walk = ground.steps(recipe, scale, budget)
         if exact:

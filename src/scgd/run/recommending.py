@@ -13,7 +13,7 @@ __all__ = ["chosen", "plausible"]
 
 
 def chosen(
-    standing: Standing, ledger: Ledger, start: Floats, level: float, *, repeats: bool
+    standing: Standing, ledger: Ledger, start: Floats, asked: Floats, *, repeats: bool
 ) -> Standing:
     """Return the best point seen where f repeats itself, else what the search stands for.
 
@@ -27,8 +27,8 @@ def chosen(
         The best value, and the first.
     start
         X0.
-    level
-        F at x0, where a recipe asked for it; NaN where the best value needs no proof.
+    asked
+        F at x0 and beside it, where a recipe asked for it; NaN where it did not.
     repeats
         Whether f repeats itself.
     """
@@ -39,7 +39,7 @@ def chosen(
             return origin
         if standing.exact and best.value >= seen:
             return standing
-        if standing.exact or plausible(best.value, standing.values, level):
+        if standing.exact or plausible(best.value, standing.values, asked):
             return Standing(best.x, np.array([best.value]), exact=True)
         return origin if seen >= first else standing
     if standing.exact and seen == first:
@@ -48,14 +48,14 @@ def chosen(
     return origin if unknown else standing
 
 
-def plausible(value: float, last: Floats, first: float) -> bool:
-    """Tell whether the lowest value fits what was seen at x0 and last.
+def plausible(value: float, last: Floats, asked: Floats) -> bool:
+    """Tell whether the lowest value fits what was asked at x0 and beside it, and seen last.
 
     A function that repeats itself most of the time and lies now and then has a lowest value that
     means nothing: one far below all that was gained.
     """
     seen = last[np.isfinite(last)]
-    if not seen.size or not np.isfinite(first):
+    if not seen.size or not np.isfinite(asked[0]):
         return True
-    middle = float(np.median(seen))
-    return bool(value >= min(middle, first) - 2 * abs(middle - first))
+    known = np.array([float(np.median(seen)), *asked[np.isfinite(asked)]])
+    return bool(value >= known.min() - 2 * np.ptp(known))

@@ -22,7 +22,7 @@ from scgd.run.ledger import Ledger
 from scgd.run.opened import Open, open_state, reopened
 from scgd.run.recommending import chosen
 from scgd.run.remedies import remedy
-from scgd.searches import Search, Standing
+from scgd.searches import Search, Standing, Stepping
 from scgd.typing import Floats
 
 if TYPE_CHECKING:
@@ -194,7 +194,12 @@ class Run:
             self._commit(opened)
 
     def _note_first(self, checked: Any, question: Question) -> None:
-        """Note f(x0) where a run begins with it: ends are measured by it."""
+        """Note f(x0) where a run begins with it: ends are measured by it.
+
+        Not that of a recipe's first step, of which compiled loops tell nothing.
+        """
+        if isinstance(self.plan.active, Stepping):
+            return
         if question.kind == "values" and np.array_equal(question.at(0), self.plan.start):
             self.ledger.first = checked
 
@@ -348,7 +353,8 @@ class Run:
             return Standing(self.merit.best[0], np.array([self.merit.best[1]]))
         ground = self.plan.ground
         repeats = ground.repeats or (standing.exact and self.earlier)
-        standing = chosen(standing, self.ledger, self.plan.start, ground.first, repeats=repeats)
+        asked = np.array([ground.first, ground.beside])
+        standing = chosen(standing, self.ledger, self.plan.start, asked, repeats=repeats)
         if self.filling is None or standing.exact:
             return standing
         return self._filled(standing)

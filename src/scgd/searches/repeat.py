@@ -21,18 +21,19 @@ REACH = 0.1
 
 @dataclass(frozen=True)
 class Repeats(Finding):
-    """Whether f gave the same value twice, at x0 and beside it; and its value at x0.
+    """Whether f gave the same value twice, at x0 and beside it; and its values.
 
     Parameters
     ----------
     same
         Whether the values came again.
-    value
-        The value there.
+    value, beside
+        The value at x0, and beside it.
     """
 
     same: bool
     value: float
+    beside: float = float("nan")
 
 
 class Repeat(Search):
@@ -52,13 +53,14 @@ class Repeat(Search):
 
     name: ClassVar[str] = "repeat"
     found: ClassVar[type[Finding]] = Repeats
-    memory: ClassVar[tuple[str, ...]] = ("same", "value", "rng")
+    memory: ClassVar[tuple[str, ...]] = ("same", "value", "beside", "rng")
 
     def __init__(
         self, problem: Problem, point: Point, rng: np.random.Generator, n_values: int = 4
     ) -> None:
         super().__init__(point)
         self.problem, self.rng, self.same, self.value = problem, rng, False, float("nan")
+        self.beside = float("nan")
         self.n_values, self.n_here = n_values, max(1, n_values - 2)
 
     @property
@@ -80,7 +82,8 @@ class Repeat(Search):
             np.array_equal(seen[1:], seen[:-1], equal_nan=True) for seen in (here, beside)
         )
         self.value, self.finished = float(values[0]), True
+        self.beside = float(beside[0]) if len(beside) else self.beside
 
     def finding(self) -> Repeats:
         """Return whether f repeats itself."""
-        return Repeats(self.same, self.value)
+        return Repeats(self.same, self.value, self.beside)

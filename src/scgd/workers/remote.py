@@ -70,7 +70,8 @@ class RemoteEvaluator(Evaluator):
 
     def answers(self, opened: Open) -> Iterator[list[tuple[int, Any]]]:
         """Have the evaluations made that are missing; yield numbers and values as they come."""
-        if not self.warned:
+        alone = opened.first == 0 and len(opened.question) == 1  # f(x0), before any step
+        if not self.warned and not alone:
             self._warn_idle(len(opened.question))
         known = [number for number in opened.missing if opened.first + number in self.open]
         if not known:
