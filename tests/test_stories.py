@@ -40,7 +40,7 @@ def test_searches_race_from_six_evaluations_per_coordinate_or_four_hundred_in_al
     assert where.repeats
 
 
-@pytest.mark.parametrize("total, n_reaches", [(99, 1), (100, 3), (5000, 3)])
+@pytest.mark.parametrize("total, n_reaches", [(99, 1), (399, 1), (400, 3), (5000, 3)])
 def test_a_tiny_budget_asks_once_whether_there_is_noise(total, n_reaches):
     where = ground(4, total)
     assert told(auto(where), where, BEGUN)[1].n_reaches == n_reaches

@@ -152,7 +152,7 @@ class Evaluations:
     >>> result = minimize(lambda x: float(x @ x), [3.0, 4.0], max_evals=50, seed=0, record=True)
     >>> seen = result.evaluations
     >>> len(seen), seen.number[:3].tolist(), float(seen.value[0])
-    (50, [0, 1, 2], 24.5428...)
+    (50, [0, 1, 2], 25.0)
     >>> x = next(iter(seen.points))
     >>> bool(x @ x == seen.value[0])
     True

@@ -169,7 +169,7 @@ class Stepping(Search):
     def begin_leg(self, n_evals: int, base: float = float("nan")) -> Stepping:
         """Run for so many evaluations and then count as finished; ``base`` is f at the point."""
         self.base = base
-        self.until = self.n_evals + n_evals
+        self.until = self.n_evals + max(0, n_evals)  # a leg planned for less is over
         self.firsts, self.n_phases = [], 0
         self.recent.clear()
         return self
