@@ -190,7 +190,7 @@ def test_nothing_in_a_file_is_executed(tmp_path):
             return os.mkdir, (str(tmp_path / "trapped"),)
 
     path = tmp_path / "run.npz"
-    np.savez(path, document=np.array(json.dumps({"format": 2})), theta=np.array([Trap()]))
+    np.savez(path, document=np.array(json.dumps({"format": 3})), theta=np.array([Trap()]))
     with pytest.raises(CheckpointError, match="not a readable checkpoint"):
         resume(path)
     assert not (tmp_path / "trapped").exists()

@@ -142,7 +142,7 @@ def test_other_formats_are_refused_with_their_version_named(version, tmp_path):
     document = {"format": version, "identity": {"n_coords": N}, "state": {"nfev": 3}}
     np.savez(path, document=np.array(json.dumps(document)), theta=np.zeros(N))
     content = path.read_bytes()
-    with pytest.raises(CheckpointError, match=rf"has format {version!r}, this version reads 2"):
+    with pytest.raises(CheckpointError, match=rf"has format {version!r}, this version reads 3"):
         call(path)
     assert path.read_bytes() == content
 
