@@ -27,6 +27,8 @@ RACE, LARGEST_RACE = 6, 2000
 """Evaluations per coordinate from which searches race, and coordinates up to which they do."""
 SPARSE = 400
 """Evaluations from which it is worth asking, beyond those, whether few coordinates matter."""
+MODEST = 400
+"""Evaluations below which one place must tell whether there is noise."""
 SHORT = 6
 """Evaluations per coordinate below which a sweep over coordinates costs too much."""
 SCARCE = 1.75
@@ -49,7 +51,7 @@ def auto(ground: Ground) -> Telling:
     if slopes and ground.budget < FEWEST:  # nothing is left to ask about noise
         yield from follow(ground, value)
     if problem.noise is None:
-        n_reaches = 1 if ground.budget < SPARSE else 3
+        n_reaches = 1 if ground.budget < MODEST else 3
         noise = yield Classify(problem, ground.point, ground.rng(), n_reaches, sampled=sampled)
         kind = noise.kind
     else:
