@@ -152,9 +152,25 @@ def test_noisy_functions_are_judged_without_noise(function):
         other = build_named("ioh-f1-d20", 1)
         assert task.gap(x) == pytest.approx(other.gap(x), rel=1e-9)
     values = [task.make(0)(x) for _ in range(2)]
-    assert values[0] == values[1]  # COCO's noise starts anew with every run
+    assert values[0] == values[1]  # the same noise whenever a seed is run
     fun = task.make(0)
     assert len({fun(x) for _ in range(50)}) > 1
+
+
+def test_runs_of_a_noisy_function_have_noise_of_their_own():
+    """COCO replays one sequence; a seed and an instance begin it where no other does."""
+    pytest.importorskip("cocoex")
+    x, drawn = np.linspace(-3, 3, 20), {}
+    for instance, seed in ((1, 1), (1, 2), (2, 1), (1, 1)):
+        task = build_named("bbob-noisy-f7-d20", instance)
+        fun = task.make(seed)
+        shares = np.array([fun(x) for _ in range(30)])
+        shares = np.log((shares - shares.min() + 1) / (task.gap(x) + 1))
+        drawn.setdefault((instance, seed), []).append(shares)
+    again = drawn.pop((1, 1))
+    assert np.array_equal(*again)
+    for other in drawn.values():
+        assert abs(np.corrcoef(again[0], other[0])[0, 1]) < 0.8
 
 
 def test_nevergrad_functions_have_instances():

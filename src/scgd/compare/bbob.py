@@ -21,6 +21,8 @@ from scgd.typing import Floats
 __all__ = ["coco", "crumpled", "ioh"]
 
 DOMAIN = (-5.0, 5.0)
+SKIPPED = 20_000
+"""Noise of COCO that a run leaves out before it begins, at most."""
 CALLS = 200
 """Calls after which the noise-free value must have shown; one in five is noisy at most."""
 
@@ -28,12 +30,17 @@ CALLS = 200
 def coco(suite: str, function: int, dimension: int, instance: int = 1) -> Task:
     """Return a function of COCO: suite ``bbob``, ``bbob-largescale`` or ``bbob-noisy``.
 
-    COCO seeds its noise when a function is made, so every run makes its own.
+    COCO gives every function it makes the same sequence of noise, so every run makes its own and
+    begins that sequence somewhere else: else five instances would be five times the same luck.
     """
     noisy = suite == "bbob-noisy"
+    x0 = start(function, dimension, instance)
 
     def make(seed: int) -> Callable[..., float]:
         function_of_run = problem(suite, function, dimension, instance)
+        skipped = np.random.default_rng([seed, instance]).integers(SKIPPED) if noisy else 0
+        for _ in range(skipped):
+            function_of_run(x0)
         return lambda x: float(function_of_run(x))
 
     judge = problem(suite, cauchy(function) if noisy else function, dimension, instance)
@@ -43,7 +50,6 @@ def coco(suite: str, function: int, dimension: int, instance: int = 1) -> Task:
         return settled(judge, np.asarray(x, np.float64), noisy) - lowest
 
     name = f"{suite}-f{function}-d{dimension}"
-    x0 = start(function, dimension, instance)
     return Task(
         name, x0, None, make, gap, domain=DOMAIN, repeats=not noisy, lowest=lowest
     )  # fmt: skip
