@@ -153,7 +153,7 @@ def test_three_of_ten_points_must_agree_at_once(agreed, rare):
         if k >= agreed:
             take(search, 1.0)
     assert search.rare is rare and search.finished is (not rare)
-    inner = {"mean": 1.0, "error": 2.0, "median": 0.0, "lower": 0.5}
+    inner = {"mean": 1.0, "error": 2.0, "median": 0.0, "lower": 0.5, "against": 0.0}
     found = search.finding()
     assert (found.rare, found.found) == (rare, inner) and np.isnan(found.misled)
     search.finished = False

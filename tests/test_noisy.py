@@ -616,4 +616,4 @@ def test_values_that_agree_at_the_start_alone_are_not_taken_for_exact():
 
 
 def test_the_final_comparison_grows_with_the_budget():
-    assert [n_final(n) for n in (20, 200, 500, 1000, 4000)] == [2, 2, 5, 10, 10]
+    assert [n_final(n) for n in (20, 200, 500, 1000, 4000)] == [2, 2, 5, 10, 40]

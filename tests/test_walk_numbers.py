@@ -31,6 +31,18 @@ def test_worse_and_better_are_beyond_so_many_errors():
 
 
 @pytest.mark.parametrize(
+    "mean, against, outdone",
+    [(2.1, 0.0, True), (2.0, 0.0, False), (0.0, 2.1, True), (0.0, 2.0, False), (-1.0, 2.1, True),
+     (-1.1, 2.1, False), (-5.0, 9.0, False), (2.1, -9.0, True), (0.0, -9.0, False)],
+)  # fmt: skip
+def test_outdone_is_worse_by_the_mean_or_by_the_pairs_where_the_mean_is_silent(
+    mean, against, outdone
+):
+    assert Verdict(mean, 1.0, against=against).outdone(2.0) is outdone
+    assert Verdict(0.0, 1.0).against == 0.0
+
+
+@pytest.mark.parametrize(
     "median, lower, worse",
     [(0.5, 0.4, True), (0.0, 0.4, False), (-0.5, 0.4, False), (0.5, 0.5, False), (0.5, 0.9, False),
      (0.5, 0.0, True)],
@@ -62,12 +74,14 @@ def test_a_verdict_is_the_mean_difference_and_its_standard_error():
     found = judged([[1.0, 2.0], [4.0, 1.0], [5.0, 1.0], [2.0, 2.0]]).finding()
     assert found.mean == 1.5 and found.error == pytest.approx(np.sqrt(17 / 3 / 4))
     assert found.median == 3.0 - 1.5 and found.lower == 0.25
+    assert found.against == pytest.approx((2 - 1) / np.sqrt(3))  # a tie is no sign
     one = judged([[5.0, 2.0]]).finding()
     assert (one.mean, one.error, one.median, one.lower) == (3.0, 0.0, 3.0, 0.0)
+    assert one.against == 1.0 and judged([[2.0, 2.0]]).finding().against == 0.0
 
 
 def test_as_many_lost_pairs_as_seen_are_the_worst_verdict():
-    worst = Verdict(np.inf, 0.0, np.inf, 0.0)
+    worst = Verdict(np.inf, 0.0, np.inf, 0.0, np.inf)
     lost = [np.nan, 1.0]
     assert judged([lost]).finding() == worst == judged([[1.0, 2.0], lost]).finding()
     assert judged([lost, lost, [1.0, 2.0]]).finding() == worst

@@ -70,7 +70,7 @@ def settle_with_start(
     judge = Judge(ground.point, ground.problem.x0, n_samples)
     verdict = yield judge
     ground.guarded = False
-    worse = verdict.worse_by_rank if ranks else verdict.worse(1)
+    worse = verdict.worse_by_rank if ranks else verdict.outdone(1)
     worse = not verdict.better(2) if proof else worse
     values = np.array(judge.there if worse else judge.here)
     if worse:

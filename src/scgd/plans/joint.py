@@ -34,7 +34,7 @@ def joint_directions(ground: Ground, radius: float, patience: Patience) -> Telli
     while True:
         if not ground.converged:
             yield from leg(ground, 1.0, scale, SECOND, growth, base, patience)
-            if (yield Judge(ground.point, kept(ground), n_checks(ground.budget))).worse(2):
+            if (yield Judge(ground.point, kept(ground), n_checks(ground.budget))).outdone(2):
                 ground.point.put(kept(ground))
         yield from settle_with_start(ground, n_checks(ground.budget))
         if ground.converged:
@@ -52,7 +52,7 @@ def first_leg(ground: Ground, scale: Floats, patience: Patience) -> Any:
         growth = grown.joint if grown.seen else 1.0
         yield from leg(ground, 0.3, scale, FIRST, growth, grown.base, patience)
         verdict = yield Judge(ground.point, kept(ground), n_checks(ground.budget))
-        if not verdict.worse(2):
+        if not verdict.outdone(2):
             break
         ground.point.put(kept(ground))
         if tries < MOST_TRIES:

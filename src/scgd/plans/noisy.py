@@ -61,8 +61,9 @@ RARE, TWICE = 0.6, 1.8
 then costs: repeats, but for those that are compared by ranks."""
 MISLED, COMPARED = 3, 5
 """How often such a race may begin again, and the pairs that tell where."""
-MOST_COMPARED = 10
-"""Values at each of two points that are compared, at most."""
+MOST_COMPARED, MOST_FINAL = 10, 40
+"""Values at each of two points that are compared at most: a population's end and x0, the walk's.
+Where noise is a multiple of f, 10 let an end pass that is ten times higher than x0."""
 AROUND, GENERATIONS, PROOF = 0.5, 8, 4
 """How wide a population is at first where nothing shows, in units of x, how many generations the
 budget must hold, and the least number of values at its end that are compared with x0."""
@@ -250,4 +251,4 @@ def rounds(
 
 def n_final(budget: int) -> int:
     """Return the values at each of the two points that are compared at the end."""
-    return int(np.clip(budget // 100, 2, MOST_COMPARED))
+    return int(np.clip(budget // 100, 2, MOST_FINAL))

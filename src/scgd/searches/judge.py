@@ -28,16 +28,26 @@ class Verdict(Finding):
         Difference of the medians.
     lower
         Share of the pairs in which the point has the lower value.
+    against
+        By how many standard errors more pairs are against the point than for it (sign test).
     """
 
     mean: float
     error: float
     median: float = 0.0
     lower: float = 0.5
+    against: float = 0.0
 
     def worse(self, n_errors: float) -> bool:
         """Tell whether the point is worse by more than so many standard errors."""
         return self.mean > n_errors * self.error
+
+    def outdone(self, n_errors: float) -> bool:
+        """Tell whether the point is worse by the mean, or by the pairs where the mean is silent.
+
+        Heavy tails make the error of a mean as large as the mean; they do not touch signs.
+        """
+        return self.worse(n_errors) or (self.against > n_errors and not self.better(1))
 
     @property
     def worse_by_rank(self) -> bool:
@@ -101,13 +111,14 @@ class Judge(Search):
         """Return the mean difference and its error."""
         differences = np.subtract(self.here, self.there)
         if self.n_lost >= max(1, len(differences)):
-            return Verdict(float("inf"), 0.0, float("inf"), 0.0)
+            return Verdict(float("inf"), 0.0, float("inf"), 0.0, float("inf"))
         error = 0.0
         if len(differences) > 1:
             error = float(np.std(differences, ddof=1) / np.sqrt(len(differences)))
         median = float(np.median(self.here) - np.median(self.there))
-        lower = float(np.mean(differences < 0))
-        return Verdict(float(np.mean(differences)), error, median, lower)
+        lower, signs = float(np.mean(differences < 0)), np.sign(differences)
+        against = float(signs.sum() / np.sqrt(max(1, np.count_nonzero(signs))))
+        return Verdict(float(np.mean(differences)), error, median, lower, against)
 
     @property
     def standing(self) -> Standing:
