@@ -18,7 +18,7 @@ from numba import njit
 
 import scgd
 from registry import P, quadratic
-from scgd.checkpoint import Checkpoint, CheckpointError, previous, read, write
+from scgd.checkpoint import FORMAT, Checkpoint, CheckpointError, previous, read, write
 
 
 def bounded(x, rows):
@@ -190,7 +190,7 @@ def test_nothing_in_a_file_is_executed(tmp_path):
             return os.mkdir, (str(tmp_path / "trapped"),)
 
     path = tmp_path / "run.npz"
-    np.savez(path, document=np.array(json.dumps({"format": 3})), theta=np.array([Trap()]))
+    np.savez(path, document=np.array(json.dumps({"format": FORMAT})), theta=np.array([Trap()]))
     with pytest.raises(CheckpointError, match="not a readable checkpoint"):
         resume(path)
     assert not (tmp_path / "trapped").exists()

@@ -82,7 +82,7 @@ def test_a_leash_doubles_when_one_coordinate_goes_beyond_its_half():
 
 
 def radii(n_levels=3, p=3, **more):
-    search = made(Radii, np.full(p, 0.5), n_levels, 3, 2, p=p, **more)
+    search = made(Radii, np.full(p, 0.5), n_levels, 3, 2, 100, p=p, **more)
     answer(search, [-1.0, 0.0, 1.0])  # base 0, sigma 1
     return search
 
@@ -126,7 +126,7 @@ def test_joint_moves_go_both_ways_along_signs_of_a_key():
 @pytest.mark.parametrize("rise, seen", [(6.0, False), (6.2, True)])
 def test_a_rise_shows_above_four_of_its_errors(rise, seen):
     """Deviations of 2; two pairs and three repeats: 4 * 2 * sqrt(1 / 4 + 1 / 3) = 6.11."""
-    search = made(Radii, np.full(3, 0.5), 0, 3, 2)
+    search = made(Radii, np.full(3, 0.5), 0, 3, 2, 100)
     answer(search, [-2.0, 0.0, 2.0])
     assert not search.finding().seen
     for _ in range(2):

@@ -148,7 +148,7 @@ def test_the_radius_of_a_reach_matches_odd_and_even_parts():
 
 
 def radii(n_levels=3, n_pairs=2, p=3):
-    search = made(Radii, np.full(p, 0.5), n_levels, 3, n_pairs, p=p)
+    search = made(Radii, np.full(p, 0.5), n_levels, 3, n_pairs, 100, p=p)
     answer(search, [-1.0, 0.0, 1.0])  # base 0, sigma 1
     return search
 
@@ -181,7 +181,7 @@ def test_radii_stay_near_what_is_known_while_nothing_shows():
     while search.turn == "single":
         widths.append(np.abs(answer(search, 0.0)).max())
     np.testing.assert_allclose(widths, [0.5, 1.0, 2.0, 4.0, 8.0, 10.0])
-    search = made(Radii, np.full(2, 0.5), 9, 3, 2, p=2)
+    search = made(Radii, np.full(2, 0.5), 9, 3, 2, 100, p=2)
     search.point.put(np.array([30.0, 0.0]))
     answer(search, [-1.0, 0.0, 1.0])
     farthest = [np.zeros(2)]
@@ -219,10 +219,10 @@ def test_a_joint_radius_stays_near_what_is_known_while_nothing_shows():
 
 
 def test_radii_end_where_no_spread_or_no_radius_is_seen():
-    search = made(Radii, np.ones(3), 3, 3, 2)
+    search = made(Radii, np.ones(3), 3, 3, 2, 100)
     answer(search, [1.0, np.nan, np.nan])
     assert search.finished
-    search = made(Radii, np.ones(3), 3, 3, 2)
+    search = made(Radii, np.ones(3), 3, 3, 2, 100)
     answer(search, [1.0, 2.0, np.nan])
     assert not search.finished
     search = radii(n_levels=1)
@@ -244,6 +244,34 @@ def test_a_joint_radius_doubles_while_rises_are_those_of_a_square():
     for rise in (10.0, 10.0, 100.0, 100.0):  # times ten: no square
         answer(search, [rise, rise])
     assert search.finished and search.joint == 1.0
+
+
+@pytest.mark.parametrize(
+    "odds, joint, steep",
+    [((1.0, 2.0, 4.0, 8.0), 8.0, False),  # those of a slope
+     ((1.0, 2.0, 4.0, 8 + np.sqrt(2.4 * 2.5)), 8.0, False),  # noise may explain the last
+     ((1.0, 2.0, 4.0, 8 + np.sqrt(2.6 * 2.5)), 8 * (3 / (400 * 16 / 9 * 2.5 * 1.6)) ** (1 / 6), True),
+     ((1.0, 2.0, 4.0, 8 - np.sqrt(9 * 2.5)), 8 * (3 / (400 * 16 / 9 * 2.5 * 8)) ** (1 / 6), True)],
+)  # fmt: skip
+def test_a_joint_radius_weighs_bias_against_noise(odds, joint, steep):
+    """Three coordinates, a hundred steps; the squared deviation is in units of 5 / 2 sigma^2."""
+    search = radii(n_levels=0)
+    for rise, odd in zip((10.0, 40.0, 160.0, 640.0), odds, strict=True):
+        for sign in (1.0, -1.0):
+            answer(search, [rise + sign * odd, rise - sign * odd])
+    assert search.finished and search.finding().steep is steep
+    assert search.joint == pytest.approx(joint)
+
+
+@pytest.mark.parametrize(
+    "last, finished, steep", [(62.0, True, True), (61.0, False, False), (20.0, True, False)]
+)
+def test_f_that_rises_faster_than_a_square_is_steep(last, finished, steep):
+    """More than six times as high less half of what shows, 2 sqrt(1 / 4 + 1 / 3) = 1.53."""
+    search = radii(n_levels=0)
+    for rise in (10.0, 10.0, last, last):
+        answer(search, [rise, rise])
+    assert search.finished is finished and search.finding().steep is steep
 
 
 @pytest.mark.parametrize(

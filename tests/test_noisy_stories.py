@@ -10,7 +10,7 @@ from scgd.plans.base import Plan
 from scgd.plans.ground import Ground
 from scgd.plans.guard import Patience
 from scgd.plans.joint import first_leg, joint_directions, leg, own_radii
-from scgd.plans.noisy import noisy, rounds, screened
+from scgd.plans.noisy import archive_of, noisy, rounds, screened, slid
 from scgd.plans.ran import what_ran
 from scgd.plans.steps import steps
 from scgd.problem import Problem
@@ -19,6 +19,7 @@ from scgd.searches import (
     OwnRadii,
     RandomSearch,
     Screened,
+    Slid,
     Standing,
     Verdict,
 )
@@ -288,7 +289,7 @@ def test_radii_of_coordinates_are_units_of_the_second_leg():
     with pytest.raises(StopIteration) as end:
         telling.send(OwnRadii(4, 0.25, True, 7.0))
     wide = 0.25 * 2.0
-    assert end.value.value == (wide, 7.0)
+    assert end.value.value == (scgd.Constant(wide), 7.0)
     np.testing.assert_allclose(scale, [0.5, 1.0, 2.0, 3.0 / wide * 2.0])
     np.testing.assert_allclose(where.arrays["importance"], [1.0, 0.25, 0.0625, 0.0])
     few = ground(4, 100)
@@ -297,7 +298,40 @@ def test_radii_of_coordinates_are_units_of_the_second_leg():
         next(telling)
         with pytest.raises(StopIteration) as end:
             telling.send(OwnRadii(0, 5.0, seen, 7.0))
-        assert end.value.value == (growth, 7.0)
+        assert end.value.value == (scgd.Constant(growth), 7.0)
+
+
+def test_joint_moves_become_narrower_where_f_is_no_quadratic():
+    where = ground(4, 10**4)
+    telling = own_radii(where, np.full(4, 2.0), 3.0)
+    search = next(telling)
+    assert search.n_steps == 4940  # pairs of all that is left, less two comparisons
+    assert next(first_leg(where, np.ones(4), Patience(where))).n_steps == int(0.3 * 4940)
+    with pytest.raises(StopIteration) as end:
+        telling.send(OwnRadii(0, 1.0, True, 7.0, steep=True))
+    assert end.value.value == (scgd.Linear(3.0, end=0.1), 7.0)
+    telling = joint_directions(where, 1.0, Patience(where))
+    answers = {
+        "radii": OwnRadii(0, 2.0, True, 7.0, steep=True), "steps": None, "judge": EQUAL
+    }  # fmt: skip
+    search, radii = next(telling), []
+    while len(radii) < 2:
+        if search.name == "steps":
+            radii.append(search.recipe.radius)
+        search = telling.send(answers[search.name])
+    assert radii == [scgd.Constant(2.0), scgd.Linear(2.0, end=0.1)]
+
+
+@pytest.mark.parametrize("deviation, radius", [(0.0501, 2.0), (0.0499, 0.25)])
+def test_pairs_of_the_walk_are_as_narrow_as_noise_that_falls_with_f_allows(deviation, radius):
+    """From .1 to less than half of it; near a minimum under other noise wide pairs tell more."""
+    where = ground(4, 1000)
+    telling = slid(where, Footing(2.0, 0.1, 3.0, 101.0, True, False, 4.0), "", archive_of(where, 4))
+    assert next(telling).name == "slide"
+    assert telling.send(Slid(True)).name == "ladder"
+    with pytest.raises(StopIteration) as end:
+        telling.send(Footing(0.25, deviation, 1.0, 99.0, True, False, 4.0))
+    assert end.value.value == Footing(radius, deviation, 1.0, 99.0, True, False, 4.0)
 
 
 # ---- the ground and the plan ---------------------------------------------------------------------

@@ -55,6 +55,7 @@ def made(name, seed=3):
         "n_levels": 3,
         "n_repeats": 4,
         "n_pairs": 2,
+        "n_steps": 100,
         "radius": 0.5,
         "value": quadratic(problem.x0),
         "footing": Footing(0.5, 0.05, quadratic(problem.x0), 3.0, True, False, 0.0),

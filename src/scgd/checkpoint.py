@@ -29,7 +29,7 @@ from scgd.typing import Array
 
 __all__ = ["Checkpoint", "CheckpointError", "OtherRun"]
 
-FORMAT = 3
+FORMAT = 4
 FIRST = 1.0
 """Seconds after which a run is saved for the first time."""
 

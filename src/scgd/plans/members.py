@@ -7,7 +7,7 @@ import numpy as np
 from scgd.estimators import SPSA, ForwardDifference
 from scgd.policies import Full, RecentGains
 from scgd.recipes import Recipe
-from scgd.schedules import Constant, Linear
+from scgd.schedules import Constant, Linear, Schedule
 from scgd.steps import Adam, Learned, Wiener
 
 __all__ = ["block_member", "joint_member", "short_member"]
@@ -51,12 +51,12 @@ def short_member(smallest: float, shrink: float) -> Recipe:
     )
 
 
-def joint_member(n_steps: int, factor: float, growth: float) -> Recipe:
+def joint_member(n_steps: int, factor: float, radius: Schedule) -> Recipe:
     """Return the member for noise that nobody controls.
 
     Random signs on all coordinates at once, with radii wide enough to be seen above the noise, and
     steps along the mean gradient shrunk by what noise explains, with a length that all coordinates
-    learn together. In units of the radii found; ``growth`` is how much wider joint moves may be.
+    learn together. In units of the radii found; ``radius`` is how much wider joint moves are.
     """
     return Recipe(
         "auto: joint directions",
@@ -64,7 +64,7 @@ def joint_member(n_steps: int, factor: float, growth: float) -> Recipe:
         estimator=SPSA(),
         step=Wiener(shared_gain=learning_gain(n_steps)),
         learning_rate=Linear(factor / np.sqrt(max(1, n_steps)), power=2),
-        radius=Constant(growth),
+        radius=radius,
     )
 
 

@@ -70,6 +70,8 @@ budget must hold, and the least number of values at its end that are compared wi
 CLEAR, SLIDES, SLID = 100.0, 25, 0.8
 """The signal, in standard deviations of the noise, from which BFGS is tried, the evaluations per
 coordinate that must be left for it, and the part of them that it may take."""
+FELL = 0.5
+"""The part of its deviation to which noise that falls with f has fallen, at most."""
 FALL = 40
 """Evaluations per coordinate from which step lengths fall faster than linearly."""
 
@@ -125,8 +127,8 @@ def noisy(ground: Ground, before: str = "") -> Telling:
 def slid(ground: Ground, footing: Footing, before: str, archive: Archive) -> Any:
     """Let BFGS go down while f is far above the noise; return what is known where it ended.
 
-    Noise that falls with f is looked at again there, and BFGS goes on. Pairs of the walk stay as
-    wide as before: near a minimum it is the bend that tells where it lies.
+    Noise that falls with f is looked at again there, and BFGS goes on. Where it does not fall,
+    pairs of the walk stay as wide as before: near a minimum the bend tells where it lies.
     """
     problem, smoothly = ground.problem, True
     while smoothly and footing.signal > CLEAR and ground.room >= SLIDES * problem.n_coords:
@@ -138,7 +140,9 @@ def slid(ground: Ground, footing: Footing, before: str, archive: Archive) -> Any
         if not smoothly:
             return footing
         found = yield Ladder(problem, ground.point, ground.rng(), ground.room, archive)
-        footing = replace(found, radius=max(found.radius, footing.radius))
+        fell = found.deviation < FELL * footing.deviation
+        radius = found.radius if fell else max(found.radius, footing.radius)
+        footing = replace(found, radius=radius)
     return footing
 
 

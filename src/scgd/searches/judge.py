@@ -117,7 +117,7 @@ class Judge(Search):
             error = float(np.std(differences, ddof=1) / np.sqrt(len(differences)))
         median = float(np.median(self.here) - np.median(self.there))
         lower, signs = float(np.mean(differences < 0)), np.sign(differences)
-        against = float(signs.sum() / np.sqrt(max(1, np.count_nonzero(signs))))
+        against = float(signs.sum() / np.sqrt(max(1, int(np.count_nonzero(signs)))))
         return Verdict(float(np.mean(differences)), error, median, lower, against)
 
     @property

@@ -21,6 +21,9 @@ ENOUGH, AIM, TOO_MUCH = 4.0, 8.0, 16.0
 MOST_DOUBLINGS = 3
 MOST_QUESTIONS = 8
 VISIBLE = 4.0
+CROOKED = 2.5
+"""Squared deviations of odd parts from straight lines, in those that noise explains, from which f
+is no quadratic: a mean of eight exceeds it once in a hundred times."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,15 @@ class OwnRadii(Finding):
         Whether a joint move showed above the noise.
     base
         The mean at the point; NaN where nothing was seen of it.
+    steep
+        Whether f rises faster than a quadratic at twice that radius, or its odd part bends.
     """
 
     n_resolved: int
     joint: float
     seen: bool
     base: float
+    steep: bool = False
 
 
 class Radii(Search):
@@ -53,7 +59,8 @@ class Radii(Search):
     what searches look at around x0: 10 units, or twice as far as the point has come. Coordinates
     that never rise so far take the radius which their mean curvature foretells, where that shows;
     else they keep the common one. Then the joint radius of all resolved ones together is doubled
-    while f grows like a square.
+    while f grows like a square. Where odd parts do not double with it, slopes of joint moves are
+    biased, and it becomes as narrow as weighs that against the noise (:func:`narrower`).
 
     Parameters
     ----------
@@ -69,13 +76,15 @@ class Radii(Search):
         Evaluations at x itself.
     n_pairs
         Pairs along random signs at each joint radius.
+    n_steps
+        Pairs that will be taken at the radius found.
     """
 
     name: ClassVar[str] = "radii"
     found: ClassVar[type[Finding]] = OwnRadii
     memory: ClassVar[tuple[str, ...]] = (
         "turn", "repeats", "radii", "resolved", "barred", "grown", "sums", "n_asked", "joint",
-        "rises", "slopes", "seen", "key", "rng",
+        "rises", "slopes", "seen", "steep", "key", "rng",
     )  # fmt: skip
 
     def __init__(
@@ -87,10 +96,12 @@ class Radii(Search):
         n_levels: int,
         n_repeats: int,
         n_pairs: int,
+        n_steps: int,
     ) -> None:
         super().__init__(point)
         self.problem, self.rng = problem, rng
         self.unit, self.n_levels, self.n_repeats, self.n_pairs = unit, n_levels, n_repeats, n_pairs
+        self.n_steps = n_steps
         self.turn = "repeats"
         self.repeats: list[float] = []
         self.radii: Floats = unit.copy()
@@ -100,7 +111,7 @@ class Radii(Search):
         self.sums: Floats = np.zeros((5, unit.size))  # of powers of radii, and rises
         self.n_asked = 0
         self.joint = 1.0
-        self.seen = False
+        self.seen = self.steep = False
         self.key = 0
         self.rises: list[float] = []
         self.slopes: list[float] = []
@@ -213,24 +224,26 @@ class Radii(Search):
     def finding(self) -> OwnRadii:
         """Return how many radii were found, and how wide joint moves may be."""
         base = float(np.mean(self.repeats)) if self.repeats else float("nan")
-        return OwnRadii(int(self.resolved.sum()), float(self.joint), self.seen, base)
+        n = int(self.resolved.sum())
+        return OwnRadii(n, float(self.joint), self.seen, base, self.steep)
 
     def _grow(self, values: Floats) -> None:
         """Double the joint radius while the signal grows and the rise is a square or unseen."""
         base, lost = float(np.mean(self.repeats)), bool(np.isnan(values).any())
         self.rises.append(np.inf if lost else float(values.mean()) - base)
-        self.slopes.append(0.0 if lost else abs(float(values[0] - values[1])))
+        self.slopes.append(0.0 if lost else float(values[0] - values[1]))
         if len(self.rises) % self.n_pairs:
             return
         rises, slopes = (
             np.mean(np.reshape(seen, (-1, self.n_pairs)), axis=1)
-            for seen in (self.rises, self.slopes)
+            for seen in (self.rises, np.abs(self.slopes))
         )
         sigma = float(np.std(self.repeats, ddof=1))
         least = VISIBLE * sigma * float(np.sqrt(0.5 / self.n_pairs + 1 / len(self.repeats)))
         n_seen = int(np.count_nonzero(rises > least))
         self.seen = n_seen > 0
         shows = rises[-1] > least or slopes[-1] > VISIBLE * sigma
+        widest = self.joint
         if len(rises) > 1 and not quadratic(rises, slopes, least, 2 * sigma):
             self.joint /= 2
             self.finished = True
@@ -240,6 +253,11 @@ class Radii(Search):
             self.finished = True
         else:
             self.joint *= 2
+        if self.finished and len(rises) > 1:
+            crooked = crookedness(np.reshape(self.slopes, (-1, self.n_pairs))[-2:] / 2, sigma)
+            self.steep = crooked > CROOKED or too_steep(rises, least)
+            n_coords = int(np.count_nonzero(self.resolved))
+            self.joint = min(self.joint, narrower(crooked, n_coords, self.n_steps) * widest)
 
 
 def quadratic(rises: Floats, slopes: Floats, rise: float, slope: float) -> bool:
@@ -247,9 +265,59 @@ def quadratic(rises: Floats, slopes: Floats, rise: float, slope: float) -> bool:
 
     Rises and slopes below the last two arguments do not show above the noise.
     """
-    before, slack = max(rises[-2], rise), 0.5 * rise
-    if rises[-1] - slack > 6 * before or slopes[-1] > 4 * max(slopes[-2], slope):
+    if too_steep(rises, rise) or slopes[-1] > 4 * max(slopes[-2], slope):
         return False
     if rises[-2] > rise:
-        return bool(rises[-1] + slack >= 3 * (before - slack))
+        return bool(rises[-1] + 0.5 * rise >= 3 * (rises[-2] - 0.5 * rise))
     return bool(slopes[-2] < slope or slopes[-1] >= 1.4 * slopes[-2])
+
+
+def too_steep(rises: Floats, rise: float) -> bool:
+    """Tell whether the last doubling made more of a rise than a quadratic's times 4.
+
+    Examples
+    --------
+    >>> too_steep(np.array([10.0, 40.0]), 1.0), too_steep(np.array([10.0, 100.0]), 1.0)
+    (False, True)
+    """
+    return bool(rises[-1] - 0.5 * rise > 6 * max(rises[-2], rise))
+
+
+def crookedness(odds: Floats, sigma: float) -> float:
+    r"""Return how much more the odd parts of f bend than noise explains.
+
+    Two rows of :math:`(f(x + h s) - f(x - h s)) / 2` for the same signs s, at h and at 2 h. Those
+    of a quadratic double; the variance of :math:`o(2h) - 2 o(h)` is then
+    :math:`\frac52 \sigma^2`.
+
+    Examples
+    --------
+    >>> crookedness(np.array([[1.0, -1.0], [2.0, -2.0]]), 1.0)
+    0.0
+    >>> crookedness(np.array([[1.0, -1.0], [7.0, 3.0]]), 1.0)
+    10.0
+    """
+    off = odds[1] - 2 * odds[0]
+    return float(np.mean(off**2) / (2.5 * max(sigma, 1e-300) ** 2))
+
+
+def narrower(crooked: float, n_coords: int, n_steps: int) -> float:
+    r"""Return the part of the wider radius at which bias and noise of joint slopes cost least.
+
+    Odd parts that bend like cubes, :math:`\frac43 b` at the wider radius with
+    :math:`b^2 = \frac52 \sigma^2 (T - 1)`, move the minimum; that costs
+    :math:`(\frac43 b)^2 p / 4e` where f rises by e, and falls with the fourth power of the radius.
+    Noise costs :math:`\sigma^2 p^2 / 8ne` after n pairs, and grows with its inverse square. The
+    sum is least at the sixth root of half the ratio.
+
+    Examples
+    --------
+    >>> narrower(1.0, 20, 5000)
+    1.0
+    >>> round(narrower(8.0, 20, 5000), 3)
+    0.178
+    """
+    if crooked <= CROOKED:
+        return 1.0
+    ratio = n_coords / (4 * max(1, n_steps) * (16 / 9) * 2.5 * (crooked - 1))
+    return float(min(1.0, ratio ** (1 / 6)))
