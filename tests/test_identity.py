@@ -142,7 +142,9 @@ def test_other_formats_are_refused_with_their_version_named(version, tmp_path):
     document = {"format": version, "identity": {"n_coords": N}, "state": {"nfev": 3}}
     np.savez(path, document=np.array(json.dumps(document)), theta=np.zeros(N))
     content = path.read_bytes()
-    with pytest.raises(CheckpointError, match=rf"has format {version!r}, this version reads {FORMAT}"):
+    with pytest.raises(
+        CheckpointError, match=rf"has format {version!r}, this version reads {FORMAT}"
+    ):
         call(path)
     assert path.read_bytes() == content
 

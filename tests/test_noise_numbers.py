@@ -312,7 +312,13 @@ def test_the_noise_of_a_walk_moves_towards_that_of_repeats():
     assert walk.deviation == pytest.approx(4.0)  # no more than fourfold
     walk, check = checking(n=8)
     check._measure_noise([np.zeros(8)])
-    assert walk.deviation == pytest.approx(0.25)
+    assert walk.deviation == pytest.approx(0.05)  # nor less than a twentieth
+    walk, check = checking(n=4)
+    check._measure_noise([np.zeros(4)])
+    assert walk.deviation == pytest.approx(0.05**0.5)
+    walk, check = checking(n=3)  # few are equal by chance
+    check._measure_noise([np.zeros(3)])
+    assert walk.deviation == pytest.approx(0.25 ** (3 / 8))
     for n, noise, groups in (
         (8, 1.0, [np.arange(8.0)]),
         (1, None, [np.zeros(1)]),

@@ -24,6 +24,9 @@ FEW = 3
 """Values up to which a mean is used instead of a median."""
 CLEAR, HIDDEN = 8.0, 1.5
 """Odd parts of pairs, in deviations, above which the radius shrinks and below which it grows."""
+SHRINKS, SHRINKS_FEW, GROWS = 20.0, 4.0, 4.0
+"""How much smaller and larger the noise may seem from one check to the next: noise that falls with
+f falls fast, but two values are nearly equal by chance."""
 WORTH = 0.25
 """The part of what has been gained that the rise at a wider radius may cost."""
 
@@ -126,7 +129,7 @@ class Check(Search):
         else:
             seen = float(np.sqrt(np.mean(off**2) * n / (n - 1)))
         old, weight = walk.deviation, min(1.0, n / 8)
-        seen = min(max(seen, old / 4), 4 * old)
+        seen = min(max(seen, old / (SHRINKS if n > FEW else SHRINKS_FEW)), GROWS * old)
         walk.deviation = float(
             np.exp((1 - weight) * np.log(old + 1e-300) + weight * np.log(seen + 1e-300))
         )
