@@ -147,8 +147,8 @@ def test_the_radius_of_a_reach_matches_odd_and_even_parts():
 # ---- radii ---------------------------------------------------------------------------------------
 
 
-def radii(n_levels=3, n_pairs=2, p=3):
-    search = made(Radii, np.full(p, 0.5), n_levels, 3, n_pairs, 100, p=p)
+def radii(n_levels=3, n_pairs=2, p=3, n_steps=100):
+    search = made(Radii, np.full(p, 0.5), n_levels, 3, n_pairs, n_steps, p=p)
     answer(search, [-1.0, 0.0, 1.0])  # base 0, sigma 1
     return search
 
@@ -261,6 +261,14 @@ def test_a_joint_radius_weighs_bias_against_noise(odds, joint, steep):
             answer(search, [rise + sign * odd, rise - sign * odd])
     assert search.finished and search.finding().steep is steep
     assert search.joint == pytest.approx(joint)
+
+
+def test_bias_does_not_matter_where_no_steps_are_told():
+    search = radii(n_levels=0, n_steps=0)
+    for rise, odd in zip((10.0, 40.0, 160.0, 640.0), (1.0, 2.0, 4.0, 80.0), strict=True):
+        for _ in range(2):
+            answer(search, [rise + odd, rise - odd])
+    assert search.finished and search.joint >= 4.0
 
 
 @pytest.mark.parametrize(

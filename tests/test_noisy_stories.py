@@ -310,6 +310,13 @@ def test_joint_moves_become_narrower_where_f_is_no_quadratic():
     with pytest.raises(StopIteration) as end:
         telling.send(OwnRadii(0, 1.0, True, 7.0, steep=True))
     assert end.value.value == (scgd.Linear(3.0, end=0.1), 7.0)
+    few = ground(4, 199)  # too few evaluations for a radius of each
+    assert next(first_leg(few, np.ones(4), Patience(few))).n_steps == 0
+    telling = own_radii(few, np.full(4, 2.0), 3.0)
+    assert next(telling).n_steps == 0
+    with pytest.raises(StopIteration) as end:
+        telling.send(OwnRadii(0, 5.0, False, 7.0, steep=True))
+    assert end.value.value == (scgd.Constant(3.0), 7.0)
     telling = joint_directions(where, 1.0, Patience(where))
     answers = {
         "radii": OwnRadii(0, 2.0, True, 7.0, steep=True), "steps": None, "judge": EQUAL

@@ -72,8 +72,7 @@ def own_radii(ground: Ground, scale: Floats, growth: float) -> Any:
     Return how much wider joint moves are, and f at the point. On quadratics wide moves have the
     least noise and no bias; elsewhere they become narrower on the way.
     """
-    n, budget = ground.problem.n_coords, ground.budget
-    levels = 7 if 14 * n <= 0.12 * budget else 3 if 6 * n <= 0.12 * budget else 0
+    levels = levels_of(ground)
     common = scale * growth * (1.0 if levels else BACK)
     search = radii(ground, common, levels, steps_of(ground, 1.0))
     own = yield search
@@ -85,12 +84,22 @@ def own_radii(ground: Ground, scale: Floats, growth: float) -> Any:
         ground.hold("importance", np.where(search.resolved, search.radii**-2.0, 0.0))
     elif not levels and own.seen:
         wide = growth * BACK * own.joint
-    return Linear(wide, NARROW) if own.steep else Constant(wide), own.base
+    return Linear(wide, NARROW) if levels and own.steep else Constant(wide), own.base
+
+
+def levels_of(ground: Ground) -> int:
+    """Return the radii that are tried for each coordinate: as many as an eighth of the budget pays.
+
+    Where it pays for none, coordinates do not come near a minimum either: what counts is to go
+    down, and bias matters less than noise.
+    """
+    n, budget = ground.problem.n_coords, ground.budget
+    return 7 if 14 * n <= 0.12 * budget else 3 if 6 * n <= 0.12 * budget else 0
 
 
 def radii(ground: Ground, common: Floats, levels: int, n_steps: int) -> Radii:
     """Return a search for radii around a common one, for so many steps."""
-    budget = ground.budget
+    budget, n_steps = ground.budget, n_steps if levels_of(ground) else 0
     return Radii(
         ground.problem, ground.point, ground.rng(), common.copy(), levels, n_checks(budget),
         n_pairs(budget), n_steps,

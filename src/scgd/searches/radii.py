@@ -77,7 +77,7 @@ class Radii(Search):
     n_pairs
         Pairs along random signs at each joint radius.
     n_steps
-        Pairs that will be taken at the radius found.
+        Pairs that will be taken at the radius found; 0 where bias does not matter.
     """
 
     name: ClassVar[str] = "radii"
@@ -317,7 +317,7 @@ def narrower(crooked: float, n_coords: int, n_steps: int) -> float:
     >>> round(narrower(8.0, 20, 5000), 3)
     0.178
     """
-    if crooked <= CROOKED:
+    if crooked <= CROOKED or not n_steps:
         return 1.0
-    ratio = n_coords / (4 * max(1, n_steps) * (16 / 9) * 2.5 * (crooked - 1))
+    ratio = n_coords / (4 * n_steps * (16 / 9) * 2.5 * (crooked - 1))
     return float(min(1.0, ratio ** (1 / 6)))
