@@ -77,4 +77,4 @@ __all__ = [
     "scipy_method",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

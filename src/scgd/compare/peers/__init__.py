@@ -75,13 +75,13 @@ METHODS: dict[str, Peer] = {
     "powell": Peer(restarted(scipy_search("Powell")), 15, strong=True),
     "nelder-mead": Peer(restarted(scipy_search("Nelder-Mead")), 15, max_coords=10, strong=True),
     "newuoa": Peer(restarted(newuoa), 30, max_coords=100, strong=True, needs="nlopt"),
-    "cma": Peer(cma("full"), 60, max_coords=200, strong=True, needs="cma"),
-    "cma-near": Peer(cma("full", 0.1), 60, max_coords=200, exact=False, strong=True, needs="cma"),
+    "cma": Peer(cma("full"), 60, max_coords=100, strong=True, needs="cma"),
+    "cma-near": Peer(cma("full", 0.1), 60, max_coords=100, exact=False, strong=True, needs="cma"),
     "cma-noise": Peer(
-        cma("full", 0.1, True), 70, max_coords=200, exact=False, strong=True, needs="cma"
+        cma("full", 0.1, True), 70, max_coords=100, exact=False, strong=True, needs="cma"
     ),
     "cma-sep": Peer(cma("sep"), 50, strong=True, needs="cma"),
-    "cma-vkd": Peer(cma("vkd"), 150, noisy=False, min_coords=41, max_coords=160, needs="cma"),
+    "cma-vkd": Peer(cma("vkd"), 150, noisy=False, min_coords=41, max_coords=100, needs="cma"),
     "cma-int": Peer(cma_integers, 400, only=("bbob-mixint",), strong=True, needs="cma"),
     "spsa": Peer(spsa(0.03, 0.05), 12, exact=False, strong=True),
     "spsa-near": Peer(spsa(0.01, 0.02), 12, exact=False),
