@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from scgd import Adaptive
-from scgd.linear import solve
 from scgd.random import stream
+from scgd_paper.linear import solve
 
 
 def words(seed=0):

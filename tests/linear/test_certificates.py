@@ -9,7 +9,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 from scgd import Adaptive
 from scgd.linear import LOSSES, SCGDClassifier, SCGDRegressor
-from scgd.linear.certificate import gap_at
+from scgd.linear.certificate import Best
 from scgd.linear.dual import ascend
 from scgd.linear.losses import bend, slope, value
 from scgd.linear.newton import newton
@@ -101,7 +101,9 @@ def test_the_gap_is_never_below_the_distance_to_the_minimum(loss, intercept, l1,
     z = problem.design.margins(w) + b
     here = problem.terms(z)[0] + problem.penalty(w)
     best = least(problem)
-    assert gap_at(problem, w, b) >= here - best - 1e-9
+    seen = Best(problem)
+    seen.look(w, b)
+    assert seen.gap >= seen.value - best - 1e-9 and seen.value <= here
     early = descend(task(X, y, loss, l1=l1, intercept=intercept, max_passes=passes), Adaptive())
     full = least(task(X, y, loss, l1=l1, intercept=intercept))
     z = problem.design.margins(early.w) + early.b

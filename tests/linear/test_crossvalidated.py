@@ -157,7 +157,7 @@ def test_balanced_classes_are_heard():
 def test_a_path_warns_once(data):
     X, y = data
     with pytest.warns(ConvergenceWarning) as caught:
-        SCGDRegressorCV(penalty="l1", max_iter=1, tol=1e-12, alphas=5, random_state=0).fit(X, y)
+        SCGDRegressorCV("huber", penalty="l1", max_iter=1, alphas=5, random_state=0).fit(X, y)
     assert len(caught) == 1
 
 
@@ -177,3 +177,43 @@ def test_of_equal_scores_the_strongest_wins():
     assert best_place(np.array([[np.nan, 0.5], [0.4, 0.4]])) == 1
     with pytest.raises(ValueError, match="no score is a number"):
         best_place(np.full((2, 2), np.nan))
+
+
+def test_a_list_of_ratios_has_a_path_for_each(data):
+    X, y = data
+    parts = {"penalty": "elasticnet", "alphas": 6, "cv": KFold(3), "random_state": 0}
+    both = SCGDRegressorCV(l1_ratio=[0.2, 0.9], **parts).fit(X, y)
+    alone = [SCGDRegressorCV(l1_ratio=ratio, **parts).fit(X, y) for ratio in (0.2, 0.9)]
+    assert both.scores_.shape == (2, 6, 3) and both.alphas_.shape == (2, 6)
+    best = max(alone, key=lambda model: model.best_score_)
+    assert both.alpha_ == best.alpha_ and both.l1_ratio_ == best.model_.l1_ratio
+    np.testing.assert_array_equal(both.coef_, best.coef_)
+
+
+def test_the_path_of_coefficients_and_gaps_ends_at_the_model(data):
+    X, y = data
+    model = SCGDRegressorCV(penalty="l1", alphas=8, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.coef_path_[-1], model.coef_)
+    assert (
+        len(model.coef_path_) == len(model.dual_gaps_) and model.dual_gap_ == model.dual_gaps_[-1]
+    )
+    assert np.all(model.dual_gaps_ <= 1e-6 * 0.5 * y.var() + 1e-12)
+
+
+def test_scores_are_those_of_scikit_learn(data):
+    X, y = data
+    weight = np.arange(1.0, len(y) + 1)
+    parts = {"alphas": 4, "cv": KFold(3), "random_state": 0}
+    for kind, target, scoring in (
+        (SCGDRegressorCV, y, "r2"),
+        (SCGDClassifierCV, np.digitize(y, [0, 2]), "accuracy"),
+    ):
+        ours, theirs = (kind(scoring=s, **parts).fit(X, target, weight) for s in (None, scoring))
+        np.testing.assert_allclose(ours.scores_, theirs.scores_, rtol=1e-9)
+
+
+def test_multinomial_has_probabilities(data):
+    X, y = data
+    labels = np.digitize(y, [0, 2])
+    model = SCGDClassifierCV("multinomial", alphas=4, cv=3, random_state=0).fit(X, labels)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)

@@ -98,7 +98,7 @@ PREDICT = [
     (["none.npz", "data.csv"], 1, "there is no model"),
     (["model.npz", "data.csv"], 1, "is not a model saved by scgd"),
     (["data.csv", "data.csv"], 1, "is not a model saved by scgd"),
-    (["place", "data.csv"], 1, "is not a model saved by scgd"),
+    (["place", "data.csv"], 2, "is not an ordinary file"),
     (["python.npz", "data.csv"], 1, "saved from Python"),
     (["good.npz", "missing.csv"], 1, "there is no file"),
     (["good.npz", "lacking.csv"], 1, "no column 'word'"),

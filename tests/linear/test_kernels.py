@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 
 from scgd.linear import LOSSES, ascent, leap
 from scgd.linear.anderson import DEPTH, Extrapolation
-from scgd.linear.certificate import balanced, dual_value, gap_at
+from scgd.linear.certificate import Best, balanced, dual_value
 from scgd.linear.data import as_data, transposed
 from scgd.linear.dual import unsigned
 from scgd.linear.losses import (
@@ -80,7 +80,7 @@ def test_some_columns_of_sparse_rows_under_their_own_numbers():
                 )
         assert found.values.dtype == kind and len(found.values) == found.indptr[-1]
         squares = D @ twice.astype(kind).toarray().astype(np.float64) ** 2
-        np.testing.assert_allclose(design.column_squares(D), squares, rtol=1e-14)
+        np.testing.assert_allclose(design.squares(D), squares, rtol=1e-14)
         np.testing.assert_array_equal(design.lengths, (twice.toarray() != 0).sum(axis=0))
     design.columns  # noqa: B018  made once, they stay
     assert not design.by_rows
@@ -444,10 +444,17 @@ def test_a_newton_step_keeps_signs(monkeypatch):
         np.testing.assert_allclose(slope_, [0.5, 0.4] + gram @ (w - start), atol=1e-12)
 
 
+def gap_of(problem, w, b):
+    best = Best(problem)
+    best.value = np.inf
+    best.look(w, b)
+    return best.gap
+
+
 def test_the_gap_at_the_solution_is_rounding():
     problem = penalised(l1=0.0, l2=0.5)
     w = np.linalg.solve(X.T @ X / N + 0.5 * np.eye(P), X.T @ problem.y / N)
-    assert 0.0 < gap_at(problem, w, 0.0) < 1e-13
+    assert 0.0 < gap_of(problem, w, 0.0) < 1e-13
 
 
 def test_the_gap_anywhere_is_the_objective_minus_the_dual():
@@ -459,7 +466,7 @@ def test_the_gap_anywhere_is_the_objective_minus_the_dual():
     u = np.where(r < 0, u / max(-r[r < 0].sum() / r[r > 0].sum(), 1.0), u)
     primal = 0.5 * np.mean(r**2) + 0.25 * (w @ w)
     dual = -np.mean(0.5 * u**2 + u * problem.y) - 0.5 * np.sum((X.T @ u / N) ** 2) / 0.5
-    assert gap_at(problem, w, b) == pytest.approx(primal - dual, rel=1e-12)
+    assert gap_of(problem, w, b) == pytest.approx(primal - dual, rel=1e-12)
 
 
 def test_slopes_just_outside_their_range_count_as_its_ends():

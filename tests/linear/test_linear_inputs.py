@@ -6,7 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from scgd.linear import SCGDClassifier, SCGDRegressor, solve
+from scgd.linear import SCGDClassifier, SCGDRegressor
+from scgd_paper.linear import solve
 
 X, Y = np.random.default_rng(0).normal(size=(12, 4)), np.arange(12.0)
 SIGNS = np.where(Y % 3, 1.0, -1.0)
@@ -146,12 +147,12 @@ def test_any_layout_type_and_weight(n, p, layout, dtype, loss, penalty, weigh, i
     st.integers(2, 9), st.integers(1, 9), st.sampled_from(sorted(layouts(np.eye(2)))),
     st.sampled_from([np.float64, np.float32]), st.sampled_from(["logistic", "hinge", "squared-hinge"]),
     st.sampled_from(["l2", "l1", "elasticnet"]), st.sampled_from(["auto", True, False]),
-    st.sampled_from(["adaptive", "musketeer", "uniform"]), st.sampled_from([None, 1, 3]),
+    st.sampled_from(["adaptive", "musketeer", "uniform"]),
     st.booleans(), st.booleans(), st.integers(0, 99),
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_any_classifier_on_any_layout(
-    n, p, layout, dtype, loss, penalty, dual, policy, batch, weigh, intercept, seed
+    n, p, layout, dtype, loss, penalty, dual, policy, weigh, intercept, seed
 ):
     """Rows or columns, dual or not, empty rows and columns, weights of zero: finite numbers."""
     rng = np.random.default_rng(seed)
@@ -162,7 +163,7 @@ def test_any_classifier_on_any_layout(
     y = np.where(np.arange(n) % 2, 1, -1)
     weights = np.where(np.arange(n) < 2, 1.0, rng.integers(0, 2, n)) if weigh else None
     model = SCGDClassifier(loss, penalty=penalty, alpha=0.1, fit_intercept=intercept, dual=dual,
-                           policy=policy, batch_size=batch, max_iter=30, random_state=0)  # fmt: skip
+                           policy=policy, max_iter=30, random_state=0)  # fmt: skip
     model.fit(given_X, y, sample_weight=weights)
     assert model.coef_.shape == (1, p) and np.all(np.isfinite(model.coef_))
     assert np.isfinite(model.intercept_).all() and model.dual_gap_ >= 0.0
@@ -214,33 +215,10 @@ def test_held_out_samples_are_stratified():
     assert len(split(np.array([0, 1, 1, 1]), 4, 0.5, np.random.RandomState(0))[1]) == 2
 
 
-def test_early_stopping_needs_full_batches():
-    with pytest.raises(ValueError, match="set batch_size=None"):
-        SCGDRegressor(early_stopping=True, batch_size=2).fit(X, Y)
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_hinge_takes_mini_batches_and_counts_its_passes():
-    model = SCGDClassifier("hinge", alpha=0.01, batch_size=4, max_iter=300, random_state=0)
-    signs = np.where(X[:, 0] > 0, 1, 0)
-    assert model.fit(X, signs).score(X, signs) == 1.0
+def test_the_hinge_counts_its_passes():
     for penalty in ("l2", "l1"):
         assert SCGDClassifier("hinge", penalty=penalty, max_iter=1).fit(X, SIGNS).n_iter_ == 1
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_hinge_comes_near_its_minimum_with_mini_batches():
-    """With a rate that fell like 1 / passes a fifth of the way was left after 200 passes."""
-    rng = np.random.default_rng(4)
-    A = rng.normal(size=(200, 6))
-    signs = np.where(A[:, 0] + 0.5 * rng.normal(size=200) > 0, 1.0, -1.0)
-    values = []
-    for batch in (None, 16):
-        model = SCGDClassifier("hinge", alpha=0.01, batch_size=batch, max_iter=200, random_state=0)
-        w = model.fit(A, signs).coef_[0]
-        short = np.maximum(0.0, 1.0 - signs * (A @ w + model.intercept_[0]))
-        values.append(short.mean() + 0.005 * w @ w)
-    assert values[0] <= values[1] <= values[0] + 0.05 * (1.0 - values[0])
 
 
 def test_single_precision_stays_single():

@@ -61,7 +61,8 @@ def test_numbers_written_as_words_are_the_same_numbers(values):
 @pytest.mark.parametrize(
     ("cell", "number"),
     [("1,234", 1234), ("12,345,678.5", 12345678.5), ("$ 5", 5), ("-€1,000", -1000), ("7%", 7),
-     ("12,34", np.nan), ("1,2345", np.nan), ("5 cm", np.nan), ("inf", np.nan), ("True", 1)],
+     ("12,34", 12.34), ("1,2345", 1.2345), ("1.234,56", 1234.56), ("45,52 €", 45.52),
+     ("1'234.5 CHF", 1234.5), ("1,23,4", np.nan), ("5 cm", np.nan), ("inf", np.nan), ("True", 1)],
 )  # fmt: skip
 def test_numbers_as_people_write_them(cell, number):
     np.testing.assert_array_equal(as_numbers(pd.Series([cell, "0"])), [number, 0])

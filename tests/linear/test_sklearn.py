@@ -8,7 +8,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from scgd.linear import SCGDClassifier, SCGDRegressor
 
 LEAST = {"SCGDRegressor": 60, "SCGDClassifier": 65}  # of 1.6, the oldest supported
-mark = parametrize_with_checks([SCGDRegressor(random_state=0), SCGDClassifier(random_state=0)])
+MODELS = [
+    SCGDRegressor(random_state=0),
+    SCGDClassifier(random_state=0),
+    SCGDClassifier("multinomial", random_state=0),
+]
+mark = parametrize_with_checks(MODELS)
 CHECKS = list(mark.args[1])  # pytest wants a list where scikit-learn gives a generator
 
 

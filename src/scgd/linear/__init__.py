@@ -1,44 +1,36 @@
-"""Linear models: a compiled engine for experiments, and scikit-learn estimators.
+"""Linear models: scikit-learn estimators that certify how far from the minimum they are.
 
-``solve`` and ``block_data`` serve experiments; :class:`SCGDRegressor` and :class:`SCGDClassifier`
-fit models, :class:`SCGDRegressorCV` and :class:`SCGDClassifierCV` choose their penalty as well. The
-estimators import scikit-learn when they are first asked for.
+:class:`SCGDRegressor` and :class:`SCGDClassifier` fit models, :class:`SCGDRegressorCV` and
+:class:`SCGDClassifierCV` choose their penalty as well. Each imports what it needs, numba or
+scikit-learn, when it is first asked for.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from scgd.linear.losses import LOSSES
-from scgd.linear.plan import LinearResult
-from scgd.linear.problems import BlockData, block_data
-from scgd.linear.solver import solve
-
 if TYPE_CHECKING:
     from scgd.linear.crossvalidated import SCGDClassifierCV, SCGDRegressorCV
     from scgd.linear.estimators import SCGDClassifier, SCGDRegressor
+    from scgd.linear.losses import LOSSES
 
-__all__ = [
-    "LOSSES",
-    "BlockData",
-    "LinearResult",
-    "SCGDClassifier",
-    "SCGDClassifierCV",
-    "SCGDRegressor",
-    "SCGDRegressorCV",
-    "block_data",
-    "solve",
-]
+__all__ = ["LOSSES", "SCGDClassifier", "SCGDClassifierCV", "SCGDRegressor", "SCGDRegressorCV"]
 
 
-ESTIMATORS = {
+HOMES = {
+    "LOSSES": "losses",
     "SCGDClassifier": "estimators",
     "SCGDClassifierCV": "crossvalidated",
     "SCGDRegressor": "estimators",
     "SCGDRegressorCV": "crossvalidated",
 }
+"""The module of each name."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in ESTIMATORS:
-        return getattr(import_module(f"scgd.linear.{ESTIMATORS[name]}"), name)
+    if name in HOMES:
+        return getattr(import_module(f"scgd.linear.{HOMES[name]}"), name)
     raise AttributeError(f"module 'scgd.linear' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

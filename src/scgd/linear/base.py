@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -18,13 +17,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from scgd.linear.certificate import gap_at
 from scgd.linear.fitting import fit
 from scgd.linear.inputs import as_weights, check_entries, check_reach, check_structure
 from scgd.linear.losses import CORNERS, LOSSES
 from scgd.linear.multinomial import fit_multinomial
-from scgd.linear.solver import solve
-from scgd.linear.streaming import ROUNDING, Stream, smooth_width
+from scgd.linear.streaming import Stream
 from scgd.linear.task import Design, Fit, Report, Task
 from scgd.policies import Adaptive, LawPolicy, Musketeer, Uniform
 from scgd.typing import Array, Floats
@@ -49,12 +46,6 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         "fit_intercept": ["boolean"],
         "policy": [StrOptions(set(NAMED)), LawPolicy, Adaptive],
         "dual": ["boolean", StrOptions({"auto"})],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "learning_rate": [
-            StrOptions({"auto"}),
-            Interval(Real, 0, None, closed="neither"),
-            callable,
-        ],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "early_stopping": ["boolean"],
@@ -63,6 +54,7 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         "random_state": ["random_state"],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
+        "n_jobs": [Integral, None],
     }
 
     def __sklearn_tags__(self) -> Any:
@@ -105,8 +97,6 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         self, X: Any, targets: list[Floats], weights: list[Any], labels: Array | None = None
     ) -> None:
         """Fit one model per target; they become the rows of the coefficients."""
-        if self.early_stopping and self.batch_size is not None:
-            raise ValueError("early_stopping needs full batches; set batch_size=None")
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=len(targets))
         kept, held = np.arange(X.shape[0]), None
@@ -124,15 +114,10 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
                 apart = [None if weight is None else weight[part] for part in (kept, held)]
                 watch = self._task(watched, y[held], apart[1], seed)
                 task = self._task(design, y[kept], apart[0], seed, self._report(watch))
-            if self.batch_size is not None:
-                return self._fit_sampled(task, weight, w, b)
             return fit(task, self._policy(), self.dual, w, b)
 
-        if len(targets) == 1:  # a thread would cost as much as a small fit
-            fits = [fit_one(0)]
-        else:
-            with ThreadPoolExecutor(min(len(targets), os.cpu_count() or 1)) as pool:
-                fits = list(pool.map(fit_one, range(len(targets))))
+        run = Parallel(n_jobs=self.n_jobs if len(targets) > 1 else 1, prefer="threads")
+        fits = run(delayed(fit_one)(place) for place in range(len(targets)))
         self._store([f.w for f in fits], [f.b for f in fits], [f.visits for f in fits], X.dtype)
         self.n_iter_ = max(f.n_passes for f in fits)
         self.dual_gap_ = max(f.gap for f in fits)
@@ -140,27 +125,27 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         if not (self.early_stopping or all(f.converged for f in fits)):
             self._warn()
 
-    def _fit_together(self, X: Any, codes: Array, weight: Any) -> None:
+    def _fit_together(self, X: Any, codes: Array, n_classes: int, weight: Any) -> None:
         """Fit all classes in one softmax."""
-        if self.early_stopping or self.batch_size is not None:
-            raise ValueError("loss='multinomial' takes no early_stopping and no batch_size")
+        if self.early_stopping:
+            raise ValueError("loss='multinomial' takes no early_stopping; set it to False")
         start: Any = None
         intercepts: Any = 0.0
         if self.warm_start and hasattr(self, "coef_"):
             coefs, offsets = self._rows()
-            if coefs.shape == (codes.max() + 1, X.shape[1]):
+            if coefs.shape == (n_classes, X.shape[1]):
                 start, intercepts = coefs, offsets
         task = self._task(Design(X), np.where(codes == 0, 1.0, -1.0), weight, 0)
-        found = fit_multinomial(task, codes, start, intercepts)
+        found = fit_multinomial(task, codes, n_classes, start, intercepts)
         self._store(found.w, found.b, [found.visits] * len(found.w), X.dtype)
         self.n_iter_, self.dual_gap_ = found.n_passes, found.gap
         if not found.converged:
             self._warn()
 
     def _warn(self) -> None:
-        remedy = "raise max_iter, standardise the columns or penalise more"
-        if self.batch_size is not None:
-            remedy = "mini-batches only come near; set batch_size=None or raise max_iter"
+        remedy = "standardise the columns or penalise more"
+        if self.n_iter_ >= self.max_iter:
+            remedy = f"raise max_iter, {remedy}"
         warnings.warn(
             f"no convergence to tol={self.tol} in {self.n_iter_} passes: the objective is within "
             f"{self.dual_gap_:.3g} of its minimum; {remedy}",
@@ -205,46 +190,36 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
 
         return report
 
-    def _fit_sampled(self, task: Task, weight: Any, w: Floats | None, b: float) -> Fit:
-        """Run all passes with mini-batches; there is no stopping test under noise."""
-        icpt = [b] if self.fit_intercept else []
-        result = solve(
-            task.design.X, task.y, loss=LOSSES[task.loss], l2=task.l2, l1=task.l1, seed=task.seed,
-            sample_weight=weight, fit_intercept=bool(self.fit_intercept),
-            epsilon=ROUNDING if self.loss == "hinge" else task.epsilon,
-            policy=self._policy(), learning_rate=self.learning_rate, batch_size=self.batch_size,
-            n_passes=self.max_iter, record_every=None, start=None if w is None else [*w, *icpt],
-        )  # fmt: skip
-        b = float(result.intercept) if self.fit_intercept else 0.0
-        gap = gap_at(task, result.coef, b)
-        closed = gap <= task.tol * task.null[1] or task.l1 == task.l2 == 0.0
-        p = len(result.coef)
-        return Fit(result.coef, b, self.max_iter, gap, closed, result.weights[:p])
-
-    def _stream_targets(self, X: Any, targets: list[Floats], weights: list[Any]) -> None:
-        r"""Make one pass over the coordinates of a chunk with steps damped by :math:`t^{-0.7}`."""
+    def _stream_targets(
+        self, X: Any, targets: list[Floats], weights: list[Any], codes: Any
+    ) -> None:
+        """Make one pass over the rows of a chunk; with codes, for one softmax over all classes."""
         memory = getattr(self, "_stream", None) or Stream()
         self._stream = memory
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(targets))
         coefs, intercepts = self._rows()
-        design, ws, bs = Design(X), [], []
-        for place, (y, weight) in enumerate(zip(targets, weights, strict=True)):
-            task = self._task(design, y, weight, int(seeds[place]))
-            task = task.rounded(smooth_width(task.loss, task.epsilon))
-            if place == 0:
-                memory.begin_chunk(task, float(len(y) if weight is None else np.sum(weight)))
-            w, b = memory.step(task, place, self._policy(), coefs[place], float(intercepts[place]))
-            ws.append(w)
-            bs.append(b)
-        laws = [self._policy().weights(memory.states[place]) for place in range(len(targets))]
-        self._store(ws, bs, laws, X.dtype)
+        design, tasks = Design(X), zip(targets, weights, strict=True)
+        if codes is not None:
+            task = self._task(design, targets[0], weights[0], 0)
+            ws, bs = memory.step(task, 0, coefs, intercepts, codes)
+        else:
+            ws, bs = np.empty_like(coefs), np.empty(len(coefs))
+            for k, (y, weight) in enumerate(tasks):
+                task = self._task(design, y, weight, 0)
+                found = memory.step(task, k, coefs[k : k + 1], intercepts[k : k + 1])
+                ws[k], bs[k] = found[0][0], found[1][0]
+        p = X.shape[1]
+        self._store(ws, bs, [np.full(p, 1.0 / p)] * len(ws), X.dtype)
         self.n_iter_ = 1
+
+    def _flatten(self, n_dims: int) -> Any:
+        """Return the model; several targets keep a row each."""
+        return self
 
     def _store(self, ws: Any, bs: Any, laws: list[Floats], dtype: Any) -> None:
         """Keep coefficients, intercepts and sampling weights, one row per target."""
         coefs, intercepts = np.stack(ws), np.array(bs)
         if not (np.all(np.isfinite(coefs)) and np.all(np.isfinite(intercepts))):
-            raise FloatingPointError("the fit diverged; lower learning_rate or standardise X")
+            raise FloatingPointError("the fit diverged; standardise X")
         self.coef_, self.intercept_ = coefs.astype(dtype), intercepts.astype(dtype)
         self.sampling_weights_ = np.stack(laws)
 

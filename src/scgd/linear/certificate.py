@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from scgd.linear.samples import conjugate
-from scgd.linear.task import Task
+from scgd.linear.task import Fit, Task
 from scgd.typing import Floats
 
-__all__ = ["balanced", "dual_value", "gap_at"]
+__all__ = ["Best", "balanced", "dual_value"]
 
 
 def balanced(task: Task, u: Floats) -> Floats:
@@ -59,10 +59,60 @@ def dual_value(task: Task, u: Floats, correlations: Floats) -> float:
     return -float(task.shares[held] @ values) - dual_penalty
 
 
-def gap_at(task: Task, w: Floats, b: float) -> float:
-    """Return a bound on how far the objective at coefficients is from its minimum."""
-    z = task.design.margins(w) + b
-    risk, slopes, _ = task.terms(z)
-    u = balanced(task, slopes)
-    lower = dual_value(task, u, task.design.correlations(u))
-    return max(risk + task.penalty(w) - lower, 0.0) + task.rounding
+class Best:
+    """The best point seen and the highest lower bound: what every solver returns.
+
+    It begins with the best constant. A solver offers its first point, those it comes to and the
+    bounds it finds; whatever happens on the way, it returns the point of the lowest objective, and
+    the gap of that point.
+
+    Parameters
+    ----------
+    task
+        What is minimised.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.lower = task, -np.inf
+        self.w = np.zeros(task.design.n_features)
+        self.b, self.value = task.null
+
+    def offer(self, value: float, w: Floats, b: float) -> None:
+        """Keep a point if it is better than all before."""
+        if value < self.value:
+            self.value, self.w, self.b = value, w.copy(), float(b)
+
+    def bound(self, u: Floats, correlations: Floats) -> None:
+        """Keep the lower bound of balanced slopes if it is higher than all before."""
+        self.lower = max(self.lower, dual_value(self.task, u, correlations))
+
+    def look(self, w: Floats, b: float) -> None:
+        """Offer a point and bound the minimum by its own slopes, computed from the data."""
+        risk, slopes, _ = self.task.terms(self.task.design.margins(w) + b)
+        self.offer(risk + self.task.penalty(w), w, b)
+        u = balanced(self.task, slopes)
+        self.bound(u, self.task.design.correlations(u))
+
+    @property
+    def gap(self) -> float:
+        """A bound on how far the best point is from the minimum."""
+        return max(self.value - self.lower, 0.0) + self.task.rounding
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap is as small as the task wants it."""
+        return self.gap <= self.task.limit + 2 * self.task.rounding
+
+    def adopt(self, fit: Fit) -> None:
+        """Take over what another solver found."""
+        self.offer(fit.value, fit.w, fit.b)
+        self.lower = max(self.lower, fit.value - fit.gap + self.task.rounding)
+
+    def fit(self, n_passes: int, converged: bool, visits: Floats | None = None) -> Fit:
+        """Return the best point, with its objective computed afresh from the data."""
+        p = len(self.w)
+        value = self.task.objective(self.w, self.b)
+        if np.isfinite(value):
+            self.value = value
+        visits = np.full(p, 1.0 / p) if visits is None else visits
+        return Fit(self.w, self.b, n_passes, self.value, self.gap, converged, visits)

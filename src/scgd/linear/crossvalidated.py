@@ -31,10 +31,10 @@ class SCGDRegressorCV(RegressorMixin, PathCV):
 
     Parameters
     ----------
-    loss, penalty, l1_ratio, epsilon, fit_intercept, policy, dual, batch_size
+    loss, penalty, l1_ratio, epsilon, fit_intercept, policy, dual
         As for :class:`SCGDRegressor`; there must be a penalty.
-    learning_rate, max_iter, tol, early_stopping, validation_fraction, n_iter_no_change
-        As for the single estimator, for each fit.
+    max_iter, tol
+        As for the single estimator, for each fit. A list of ``l1_ratio`` has a path for each.
     random_state, verbose
         As for :class:`SCGDRegressor`, for each fit.
     alphas
@@ -52,7 +52,12 @@ class SCGDRegressorCV(RegressorMixin, PathCV):
     ----------
     alpha_, alphas_, scores_, best_score_
         The penalty chosen, those tried (the strongest first), their scores (one column per fold),
-        and the mean score of the one chosen.
+        and the mean score of the one chosen; with a list of ratios a first axis for them.
+    l1_ratio_
+        The ratio chosen.
+    coef_path_, dual_gaps_
+        Coefficients and duality gaps of the fits to all the data, from the strongest penalty to
+        the one chosen.
     model_
         The :class:`SCGDRegressor` fitted to all the data at ``alpha_``.
     coef_, intercept_, sampling_weights_, n_iter_
@@ -81,18 +86,13 @@ class SCGDRegressorCV(RegressorMixin, PathCV):
         scoring: Any = None,
         n_jobs: int | None = None,
         penalty: str = "l2",
-        l1_ratio: float = 0.15,
+        l1_ratio: Any = 0.15,
         epsilon: float = 1.35,
         fit_intercept: bool = True,
         policy: Any = "adaptive",
         dual: bool | str = "auto",
-        batch_size: int | None = None,
-        learning_rate: Any = "auto",
         max_iter: int = 1000,
         tol: float = 1e-6,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -108,13 +108,8 @@ class SCGDRegressorCV(RegressorMixin, PathCV):
         self.fit_intercept = fit_intercept
         self.policy = policy
         self.dual = dual
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
         self.random_state = random_state
         self.verbose = verbose
 
@@ -141,11 +136,11 @@ class SCGDClassifierCV(ClassifierMixin, PathCV):
 
     Parameters
     ----------
-    loss, penalty, l1_ratio, fit_intercept, class_weight, policy, dual, batch_size
+    loss, penalty, l1_ratio, fit_intercept, class_weight, policy, dual
         As for :class:`SCGDClassifier`; there must be a penalty. ``"balanced"`` weights are those of
         all the data.
-    learning_rate, max_iter, tol, early_stopping, validation_fraction, n_iter_no_change
-        As for the single estimator, for each fit.
+    max_iter, tol
+        As for the single estimator, for each fit. A list of ``l1_ratio`` has a path for each.
     random_state, verbose
         As for :class:`SCGDClassifier`, for each fit.
     alphas, eps, cv, n_jobs
@@ -155,7 +150,7 @@ class SCGDClassifierCV(ClassifierMixin, PathCV):
 
     Attributes
     ----------
-    alpha_, alphas_, scores_, best_score_
+    alpha_, alphas_, scores_, best_score_, l1_ratio_, coef_path_, dual_gaps_
         As for :class:`SCGDRegressorCV`.
     model_
         The :class:`SCGDClassifier` fitted to all the data at ``alpha_``.
@@ -185,18 +180,13 @@ class SCGDClassifierCV(ClassifierMixin, PathCV):
         scoring: Any = None,
         n_jobs: int | None = None,
         penalty: str = "l2",
-        l1_ratio: float = 0.15,
+        l1_ratio: Any = 0.15,
         fit_intercept: bool = True,
         class_weight: Any = None,
         policy: Any = "adaptive",
         dual: bool | str = "auto",
-        batch_size: int | None = None,
-        learning_rate: Any = "auto",
         max_iter: int = 1000,
         tol: float = 1e-6,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -212,13 +202,8 @@ class SCGDClassifierCV(ClassifierMixin, PathCV):
         self.class_weight = class_weight
         self.policy = policy
         self.dual = dual
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
         self.random_state = random_state
         self.verbose = verbose
 
@@ -259,13 +244,13 @@ class SCGDClassifierCV(ClassifierMixin, PathCV):
         X = self._check_X(X)
         return np.asarray(self.model_.decision_function(X))
 
-    @available_if(lambda self: self.loss == "logistic")
+    @available_if(lambda self: self.loss in ("logistic", "multinomial"))
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class."""
         X = self._check_X(X)
         return np.asarray(self.model_.predict_proba(X))
 
-    @available_if(lambda self: self.loss == "logistic")
+    @available_if(lambda self: self.loss in ("logistic", "multinomial"))
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of the probabilities."""
         X = self._check_X(X)

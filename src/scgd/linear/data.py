@@ -14,14 +14,11 @@ import numpy as np
 from scipy import sparse
 
 from scgd.compiling import njit
-from scgd.typing import Array, Floats
+from scgd.typing import Array
 
 __all__ = [
     "Data",
-    "Problem",
     "as_data",
-    "dot",
-    "entry",
     "frozen",
     "gather_columns",
     "transposed",
@@ -42,27 +39,6 @@ class Data(NamedTuple):
     indptr: Any = None
     indices: Any = None
     values: Any = None
-
-
-class Problem(NamedTuple):
-    r"""A penalised empirical risk, ready for compiled code.
-
-    .. math:: f(\theta) = \frac1n \sum_i w_i\, \ell(x_i^\top \theta, y_i)
-              + \frac{\lambda_2}{2} \|\theta\|_2^2 + \lambda_1 \|\theta\|_1
-
-    with weights of mean one (``weights`` is empty when all are equal). An intercept is a last
-    coordinate, of a column of ones, without penalty. ``columns`` is None where rows are read.
-    """
-
-    rows: Data
-    columns: Data | None
-    targets: Floats
-    weights: Floats
-    n_features: int
-    loss: int
-    epsilon: float
-    l2: float
-    l1: float
 
 
 def frozen(array: Array) -> Array:
@@ -104,58 +80,3 @@ def gather_columns(indptr, indices, values, starts, places, entries):  # type: i
             if place >= 0:
                 places[place], entries[place] = i, values[j]
                 starts[indices[j]] = place + 1
-
-
-@njit(cache=True, fastmath=REASSOCIATE, error_model="numpy")
-def dense_dot(dense, i, theta):  # type: ignore[no-untyped-def]
-    """Return the product of row ``i`` of a dense matrix with the first entries of ``theta``."""
-    total = 0.0
-    for j in range(dense.shape[1]):
-        total += dense[i, j] * theta[j]
-    return total
-
-
-@njit(cache=True, error_model="numpy")
-def sparse_dot(indices, values, theta):  # type: ignore[no-untyped-def]
-    """Return the product of a sparse row with ``theta``."""
-    total = 0.0
-    for j in range(len(indices)):
-        total += values[j] * theta[indices[j]]
-    return total
-
-
-@njit(cache=True, error_model="numpy")
-def sparse_entry(indices, values, k):  # type: ignore[no-untyped-def]
-    """Return entry ``k`` of a sparse row, by bisection."""
-    low, high = 0, len(indices)
-    while low < high:
-        middle = (low + high) >> 1
-        if indices[middle] < k:
-            low = middle + 1
-        else:
-            high = middle
-    return np.float64(values[low]) if low < len(indices) and indices[low] == k else 0.0
-
-
-@njit(cache=True, error_model="numpy")
-def entry(dense, indptr, indices, values, i, k):  # type: ignore[no-untyped-def]
-    """Return entry ``k`` of row ``i``."""
-    x = 0.0
-    if dense is not None:
-        x = np.float64(dense[i, k])
-    if indptr is not None:
-        start, stop = indptr[i], indptr[i + 1]
-        x = sparse_entry(indices[start:stop], values[start:stop], k)
-    return x
-
-
-@njit(cache=True, error_model="numpy")
-def dot(dense, indptr, indices, values, i, theta):  # type: ignore[no-untyped-def]
-    """Return the product of row ``i`` with the first entries of ``theta``."""
-    z = 0.0
-    if dense is not None:
-        z = dense_dot(dense, i, theta)
-    if indptr is not None:
-        start, stop = indptr[i], indptr[i + 1]
-        z = sparse_dot(indices[start:stop], values[start:stop], theta)
-    return z

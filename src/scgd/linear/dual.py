@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from scgd.linear.ascent import visit_hinge, visit_logistic
-from scgd.linear.certificate import balanced, dual_value
+from scgd.linear.certificate import Best, balanced
 from scgd.linear.losses import HINGE, LOGISTIC, SQUARED_HINGE
 from scgd.linear.task import Fit, Task
 from scgd.policies import Policy
@@ -30,11 +30,7 @@ def ascend(task: Task, policy: Policy, start: Floats | None = None, b: float = 0
     """Maximise the dual from the variables that coefficients and an intercept suggest."""
     ascent = Ascent(task, policy, start, b)
     converged = ascent.run()
-    p = task.design.n_features
-    return Fit(
-        ascent.found[0], ascent.found[1], ascent.n_passes, ascent.gap, converged,
-        np.full(p, 1.0 / p),
-    )  # fmt: skip
+    return ascent.best.fit(ascent.n_passes, converged)
 
 
 class Ascent:
@@ -50,12 +46,13 @@ class Ascent:
         self.squares = self.squares + self.scale
         self.alpha, self.u = np.zeros(n), np.zeros(n)
         self.w, self.b = np.zeros(p), b
-        self.eps, self.n_passes, self.gap, self.best = FIRST_EPS, 0, np.inf, -np.inf
+        self.eps, self.n_passes, self.best = FIRST_EPS, 0, Best(task)
         self.state = policy.init(n, True)
         self.words = stream(np.random.SeedSequence(task.seed))
-        self.found = self.w, self.b
-        if start is not None and task.loss != HINGE:
-            self.adopt(start)
+        if start is not None:
+            self.best.offer(task.objective(start, b), start, b)
+            if task.loss != HINGE:
+                self.adopt(start)
 
     def adopt(self, start: Floats) -> None:
         """Begin with the variables that are optimal at the margins of ``start``."""
@@ -83,9 +80,9 @@ class Ascent:
             if (near and self.n_passes > 1) or last or task.report is not None:
                 checked = estimate
                 self.certify()
-                if self.gap <= limit + 2 * task.rounding:
+                if self.best.closed:
                     return True
-                if task.told(self.n_passes, self.gap, *self.found):
+                if task.told(self.n_passes, self.best.gap, self.best.w, self.best.b):
                     return False
             if last:
                 return False
@@ -125,9 +122,8 @@ class Ascent:
         value = task.terms(z + b)[0] + task.penalty(self.w)
         u = balanced(task, -task.l2 * self.alpha * task.y)
         correlations = task.design.correlations(u) if task.intercept else -task.l2 * self.w
-        self.best = max(self.best, dual_value(task, u, correlations))
-        self.gap = max(value - self.best, 0.0) + task.rounding
-        self.found = self.w.copy(), b
+        self.best.offer(value, self.w, b)
+        self.best.bound(u, correlations)
 
 
 def best_intercept(task: Task, z: Floats, b: float) -> float:

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from scgd.linear.base import LinearModel
 from scgd.typing import Array, Floats
@@ -52,11 +52,6 @@ class SCGDRegressor(RegressorMixin, LinearModel):
     dual
         Whether to visit samples instead of coordinates (hinge, squared hinge and logistic loss
         with an l2 penalty only); ``"auto"`` does so for sparse data and the hinge.
-    batch_size
-        ``None`` uses all samples in every step and stops by ``tol``; a number draws mini-batches
-        and makes ``max_iter`` passes.
-    learning_rate
-        ``"auto"`` needs no tuning; a number or a schedule is used with mini-batches only.
     max_iter, tol
         Passes at most (one visit per coordinate or sample, or a Newton step), and the duality gap
         at which to stop, relative to the loss of the best constant. Without a penalty there is no
@@ -69,6 +64,8 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         Start from the last solution.
     verbose
         Print a line at each stopping test.
+    n_jobs
+        Threads over several targets or classes, as everywhere in scikit-learn.
 
     Attributes
     ----------
@@ -106,8 +103,6 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         fit_intercept: bool = True,
         policy: Any = "adaptive",
         dual: bool | str = "auto",
-        batch_size: int | None = None,
-        learning_rate: Any = "auto",
         max_iter: int = 1000,
         tol: float = 1e-6,
         early_stopping: bool = False,
@@ -116,6 +111,7 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -125,8 +121,6 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         self.fit_intercept = fit_intercept
         self.policy = policy
         self.dual = dual
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.tol = tol
         self.early_stopping = early_stopping
@@ -135,6 +129,7 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
+        self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SCGDRegressor:
@@ -148,13 +143,12 @@ class SCGDRegressor(RegressorMixin, LinearModel):
             One weight per sample.
         """
         X, y = self._check_Xy(X, y, reset=True, y_numeric=True, multi_output=True)
-        targets, weight = as_targets(y), checked_weight(sample_weight, X)
-        self._fit_targets(X, targets, [weight] * len(targets))
+        self._fit_targets(X, *self._targets(y, checked_weight(sample_weight, X)))
         return self._flatten(y.ndim)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SCGDRegressor:
-        """Make one damped pass over the coordinates with a chunk of data.
+        """Make one pass over the rows of a chunk of data, in their order.
 
         Parameters
         ----------
@@ -163,14 +157,19 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         """
         first = not hasattr(self, "coef_")
         X, y = self._check_Xy(X, y, reset=first, y_numeric=True, multi_output=True)
-        targets, weight = as_targets(y), checked_weight(sample_weight, X)
+        targets, weights = self._targets(y, checked_weight(sample_weight, X))
         if first:
             self.coef_, self.intercept_ = np.zeros((len(targets), X.shape[1])), np.zeros(1)
         elif len(targets) != len(self._rows()[0]):
             raise ValueError(f"y has {len(targets)} targets where the first chunk had "
                              f"{len(self._rows()[0])}")  # fmt: skip
-        self._stream_targets(X, targets, [weight] * len(targets))
+        self._stream_targets(X, targets, weights, None)
         return self._flatten(y.ndim)
+
+    def _targets(self, y: Array, weight: Any) -> tuple[list[Floats], list[Any]]:
+        """Return an array of doubles per target, and the weights for each."""
+        targets = list(np.atleast_2d(np.asarray(y, np.float64).T))
+        return targets, [weight] * len(targets)
 
     def _flatten(self, n_dims: int) -> SCGDRegressor:
         """Keep rows for a matrix of targets only, as scikit-learn does."""
@@ -208,9 +207,9 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
     loss
         ``"logistic"``, ``"hinge"`` or ``"squared-hinge"``, several classes one against the rest; or
         ``"multinomial"``, one softmax over all classes (for two classes the logistic loss).
-    penalty, alpha, l1_ratio, fit_intercept, policy, dual, batch_size, learning_rate, max_iter, tol
+    penalty, alpha, l1_ratio, fit_intercept, policy, dual, max_iter, tol
         As for :class:`SCGDRegressor`.
-    early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start, verbose
+    early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start, verbose, n_jobs
         As for :class:`SCGDRegressor`.
     class_weight
         ``None``, ``"balanced"`` or a weight for each class.
@@ -249,8 +248,6 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         class_weight: Any = None,
         policy: Any = "adaptive",
         dual: bool | str = "auto",
-        batch_size: int | None = None,
-        learning_rate: Any = "auto",
         max_iter: int = 1000,
         tol: float = 1e-6,
         early_stopping: bool = False,
@@ -259,6 +256,7 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -268,8 +266,6 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         self.class_weight = class_weight
         self.policy = policy
         self.dual = dual
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.tol = tol
         self.early_stopping = early_stopping
@@ -278,6 +274,7 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
+        self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SCGDClassifier:
@@ -297,9 +294,9 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
             raise ValueError(
                 f"a classifier needs at least two classes, got 1 class: {self.classes_}"
             )
-        targets, weights = self._against_rest(y, checked_weight(sample_weight, X))
+        targets, weights = self._targets(y, checked_weight(sample_weight, X))
         if self.loss == "multinomial" and len(self.classes_) > 2:
-            self._fit_together(X, np.searchsorted(self.classes_, y), weights[0])
+            self._fit_together(X, np.searchsorted(self.classes_, y), len(self.classes_), weights[0])
         else:
             self._fit_targets(X, targets, weights, labels=y)
         return self
@@ -308,7 +305,7 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> SCGDClassifier:
-        """Make one damped pass over the coordinates with a chunk of data.
+        """Make one pass over the rows of a chunk of data, in their order.
 
         Parameters
         ----------
@@ -322,8 +319,6 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
                 "class_weight='balanced' needs the labels of all chunks; give partial_fit a dict "
                 "of weights, for instance from sklearn.utils.compute_class_weight"
             )
-        if self.loss == "multinomial":
-            raise ValueError("partial_fit needs losses of one margin; take loss='logistic'")
         first = not hasattr(self, "coef_")
         X, y = self._check_Xy(X, y, reset=first, y_numeric=False)
         check_classification_targets(y)
@@ -337,11 +332,13 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
             raise ValueError(f"classes={classes!r} differ from those of the first call")
         if unknown := set(np.unique(y).tolist()) - set(self.classes_.tolist()):
             raise ValueError(f"y holds classes that were not announced: {sorted(unknown)}")
-        targets, weights = self._against_rest(y, checked_weight(sample_weight, X))
-        self._stream_targets(X, targets, weights)
+        targets, weights = self._targets(y, checked_weight(sample_weight, X))
+        together = self.loss == "multinomial" and len(self.classes_) > 2
+        codes = np.searchsorted(self.classes_, y) if together else None
+        self._stream_targets(X, targets, weights, codes)
         return self
 
-    def _against_rest(self, y: Array, weight: Any) -> tuple[list[Floats], list[Any]]:
+    def _targets(self, y: Array, weight: Any) -> tuple[list[Floats], list[Any]]:
         """Return targets -1 and 1 and weights, once for two classes, else once per class."""
         if self.class_weight is not None:
             by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
@@ -354,6 +351,7 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
     @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class; those of one against the rest are normalised."""
+        check_is_fitted(self)
         if self.loss == "multinomial" and len(self.classes_) > 2:
             return np.asarray(softmax(self.decision_function(X), axis=1))
         return np.asarray(self._predict_proba_lr(X))
@@ -363,11 +361,6 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         """Return the logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
-
-
-def as_targets(y: Array) -> list[Floats]:
-    """Return one array of doubles per target."""
-    return list(np.atleast_2d(np.asarray(y, np.float64).T))
 
 
 def checked_weight(sample_weight: Any, X: Any) -> Floats | None:

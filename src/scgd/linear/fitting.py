@@ -1,24 +1,22 @@
-"""Which solver for which problem.
+"""Which solver for which problem: a table of cost estimates.
 
-=====================================  ==========================================================
-few features or few samples, no l1     Newton steps (:mod:`~scgd.linear.newton`)
-hinge with l2; sparse rows, no l1      dual coordinates (:mod:`~scgd.linear.dual`)
-hinge with l1 alone, not too large      a linear program (:mod:`~scgd.linear.program`)
-hinge otherwise                        rounded (:mod:`~scgd.linear.rounding`)
-all else                               sweeps over columns (:mod:`~scgd.linear.primal`)
-=====================================  ==========================================================
-
-A policy other than the adaptive one, early stopping and ``dual=False`` leave the sweeps (and the
-rounded hinge); a dual ascent that does not close the gap hands over to them.
+``candidates`` lists the solvers that can take a problem with what each is expected to cost. Cheap
+ones come first; where their cost depends on more than the sizes (how correlated the columns are,
+how separable the classes) they may spend a third of what the surest costs. What one found
+the next begins with, and the best point of all is returned.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
+from scgd.linear.certificate import Best
 from scgd.linear.dual import LOSSES_WITH_DUAL, ascend
+from scgd.linear.gram import by_gram, known_gram
 from scgd.linear.losses import HINGE, SQUARED
 from scgd.linear.newton import newton
+from scgd.linear.newton_cg import newton_cg
 from scgd.linear.primal import descend
 from scgd.linear.program import solve_program, suits_program
 from scgd.linear.rounding import follow_rounded
@@ -26,15 +24,40 @@ from scgd.linear.task import Fit, Task
 from scgd.policies import Adaptive, Policy
 from scgd.typing import Floats
 
-__all__ = ["fit"]
+__all__ = ["candidates", "fit", "has_dual", "suits_gram"]
 
-FEW = {True: 1500, False: 500}
-"""Columns (or rows) that a Newton step takes, for squares, which need one, and other losses."""
-MOST_ENTRIES = 50_000_000
+BY_SAMPLES = Adaptive(least=0.5)
+BLAS = 20.0
+"""Multiplications of matrices by BLAS-3 in the time in which a pass reads one entry."""
+SMALL_COST = 1e6
+"""Below this, a millisecond or so, nothing is tried before the surest."""
+STEPS = 8.0
+"""Newton steps of a loss that is no square."""
+PASSES = 15.0
+"""Passes of a dual ascent or products of conjugate gradients on easy data."""
+PASSES_BY_SWEEPS = 30.0
+VISIT = 20.0
+"""What a visit costs beside its entries, in entries."""
+MOST_ASCENTS = 100
+MOST_BYTES = 2**30
+"""Memory for matrices that a solver makes beside the data, or four times the data if more."""
 SMALL, FILL = 1_000_000, 200
 """Sparse entries written out for Newton steps: any such number, or so many per one stored."""
-MOST_ASCENTS = 100
-BY_SAMPLES = Adaptive(least=0.5)
+
+Start = Floats | None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A solver, what it is expected to cost (in entries read), and whether it is sure to end.
+
+    ``run`` takes the task, the first coefficients and intercept and how much may be spent.
+    """
+
+    name: str
+    cost: float
+    sure: bool
+    run: Callable[[Task, Start, float, float], Fit | None]
 
 
 def fit(
@@ -51,28 +74,90 @@ def fit(
     start, b
         First coefficients (default: none) and intercept.
     """
+    best, used = Best(task), 0
+    solvers = candidates(task, policy, dual)
+    surest = min(one.cost for one in solvers if one.sure)
+    found: Fit | None = None
+    for place, one in enumerate(solvers):
+        last = place == len(solvers) - 1
+        part = replace(task, max_passes=max(1, task.max_passes - used)) if used else task
+        found = one.run(part, start, b, float("inf") if last else max(surest / 3, 0.1 * one.cost))
+        if found is None:
+            continue
+        used += found.n_passes
+        if found.converged and found.value <= best.value + task.rounding:
+            return replace(found, n_passes=used)
+        best.adopt(found)
+        start, b = best.w, best.b
+        if used >= task.max_passes:
+            break
+    visits = None if found is None else found.visits
+    return best.fit(used, best.closed or bool(found and found.converged), visits)
+
+
+def candidates(task: Task, policy: Policy, dual: bool | str) -> list[Candidate]:
+    """Return the solvers for a problem in the order in which they are tried.
+
+    ===================  =======================================  ==================================
+    solver               takes                                    expected cost, in entries read
+    ===================  =======================================  ==================================
+    linear program       hinge with l1 alone, up to 400,000       --
+    Gram                 squares, dense                           n p^2 / 20
+    conjugate gradients  smooth losses with l2                    15 products, per Newton step
+    dual ascent          hinge; sparse classification, with l2    15 (entries + 20 n)
+    Newton               smooth losses without l1                 (n p^2 + p^3 / 3) / 20 per step
+    sweeps               everything (the hinge by rounding)       30 (entries + 20 p)
+    ===================  =======================================  ==================================
+    """
+    n, p, loss = task.design.n_samples, task.design.n_features, task.loss
+    entries = float(task.design.X.nnz if task.design.sparse else n * p)
+    hinge = loss == HINGE and task.epsilon == 0.0
     free = isinstance(policy, Adaptive) and not task.watched
-    ascends = dual is not False and has_dual(task) and isinstance(policy, Adaptive)
-    if dual is True and ascends:
-        return ascend(task, BY_SAMPLES, start, b)
-    if task.loss == HINGE and task.epsilon == 0.0:
-        if ascends and not (free and suits_newton(task)):
-            return ascend(task, BY_SAMPLES, start, b)
-        program = solve_program(task) if free and suits_program(task) else None
-        if program is not None and program.converged:
-            return program
-        return follow_rounded(task, lambda part, w, b: fit(part, policy, False, w, b), start, b)
-    if free and suits_newton(task):
-        return newton(task, start, b)
-    if ascends and free and task.design.sparse:
-        first = ascend(replace(task, max_passes=min(task.max_passes, MOST_ASCENTS)),
-                       BY_SAMPLES, start, b)  # fmt: skip
-        left = task.max_passes - first.n_passes
-        if first.converged or left <= 0:
-            return first
-        last = descend(replace(task, max_passes=left), policy, first.w, first.b)
-        return replace(last, n_passes=first.n_passes + last.n_passes)
-    return descend(task, policy, start, b)
+    out: list[Candidate] = []
+
+    def add(name: str, cost: float, sure: bool, run: Callable[..., Fit | None]) -> None:
+        out.append(Candidate(name, cost, sure, run))
+
+    def sweeps(part: Task, w: Start, b: float, most: float) -> Fit:
+        if hinge:
+            return follow_rounded(part, lambda t, w, b: fit(t, policy, False, w, b), w, b)
+        return descend(part, policy, w, b)
+
+    def ascent(part: Task, w: Start, b: float, most: float) -> Fit:
+        passes = part.max_passes if dual is True else min(part.max_passes, MOST_ASCENTS)
+        return ascend(replace(part, max_passes=passes), BY_SAMPLES, w, b)
+
+    def by_products(part: Task, w: Start, b: float, most: float) -> Fit:
+        return newton_cg(part, w, b, max(20.0, most / entries))
+
+    by_sweeps = PASSES_BY_SWEEPS * (entries + VISIT * p)
+    ascends = has_dual(task) and dual is not False and isinstance(policy, Adaptive)
+    if ascends and dual is True:
+        add("dual ascent", PASSES * (entries + VISIT * n), True, ascent)
+        return out
+    steps = 1.0 if loss == SQUARED else STEPS
+    direct = direct_cost(task, steps)
+    if free and hinge and suits_program(task):
+        add("linear program", 0.0, False, lambda part, w, b, most: solve_program(part))
+    tiny = direct <= SMALL_COST
+    if ascends and (hinge or (free and task.design.sparse and not tiny)):
+        add("dual ascent", PASSES * (entries + VISIT * n), False, ascent)
+    if free and loss == SQUARED and (task.l1 > 0.0 or task.l2 > 0.0) and known_gram(task):
+        add("Gram", 10.0 * p * p, False, lambda part, w, b, most: by_gram(part, w))
+    if free and not hinge:
+        if task.l1 == 0.0:
+            product = 2.0 * PASSES * steps * entries
+            if task.l2 > 0.0 and product < 3 * direct and not tiny:
+                add("conjugate gradients", product, direct == float("inf"), by_products)
+            if not known_gram(task) and suits_gram(task, 1) and not tiny:
+                add("Gram", n * p * p / BLAS, False, lambda part, w, b, most: by_gram(part, w))
+            if direct < float("inf"):
+                add("Newton", direct, True, lambda part, w, b, most: newton(part, w, b))
+                return out
+        elif not out and suits_gram(task, 1):
+            add("Gram", n * p * p / BLAS, False, lambda part, w, b, most: by_gram(part, w))
+    add("sweeps", by_sweeps, True, sweeps)
+    return out
 
 
 def has_dual(task: Task) -> bool:
@@ -80,10 +165,25 @@ def has_dual(task: Task) -> bool:
     return task.loss in LOSSES_WITH_DUAL and task.l1 == 0.0 and task.l2 > 0.0
 
 
-def suits_newton(task: Task) -> bool:
-    """Tell whether Newton steps are cheap."""
+def suits_gram(task: Task, n_penalties: int) -> bool:
+    """Tell whether the products of all columns cost less than sweeps for so many penalties."""
     n, p = task.design.n_samples, task.design.n_features
-    few = min(n, p) <= FEW[task.loss == SQUARED]
-    if task.design.sparse and n * p > max(SMALL, FILL * task.design.X.nnz):
-        return False  # written out it would need far more memory than it came with
-    return task.l1 == 0.0 and few and n * p <= MOST_ENTRIES // (1 + 4 * task.design.sparse)
+    if task.loss != SQUARED or task.design.sparse or 16 * p * p > MOST_BYTES:
+        return False
+    if task.l1 == 0.0:
+        return task.l2 > 0.0 and n >= p
+    return bool(n * p * p / BLAS < n_penalties * PASSES_BY_SWEEPS * (n + VISIT) * p)
+
+
+def direct_cost(task: Task, steps: float) -> float:
+    """Return what Newton steps cost with a factor; infinite where memory does not allow it."""
+    n, p = task.design.n_samples, task.design.n_features
+    few, entries = min(n, p), n * p
+    stored = task.design.X.nnz if task.design.sparse else entries
+    if task.l1 > 0.0 or (task.design.sparse and entries > max(SMALL, FILL * stored)):
+        return float("inf")
+    made = 8.0 * (2 * entries + 3 * few * few)
+    if made > max(MOST_BYTES, 4 * task.design.X.dtype.itemsize * stored):
+        return float("inf")
+    wide = (entries * few + 10.0 * few**3) / BLAS if p > n else 0.0
+    return float(wide + steps * (few * few * n + few**3 / 3.0) / BLAS)

@@ -7,15 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from scgd.checks import choice, number, reals
-from scgd.linear.data import Problem, as_data, frozen
-from scgd.linear.losses import CORNERS, LOSSES
+from scgd.checks import reals
 from scgd.typing import Floats
 
 __all__ = [
-    "as_flag",
     "as_matrix",
-    "as_problem",
     "as_weights",
     "check_entries",
     "check_reach",
@@ -24,45 +20,6 @@ __all__ = [
 
 LARGEST = 1e120
 """Entries beyond this have squares whose sums overflow."""
-
-
-def as_problem(
-    X: Any,
-    y: Any,
-    *,
-    loss: str = "squared",
-    l2: float = 0.0,
-    l1: float = 0.0,
-    sample_weight: Any = None,
-    epsilon: float | None = None,
-) -> Problem:
-    """Check the data of a linear problem and lay it out for compiled code.
-
-    Examples
-    --------
-    >>> as_problem(np.eye(2), [1.0, -1.0], loss="logistic").targets
-    array([ 1., -1.])
-    """
-    X = as_matrix(X)
-    targets = np.ascontiguousarray(as_real(y, "y"))
-    if targets.shape != (X.shape[0],):
-        raise ValueError(f"y must have one target for each of {X.shape[0]} rows, got {np.shape(y)}")
-    choice(loss, "loss", LOSSES)
-    check_targets(targets, loss)
-    epsilon = CORNERS.get(loss, 0.0) if epsilon is None else epsilon
-    for name, given in (("l2", l2), ("l1", l1), ("epsilon", epsilon)):
-        number(given, name, 0)
-    return Problem(
-        rows=as_data(X),
-        columns=None,
-        targets=frozen(targets),
-        weights=frozen(as_weights(sample_weight, len(targets))),
-        n_features=X.shape[1],
-        loss=LOSSES.index(loss),
-        epsilon=float(epsilon),
-        l2=float(l2),
-        l1=float(l1),
-    )
 
 
 def as_matrix(X: Any) -> Any:
@@ -166,22 +123,6 @@ def check_structure(X: Any) -> None:
             raise ValueError(
                 f"X is a damaged {X.format} matrix: indices up to {worst} where there are {size}"
             )
-
-
-def as_flag(value: Any, name: str) -> bool:
-    """Return a truth value, refusing what only looks like one."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
-    return bool(value)
-
-
-def check_targets(targets: Floats, loss: str) -> None:
-    """Refuse targets that a loss cannot read."""
-    if not np.all(np.isfinite(targets)):
-        raise ValueError("y has NaN or infinite targets; drop those rows first")
-    signs = loss in ("logistic", "hinge", "squared-hinge")
-    if signs and not np.all(np.abs(targets) == 1.0):
-        raise ValueError(f"targets of the {loss} loss must be -1 or 1, got {targets[:5]}...")
 
 
 def as_weights(sample_weight: Any, n_samples: int) -> Floats:

@@ -3,8 +3,9 @@ r"""Multinomial logistic regression: one softmax over all classes.
 .. math:: P(W, b) = \sum_i s_i \Bigl(\log \sum_k e^{z_{ik}} - z_{i y_i}\Bigr)
           + \frac{\lambda_2}{2} \|W\|_2^2 + \lambda_1 \|W\|_1, \qquad z_i = W x_i + b.
 
-SciPy's L-BFGS-B runs on columns of unit size, with positive and negative parts where there is an l1
-penalty. Its gap is certified as elsewhere: probabilities :math:`p_i` with the classes' own means
+With an l2 penalty alone conjugate gradients find Newton's directions; else SciPy's L-BFGS-B runs on
+columns of unit size, with positive and negative parts where there is an l1 penalty. The gap is
+certified as elsewhere: probabilities :math:`p_i` with the classes' own means
 :math:`\sum_i s_i p_i = \sum_i s_i e_{y_i}` bound the minimum from below by
 :math:`\sum_i s_i H(p_i) - \Omega^*(-X^\top u)`, :math:`u_i = s_i (p_i - e_{y_i})`.
 """
@@ -17,6 +18,7 @@ import numpy as np
 from scipy import optimize
 from scipy.special import xlogy
 
+from scgd.linear.newton_cg import Descent
 from scgd.linear.sweeps import curvatures
 from scgd.linear.task import Fit, Task
 from scgd.typing import Floats, Ints
@@ -26,35 +28,39 @@ __all__ = ["fit_multinomial"]
 EVERY = 5
 
 
-def fit_multinomial(task: Task, codes: Ints, start: Floats | None, b: Any = 0.0) -> Fit:
+def fit_multinomial(
+    task: Task, codes: Ints, n_classes: int, start: Floats | None = None, b: Any = 0.0
+) -> Fit:
     """Minimise the risk of all classes; ``w`` and ``b`` of the result have a row per class.
 
     Parameters
     ----------
     task
         Data, shares, penalties and limits; its loss and targets are not used.
-    codes
-        The class of each sample, 0 to K-1.
+    codes, n_classes
+        The class of each sample, 0 to K-1, and K.
     start, b
         First coefficients, a row per class, and intercepts.
     """
-    search = Search(task, codes)
-    found = search.run(start, b)
-    W, b = search.parts(found)
+    search = Search(task, codes, n_classes)
+    if task.l1 == 0.0 and task.l2 > 0.0:
+        W, b = search.newton_cg(start, b)
+    else:
+        W, b = search.parts(search.run(start, b))
     value, P = search.look(W, b)
     gap = search.gap(value, P)
     p = task.design.n_features
     converged = gap <= task.limit + 2 * task.rounding or search.flat
-    return Fit(W, b, search.n_steps, gap, bool(converged), np.full(p, 1.0 / p))
+    return Fit(W, b, search.n_steps, value, gap, bool(converged), np.full(p, 1.0 / p))
 
 
 class Search:
     """The objective in scaled variables, and its certificate."""
 
-    def __init__(self, task: Task, codes: Ints) -> None:
+    def __init__(self, task: Task, codes: Ints, n_classes: int) -> None:
         self.task, self.codes = task, codes
         n, p = task.design.n_samples, task.design.n_features
-        self.n_classes = int(codes.max()) + 1
+        self.n_classes = n_classes
         self.rows = np.arange(n)
         self.counts = np.bincount(codes, weights=task.shares, minlength=self.n_classes)
         self.means = task.design.correlations(task.shares) * task.intercept
@@ -63,7 +69,7 @@ class Search:
         curvatures(*task.design.columns, zeros, task.shares, np.arange(p), squares, products)
         spread = np.sqrt(np.maximum(squares - self.means**2, 1e-14 * squares))
         self.unit = np.where(spread > 0.0, spread, 1.0)
-        self.best, self.n_steps, self.flat = -np.inf, 0, False
+        self.lower, self.n_steps, self.flat = -np.inf, 0, False
         self.signed = task.l1 > 0.0
 
     def parts(self, v: Floats) -> tuple[Floats, Floats]:
@@ -78,13 +84,16 @@ class Search:
 
     def look(self, W: Floats, b: Floats) -> tuple[float, Floats]:
         """Return the objective and the probabilities of all samples."""
-        task = self.task
-        Z = np.asarray(task.design.X @ W.T) + b
-        Z -= Z.max(axis=1, keepdims=True)
+        risk, P = self.risk(np.asarray(self.task.design.margins(W.T)) + b)
+        return risk + sum(self.task.penalty(w) for w in W), P
+
+    def risk(self, Z: Floats) -> tuple[float, Floats]:
+        """Return the risk and the probabilities at margins."""
+        Z = Z - Z.max(axis=1, keepdims=True)
         P = np.exp(Z)
         sums = P.sum(axis=1)
-        risk = float(task.shares @ (np.log(sums) - Z[self.rows, self.codes]))
-        return risk + sum(task.penalty(w) for w in W), P / sums[:, None]
+        risk = float(self.task.shares @ (np.log(sums) - Z[self.rows, self.codes]))
+        return risk, P / sums[:, None]
 
     def excess(self, P: Floats) -> Floats:
         """Return the probabilities less the labels, times the shares."""
@@ -108,6 +117,33 @@ class Search:
         if task.intercept:
             pieces.append(totals)
         return value, np.concatenate(pieces)
+
+    def newton_cg(self, start: Floats | None, b: Any) -> tuple[Floats, Floats]:
+        """Return coefficients and intercepts, a row per class, found by Newton's method."""
+        task, W = self.task, None if start is None else start.T
+        first = np.log(np.maximum(self.counts, 1e-12)) if start is None else np.array(b, float)
+        first = first - first.mean()
+        shares = task.shares[:, None]
+        total = 1.0 / self.n_classes * (1.0 - 1.0 / self.n_classes)
+
+        def look(Z: Floats) -> tuple[float, Floats, Any, float]:
+            risk, P = self.risk(Z)
+
+            def bend(T: Floats) -> Floats:
+                PT = P * T
+                return np.asarray(shares * (PT - P * PT.sum(axis=1, keepdims=True)))
+
+            return risk, self.excess(P), bend, total
+
+        def closed() -> bool:
+            value, P = self.look(descent.W.T, descent.plain_b)
+            return self.gap(value, P) <= task.limit
+
+        descent = Descent(task, look, W, np.asarray(first))
+        descent.direct = False
+        descent.run(closed, np.inf)
+        self.n_steps = descent.n_passes
+        return descent.W.T.copy(), descent.plain_b
 
     def run(self, start: Floats | None, b: Any) -> Floats:
         """Search until the gap is closed, the steps are used or nothing changes."""
@@ -161,5 +197,5 @@ class Search:
             P[self.rows, self.codes] += 1.0 - scale
         if task.l2 > 0.0 or task.l1 > 0.0:
             entropy = -float(task.shares @ xlogy(P, P).sum(axis=1))
-            self.best = max(self.best, entropy - dual_penalty)
-        return max(value - self.best, 0.0) + task.rounding
+            self.lower = max(self.lower, entropy - dual_penalty)
+        return max(value - self.lower, 0.0) + task.rounding

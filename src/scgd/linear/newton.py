@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg
 
-from scgd.linear.certificate import balanced, dual_value
+from scgd.linear.certificate import Best, balanced
 from scgd.linear.losses import LOGISTIC, SQUARED
 from scgd.linear.task import Caution, Fit, Task
 from scgd.typing import Floats
@@ -39,8 +39,8 @@ def newton(task: Task, start: Floats | None = None, b: float = 0.0) -> Fit:
     """Minimise by Newton steps from ``start`` and ``b``."""
     descent = Descent(task, start, b)
     n_steps, converged = descent.run()
-    w, b = descent.solution()
-    return Fit(w, b, n_steps, descent.gap, converged, np.full(len(w), 1.0 / len(w)))
+    descent.best.offer(descent.value, *descent.solution())
+    return descent.best.fit(n_steps, converged)
 
 
 class Descent:
@@ -72,7 +72,9 @@ class Descent:
             b += float(start @ self.means)
         self.theta[p:] = b
         self.z = self.A @ self.theta
-        self.gap, self.best, self.caution = np.inf, -np.inf, Caution(task.loss)
+        self.best, self.caution = Best(task), Caution(task.loss, task.epsilon)
+        if start is not None and self.turn is not None:
+            self.best.offer(task.objective(start, b), start, b)
         self.factor: tuple[Floats, bool] | None = None
         self.kept = 0
         if task.loss == LOGISTIC and task.l2 > 0.0 and p >= MANY:
@@ -88,13 +90,13 @@ class Descent:
     def run(self) -> tuple[int, bool]:
         """Take steps until the gap is closed; return their number and whether it is."""
         task, limit = self.task, self.task.limit
-        (value, u, curve), stalled = self.look(self.z, self.theta), 0
+        (self.value, u, curve), stalled = self.look(self.z, self.theta), 0
         here = gradient = self.theta
         for n_steps in range(task.max_passes + 1):
-            self.certify(value, u)
-            if self.gap <= limit + 2 * task.rounding:
+            gap = self.certify(self.value, u)
+            if gap <= limit + 2 * task.rounding:
                 return n_steps, True
-            if n_steps == task.max_passes or task.told(n_steps, self.gap, *self.solution()):
+            if n_steps == task.max_passes or task.told(n_steps, gap, *self.solution()):
                 break
             gradient, old = self.A.T @ u + self.ridge * self.theta, gradient
             if n_steps > 0:
@@ -103,13 +105,13 @@ class Descent:
             direction, decrement = self.solve(curve, gradient)
             if task.l2 == 0.0 and 0.5 * decrement <= limit + task.rounding:
                 return n_steps, True
-            before = value
-            length, value, u, curve = self.search(value, direction, decrement)
+            before = self.value
+            length, self.value, u, curve = self.search(self.value, direction, decrement)
             self.caution.learn(length)
-            stalled = stalled + 1 if value >= before - 0.1 * task.rounding else 0
+            stalled = stalled + 1 if self.value >= before - 0.1 * task.rounding else 0
             if stalled >= 3:  # as near as rounding lets it come
                 break
-        return n_steps, bool(self.gap <= limit + 10 * task.rounding)
+        return n_steps, bool(gap <= limit + 10 * task.rounding)
 
     def look(self, z: Floats, theta: Floats) -> tuple[float, Floats, Floats]:
         """Return the objective, the weighted slopes and the weighted curvatures."""
@@ -156,7 +158,7 @@ class Descent:
             length *= 0.5
         return 0.0, *self.look(self.z, self.theta)
 
-    def certify(self, value: float, u: Floats) -> None:
+    def certify(self, value: float, u: Floats) -> float:
         """Bound the distance to the minimum."""
         if self.task.l2 > 0.0:
             u = balanced(self.task, u)
@@ -164,8 +166,8 @@ class Descent:
                 correlations = (self.A[:, : self.p].T @ u) * self.unit
             else:  # rotated columns leave out what rounding hides
                 correlations = self.task.design.correlations(u) - self.means * u.sum()
-            self.best = max(self.best, dual_value(self.task, u, correlations))
-            self.gap = max(value - self.best, 0.0) + self.task.rounding
+            self.best.bound(u, correlations)
+        return max(value - self.best.lower, 0.0) + self.task.rounding
 
 
 def rotated(X: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:

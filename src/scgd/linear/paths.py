@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import LabelBinarizer
+from sklearn.utils import check_random_state
 
-from scgd.typing import Array, Floats
+from scgd.linear.fitting import fit, suits_gram
+from scgd.linear.gram import prepare
+from scgd.linear.multinomial import fit_multinomial
+from scgd.linear.task import Design
+from scgd.typing import Array, Floats, Ints
 
-__all__ = ["alpha_path", "best_place", "follow", "path_scores"]
+__all__ = ["Path", "alpha_path", "at_place", "best_place", "default_scores", "fit_path"]
 
 L1_SPAN, L2_SPAN = 1e-3, 1e-6
 """How far a path goes down, where nothing else is asked for."""
@@ -68,23 +73,104 @@ def alpha_path(
     return np.geomspace(first, first * span, n_alphas) if n_alphas > 1 else np.array([first])
 
 
-def follow(model: Any, X: Any, y: Any, alphas: Floats, **weights: Any) -> Iterator[Any]:
-    """Fit the model for each penalty in turn, each fit starting where the last one ended."""
-    model.set_params(warm_start=True)
-    for alpha in alphas:
-        yield model.set_params(alpha=float(alpha)).fit(X, y, **weights)
+@dataclass(frozen=True)
+class Path:
+    """Fits along a path of penalties, each from the last one's solution; a row per penalty.
 
-
-def path_scores(model: Any, train: Any, test: Any, alphas: Floats, scorer: Any) -> Floats:
-    """Return the score on a test part of fits to a training part, for each penalty.
-
-    Parts are X, y and, where there are some, weights.
+    Attributes
+    ----------
+    coefs, intercepts
+        Of shape (penalties, targets, features) and (penalties, targets).
+    gaps, n_passes
+        The largest duality gap and the most passes over the targets.
+    visits
+        The share of each coordinate in the visits of the last fits.
+    converged
+        Whether all fits met their stopping test.
     """
-    (X, y, *weight), (X_test, y_test, *test_weight) = train, test
-    weights = {"sample_weight": weight[0]} if weight else {}
-    test_weights = {"sample_weight": test_weight[0]} if test_weight else {}
-    fits = follow(model, X, y, alphas, **weights)
-    return np.array([scorer(fit, X_test, y_test, **test_weights) for fit in fits])
+
+    coefs: Floats
+    intercepts: Floats
+    gaps: Floats
+    n_passes: Ints
+    visits: list[Floats]
+    converged: bool
+
+
+def fit_path(model: Any, X: Any, y: Any, weight: Any, alphas: Floats) -> Path:
+    """Fit an estimator's model for each penalty in turn: one design, one Gram matrix for all.
+
+    Parameters
+    ----------
+    model
+        An estimator with its parameters and, of classifiers, all ``classes_``.
+    X, y, weight
+        Data that were checked, targets or labels, and weights or nothing.
+    alphas
+        Penalties, the strongest first.
+    """
+    design = Design(X)
+    targets, weights = model._targets(y, weight)
+    together = model.loss == "multinomial" and len(model.classes_) > 2
+    codes = np.searchsorted(model.classes_, y) if together else None
+    n_outputs = len(targets)
+    coefs, intercepts = (
+        np.zeros((len(alphas), n_outputs, X.shape[1])),
+        np.zeros((len(alphas), n_outputs)),
+    )
+    gaps, n_passes = np.zeros(len(alphas)), np.zeros(len(alphas), np.int64)
+    visits, converged = [np.empty(0)] * n_outputs, True
+    seeds = check_random_state(model.random_state).randint(np.iinfo(np.int32).max, size=n_outputs)
+    for k in range(1 if together else n_outputs):
+        unit = model._task(design, targets[k], weights[k], int(seeds[k]))  # its alpha is one
+        if suits_gram(unit, len(alphas)):
+            prepare(unit)
+        w: Any = None
+        b: Any = 0.0
+        for place, alpha in enumerate(alphas):
+            task = replace(unit, l2=float(alpha) * unit.l2, l1=float(alpha) * unit.l1)
+            if codes is not None:
+                found = fit_multinomial(task, codes, n_outputs, w, b)
+            else:
+                found = fit(task, model._policy(), model.dual, w, b)
+            w, b = found.w, found.b
+            rows = slice(None) if together else k
+            coefs[place, rows], intercepts[place, rows] = w, b
+            gaps[place] = max(gaps[place], found.gap)
+            n_passes[place] = max(n_passes[place], found.n_passes)
+            converged = converged and found.converged
+        visits = (
+            [found.visits] * n_outputs
+            if together
+            else [*visits[:k], found.visits, *visits[k + 1 :]]
+        )
+    return Path(coefs, intercepts, gaps, n_passes, visits, converged)
+
+
+def default_scores(path: Path, X: Any, y: Any, weight: Any, classes: Any = None) -> Floats:
+    """Return R2 or, with classes, the accuracy of every fit of a path, as scikit-learn has them."""
+    n_penalties, n_outputs, p = path.coefs.shape
+    s = np.ones(X.shape[0]) if weight is None else weight
+    flat = path.coefs.reshape(-1, p).T
+    margins = np.asarray(X @ flat).reshape(-1, n_penalties, n_outputs) + path.intercepts
+    if classes is not None:
+        codes = (margins[:, :, 0] > 0).astype(int) if n_outputs == 1 else margins.argmax(axis=2)
+        return np.asarray(s @ (classes[codes] == np.asarray(y)[:, None]) / s.sum())
+    y = np.asarray(y, np.float64).reshape(len(s), 1, n_outputs)
+    rest = np.tensordot(s, (margins - y) ** 2, 1)
+    whole = np.tensordot(s, (y - np.average(y, axis=0, weights=s)) ** 2, 1)
+    exact = np.where(rest > 0.0, 0.0, 1.0)  # of targets that do not vary
+    return np.asarray(
+        np.where(whole > 0.0, 1.0 - rest / np.where(whole > 0, whole, 1.0), exact).mean(axis=1)
+    )
+
+
+def at_place(model: Any, path: Path, place: int, n_dims: int, dtype: Any) -> Any:
+    """Return the estimator with the coefficients of one penalty of a path."""
+    model._store(path.coefs[place], path.intercepts[place], path.visits, dtype)
+    model.n_features_in_ = path.coefs.shape[2]
+    model.n_iter_, model.dual_gap_ = int(path.n_passes[place]), float(path.gaps[place])
+    return model._flatten(n_dims)
 
 
 def best_place(scores: Array) -> int:

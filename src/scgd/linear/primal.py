@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from scgd.linear.anderson import DEPTH, Extrapolation
-from scgd.linear.certificate import balanced, dual_value
+from scgd.linear.certificate import Best, balanced, dual_value
 from scgd.linear.leap import Products, leap, sweeps_before_leap
 from scgd.linear.losses import CROSS_ENTROPY, LOGISTIC, SQUARED
 from scgd.linear.sweeps import correlate, curvatures, moved_margins, sweep
@@ -32,7 +32,8 @@ MOST_SWEEPS = 200
 PLAIN_SWEEPS = 2
 INNER = 0.3
 MOST_STALLS = 4
-MOST_HALVINGS = 30
+SHORTEST = 2.0**-30
+"""Part of a step below which the model is at fault, not its length."""
 SHARE, RATIO = 0.003, 0.05
 TIGHT = 1e-6
 """The gain, in limits, at which a set that costs no data is solved: gaps follow its root."""
@@ -49,8 +50,7 @@ def descend(task: Task, policy: Policy, start: Floats | None = None, b: float = 
     visits = descent.visits / max(descent.visits.sum(), 1.0)
     if not isinstance(policy, Adaptive) and descent.n_passes > 0:
         visits = policy.weights(descent.state(descent.all))
-    b = descent.b - float(descent.means @ descent.w) if task.intercept else 0.0
-    return Fit(descent.w, b, descent.n_passes, descent.gap, converged, visits)
+    return descent.best.fit(descent.n_passes, converged, visits)
 
 
 class Descent:
@@ -70,7 +70,7 @@ class Descent:
             lengths = task.design.lengths + OVERHEAD
             self.costs = lengths / lengths.mean()
         self.visits, self.n_passes, self.n_phases = np.zeros(p), 0, 0
-        self.gap, self.best = np.inf, -np.inf
+        self.best = Best(task)
         self.words = stream(np.random.SeedSequence(task.seed))
         self.all = np.arange(p)
         self.at_hand: Array | None = None
@@ -83,7 +83,7 @@ class Descent:
         self.since = 0  # sweeps since the last leap
         self.z = np.empty(n)
         self.refresh()
-        self.caution = Caution(task.loss)
+        self.caution = Caution(task.loss, task.epsilon)
 
     def refresh(self) -> None:
         """Compute the margins afresh, without the drift of increments."""
@@ -99,37 +99,42 @@ class Descent:
         while True:
             due = gain <= limit and gain <= 0.25 * checked
             if task.l1 > 0.0 or due or stalled:
-                correlations = self.certify(value, slopes)
+                correlations = self.certify(slopes)
                 checked = gain
-                if self.gap < 0.9 * lowest:
-                    lowest, stalled = self.gap, 0
-            if self.gap <= limit + 2 * rounding:
+                if self.best.gap < 0.9 * lowest:
+                    lowest, stalled = self.best.gap, 0
+            if self.best.closed:
                 return True
-            if task.l2 == task.l1 == 0.0 and gain <= 0.1 * limit + 1e-3 * rounding:
+            if task.l2 == task.l1 == 0.0 and gain <= 0.1 * limit + 1e-3 * rounding and not stalled:
                 return True
             if stalled >= MOST_STALLS or self.n_passes >= task.max_passes:
-                return bool(self.gap <= limit + 10 * rounding)
-            b = self.b - float(self.means @ self.w)
-            if self.n_passes > 0 and task.told(self.n_passes, self.gap, self.w, b):
+                return bool(self.best.gap <= limit + 10 * rounding)
+            if self.n_passes > 0 and task.told(self.n_passes, self.best.gap, self.w, self.plain_b):
                 return False
             chosen = self.working_set(correlations) if task.l1 > 0.0 else self.all
             gain = self.step(chosen, value, slopes, curve, limit)
             before, (value, slopes, curve) = value, self.look()
             stalled = stalled + 1 if value >= before - 0.1 * rounding else 0
 
+    @property
+    def plain_b(self) -> float:
+        """The intercept of columns that are not centred."""
+        return self.b - float(self.means @ self.w) if self.task.intercept else 0.0
+
     def look(self) -> tuple[float, Floats, Floats]:
         """Return the objective and the weighted slopes and curvatures at the margins."""
         risk, slopes, curve = self.task.terms(self.z)
-        return risk + self.task.penalty(self.w), slopes, curve
+        value = risk + self.task.penalty(self.w)
+        self.best.offer(value, self.w, self.plain_b)
+        return value, slopes, curve
 
-    def certify(self, value: float, slopes: Floats) -> Floats:
+    def certify(self, slopes: Floats) -> Floats:
         """Bound the distance to the minimum; return the correlations of the columns."""
         u = balanced(self.task, slopes)
         correlations = self.task.design.correlations(u)
         if self.task.intercept:
             correlations -= self.means * u.sum()
-        self.best = max(self.best, dual_value(self.task, u, correlations))
-        self.gap = max(value - self.best, 0.0) + self.task.rounding
+        self.best.bound(u, correlations)
         return correlations
 
     def working_set(self, correlations: Floats) -> Ints:
@@ -139,8 +144,9 @@ class Descent:
         if size >= p or not isinstance(self.policy, Adaptive):
             self.columns, self.at_hand = self.task.design.columns, None
             return self.all
-        sizes = np.abs(correlations)
-        distance = 1.0 - sizes / max(self.task.l1, float(sizes.max()))
+        sizes = np.abs(correlations)  # of those in use, l1 + l2 |w|: they say nothing of the others
+        most = float(sizes.max(initial=0.0, where=self.w == 0.0))
+        distance = 1.0 - sizes / max(self.task.l1, most)
         norms = np.sqrt(self.norms())
         distance = np.divide(distance, norms, out=np.full(p, np.inf), where=norms > 0.0)
         distance[used] = -1.0
@@ -170,7 +176,7 @@ class Descent:
             if self.at_hand is None:
                 curvatures(*self.columns, self.means, shares, self.all, self._norms, products)
             else:
-                self._norms = self.task.design.column_squares(shares)
+                self._norms = self.task.design.squares(shares)
                 if self.task.intercept:
                     products = self.task.design.correlations(shares)
             if self.task.intercept:
@@ -203,7 +209,7 @@ class Descent:
             first, self.since = max(first, gain), self.since + 1
             used, leapt = chosen[self.w[chosen] != 0.0], False
             due = self.since >= sweeps_before_leap(task, len(used))
-            small = max(min(SHARE * self.gap, RATIO * first), 0.02 * limit)
+            small = max(min(SHARE * self.best.gap, RATIO * first), 0.02 * limit)
             if due:
                 known = known or self.products_with(curve, total)
                 offset = leap(known, used, self.w, slopes, offset, 0.01 * limit)
@@ -232,7 +238,7 @@ class Descent:
         u, out = balanced(self.task, slopes), np.empty(len(chosen))
         correlate(*self.columns, self.means, chosen, u, out)
         value = self.model(self.w[chosen], slopes, self.task.shares)
-        return value - dual_value(self.task, u, out) <= INNER * self.gap
+        return value - dual_value(self.task, u, out) <= INNER * self.best.gap
 
     def extrapolate(
         self, memory: Extrapolation, chosen: Ints, slopes: Floats, curve: Floats, offset: float
@@ -314,16 +320,18 @@ class Descent:
         return self.states[key]
 
     def advance(self, chosen: Ints, old: Floats, shift: float, value: float) -> None:
-        """Go along the way of the model as far as the objective falls."""
+        """Go along the way of the model as far as the objective falls, or stay."""
         task, moves = self.task, self.w[chosen] - old
         along = np.full(len(self.z), shift)
         moved_margins(*self.columns, self.means, chosen, moves, along)
         length, z = 1.0, self.z + along
         if task.loss != SQUARED:
-            for _ in range(MOST_HALVINGS):
-                if task.terms(z)[0] + task.penalty(self.w) <= value * (1 + 1e-15):
-                    break
+            while not task.terms(z)[0] + task.penalty(self.w) <= value * (1 + 1e-15):
                 length *= 0.5
+                if length < SHORTEST:
+                    length, z = 0.0, self.z
+                    self.w[chosen] = old
+                    break
                 self.w[chosen] = old + length * moves
                 z = self.z + length * along
         self.caution.learn(length)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from scgd.linear.certificate import balanced, dual_value
+from scgd.linear.certificate import Best, balanced
 from scgd.linear.task import Fit, Task
 
 __all__ = ["solve_program", "suits_program"]
@@ -40,7 +40,7 @@ def solve_program(task: Task) -> Fit | None:
         return None
     w, b = found.x[:p] - found.x[p : 2 * p], float(found.x[-1]) if task.intercept else 0.0
     u = balanced(task, np.clip(found.ineqlin.marginals, -task.shares, 0.0) * y)
-    value = task.terms(task.design.margins(w) + b)[0] + task.penalty(w)
-    gap = max(value - dual_value(task, u, task.design.correlations(u)), 0.0) + task.rounding
-    closed = gap <= task.limit + 2 * task.rounding
-    return Fit(w, b, 1, gap, bool(closed), np.full(p, 1.0 / p))
+    best = Best(task)
+    best.look(w, b)
+    best.bound(u, task.design.correlations(u))
+    return best.fit(1, best.closed)

@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 
 from scgd.linear.data import Data, as_data, frozen, gather_columns, transposed
-from scgd.linear.losses import HINGE, HUBER, SQUARED, SQUARED_HINGE
+from scgd.linear.losses import HINGE, HUBER, SQUARED, SQUARED_HINGE, curvature
 from scgd.linear.samples import terms
 from scgd.typing import Array, Floats, Ints
 
@@ -24,6 +24,8 @@ __all__ = ["Caution", "Design", "Fit", "Report", "Task"]
 Report = Callable[[int, float, Floats, float], bool]
 """Called with the passes made, the gap, the coefficients and the intercept; True stops."""
 BLOCK = 4096
+ENTRIES = 1 << 18
+"""Entries of a block of rows, widened or weighted: what a cache holds."""
 
 
 class Design:
@@ -39,6 +41,8 @@ class Design:
         self.X = X
         self.sparse = bool(sparse.issparse(X))
         self.n_samples, self.n_features = X.shape
+        self.grams: list[Any] = []
+        """Gram matrices made of it, with whose targets and shares."""
 
     @cached_property
     def columns(self) -> Data:
@@ -73,12 +77,37 @@ class Design:
         gather_columns(rows.indptr, rows.indices, rows.values, starts, places, entries)
         return rows._replace(indptr=frozen(indptr), indices=frozen(places), values=frozen(entries))
 
-    def column_squares(self, shares: Floats) -> Floats:
-        """Return the sums of the squares of sparse columns, each row with its share."""
-        rows = self.rows
-        squares = np.square(rows.values, dtype=np.float64)
-        parts = (squares, rows.indices, rows.indptr)
-        return np.asarray(sparse.csr_array(parts, shape=self.X.shape).T @ shares)
+    def squares(self, shares: Floats) -> Floats:
+        """Return the sums of the squares of columns, each row with its share."""
+        if not self.sparse:
+            return self._summed(lambda block, s: np.einsum("ij,ij,i->j", block, block, s), shares)
+        if self.by_rows:
+            rows = self.rows
+            weights = np.square(rows.values, dtype=np.float64)
+            weights *= np.repeat(shares, np.diff(rows.indptr))
+            return np.asarray(np.bincount(rows.indices, weights, self.n_features), np.float64)
+        columns = self.columns
+        values = np.square(columns.values, dtype=np.float64) * shares[columns.indices]
+        places = np.repeat(np.arange(self.n_features), np.diff(columns.indptr))
+        return np.asarray(np.bincount(places, values, self.n_features), np.float64)
+
+    def gram(self, shares: Floats) -> Floats:
+        """Return X' diag(shares) X, the upper half, a block of rows at a time."""
+        out = np.zeros((self.n_features,) * 2, order="F")
+        roots, size = np.sqrt(shares), max(64, ENTRIES // self.n_features)
+        for i in range(0, self.n_samples, size):
+            block = self.X[i : i + size]
+            block = block.toarray() if self.sparse else block
+            block = np.asarray(block * roots[i : i + size, None], np.float64)
+            out = linalg.blas.dsyrk(1.0, block.T, 1.0, out, overwrite_c=1)
+        return out
+
+    def _summed(self, part: Callable[[Floats, Floats], Floats], shares: Floats) -> Floats:
+        """Return the sum of what ``part`` makes of each block of rows."""
+        total, size = np.zeros(self.n_features), max(64, ENTRIES // self.n_features)
+        for i in range(0, self.n_samples, size):
+            total += part(np.asarray(self.X[i : i + size], np.float64), shares[i : i + size])
+        return total
 
     def column_rows(self, chosen: Ints, columns: Data) -> Floats:
         """Return some of the columns at hand written out, one per row."""
@@ -156,6 +185,10 @@ class Task:
         value, slope, bend = terms(self.loss, z, self.y, self.epsilon)
         return float(self.shares @ value), self.shares * slope, self.shares * bend
 
+    def objective(self, w: Floats, b: float) -> float:
+        """Return the objective at coefficients and an intercept."""
+        return self.terms(self.design.margins(w) + b)[0] + self.penalty(w)
+
     def rounded(self, epsilon: float) -> Task:
         """Return the task with another corner."""
         return replace(self, epsilon=epsilon)
@@ -189,12 +222,15 @@ class Task:
 
 
 class Caution:
-    """The least curvature that a model assumes, for losses whose curvature jumps to zero.
+    """The least curvature that a model assumes, as a part of the largest the loss has.
 
-    It falls while whole steps are good and rises when they have to be cut.
+    It falls while whole steps are good and rises when they have to be cut: at 1 the model lies
+    above the risk, and its steps always decrease the objective. Losses whose curvature jumps to
+    zero begin cautiously, the others without.
     """
 
-    def __init__(self, loss: int) -> None:
+    def __init__(self, loss: int, epsilon: float) -> None:
+        self.most = 100.0 if loss == HINGE else curvature(loss, epsilon)
         self.least = 0.1 if loss in (HINGE, SQUARED_HINGE, HUBER) else 0.0
 
     def apply(self, curve: Floats, shares: Floats) -> Floats:
@@ -204,9 +240,9 @@ class Caution:
     def learn(self, length: float) -> None:
         """Adapt to the part of the last step that was taken."""
         if length == 1.0:
-            self.least = max(0.1 * self.least, min(self.least, 1e-12))
+            self.least = 0.1 * self.least if self.least > 1e-12 else self.least
         elif length < 0.25:
-            self.least = min(10.0 * self.least, 100.0)
+            self.least = min(max(10.0 * self.least, 1e-3 * self.most), self.most)
 
 
 @dataclass
@@ -219,6 +255,8 @@ class Fit:
         Coefficients and intercept.
     n_passes
         Passes made: over the coordinates, the samples, or Newton steps.
+    value
+        The objective there.
     gap
         A bound on how far the objective is from its minimum; infinite without a penalty.
     converged
@@ -230,6 +268,7 @@ class Fit:
     w: Floats
     b: float
     n_passes: int
+    value: float
     gap: float
     converged: bool
     visits: Floats

@@ -10,10 +10,11 @@ from typing import Any
 from scgd.errors import CommandError, UsageError
 from scgd.linear.tables.reading import one_line, read, separator
 from scgd.places import check_place
+from scgd.words import printable
 
 __all__ = ["add_parser", "run"]
 
-LOSSES = ("squared", "huber", "logistic", "hinge", "squared-hinge")
+LOSSES = ("squared", "huber", "logistic", "multinomial", "hinge", "squared-hinge")
 N_NOTES = 20
 
 
@@ -60,7 +61,8 @@ def run(args: argparse.Namespace) -> int:
     problem = split_target(table, args, table.notes)
     task, loss, why = decide(problem, args)
     folds, manner = splits(problem, args, task == "classification")
-    print(f"{len(problem.y)} rows; {task} of {problem.target!r} with {loss} loss ({why})")
+    told = f"{len(problem.y)} rows; {task} of {problem.target!r} with {loss} loss ({why})"
+    print(printable(told))
     words = {"loss": loss, "penalty": args.penalty, "random_state": args.seed}
     options = Options(args.missing, args.max_levels, args.high_cardinality, tuple(args.categorical))
     try:
@@ -105,7 +107,7 @@ def baseline(y: Any, task: str) -> str:
 def report(outcome: Any, task: str, ordinary: str, manner: str, notes: list[str]) -> None:
     """Say what was done and how well it went."""
     for note in notes[:N_NOTES]:
-        print(f"note: {note}")
+        print(printable(f"note: {note}"))
     if len(notes) > N_NOTES:
         print(f"note: and {len(notes) - N_NOTES} more of this kind")
     alphas, place = outcome.alphas, outcome.place
@@ -113,12 +115,14 @@ def report(outcome: Any, task: str, ordinary: str, manner: str, notes: list[str]
         tried = f"the best of {len(alphas)} from {alphas[0]:.3g} to {alphas[-1]:.3g}"
         print(f"alpha {alphas[place]:.3g}, {tried}")
     scores = outcome.scores[place]
-    measure = "accuracy" if task == "classification" else "R2"
+    measure = "R2" if task == "regression" else "accuracy"
+    if outcome.balanced:
+        measure, ordinary = "balanced accuracy", "a constant label has 1 / the number of labels"
     found = f"{scores.mean():.4f} +- {scores.std():.4f}; {ordinary}"
-    print(f"{measure} in {len(scores)}-fold cross-validation ({manner}): {found}")
-    print(f"{outcome.meaning()}; per standard deviation, with sampling weights:")
-    for name, size, weight in outcome.largest():
-        print(f"  {name:<36} {size:12.5g} {weight:10.4f}")
+    print(f"{measure} in {len(scores)}-fold cross-validation ({printable(manner)}): {found}")
+    print(f"{printable(outcome.meaning())}; per standard deviation:")
+    for name, size in outcome.largest():
+        print(f"  {printable(name):<36} {size:12.5g}")
 
 
 def keep(outcome: Any, args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""A picture of a fitted model in a few kilobytes: coefficients, sampling weights, and the path."""
+"""A picture of a fitted model in a few kilobytes: coefficients and the path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scgd.typing import Floats
 __all__ = ["draw"]
 
 WIDTH, ROW, TOP = 960, 24, 104
-NAMES, BARS, WEIGHTS = 300, (320, 720), (760, 920)
+NAMES, BARS = 300, (320, 920)
 UP, DOWN, GREY, INK = "#1f6feb", "#d1662b", "#8a94a0", "#222"
 CHART = 220
 LONGEST = 40
@@ -55,21 +55,18 @@ def bar(start: float, end: float, y: float, fill: str) -> str:
     return f"<rect x='{low:.1f}' y='{y:.1f}' width='{high - low:.1f}' height='14' fill='{fill}'/>"
 
 
-def bars(rows: list[tuple[str, float, float]]) -> list[str]:
-    """Return the bars of coefficients and sampling weights, with their names."""
-    sizes = np.array([0.0, *(size for _, size, _ in rows)])
-    weights = np.array([0.0, *(weight for *_, weight in rows)])
+def bars(rows: list[tuple[str, float]]) -> list[str]:
+    """Return the bars of coefficients, with their names."""
+    sizes = np.array([0.0, *(size for _, size in rows)])
     low, high = sizes.min(), sizes.max()
     room = 56.0  # for the figures beside the bars
     left, right = BARS[0] + (room if low < 0 else 0.0), BARS[1] - (room if high > 0 else 0.0)
     zero = left - low / (high - low or 1.0) * (right - left)
     step = (right - left) / (high - low or 1.0)
-    widest = (WEIGHTS[1] - WEIGHTS[0] - room) / (weights.max() or 1.0)
     parts = [
         text(BARS[0], TOP - 14, "coefficient per standard deviation", fill=GREY),
-        text(WEIGHTS[0], TOP - 14, "sampling weight", fill=GREY),
     ]
-    for place, (name, size, weight) in enumerate(rows):
+    for place, (name, size) in enumerate(rows):
         y = TOP + ROW * place
         short = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
         end = zero + size * step
@@ -79,8 +76,6 @@ def bars(rows: list[tuple[str, float, float]]) -> list[str]:
             text(NAMES, y + 12, short, "end"),
             bar(zero, end, y, UP if size >= 0 else DOWN),
             text(beside, y + 12, f"{size:.3g}", anchor, 11, fill=GREY),
-            bar(WEIGHTS[0], WEIGHTS[0] + weight * widest, y, "#c5ccd4"),
-            text(WEIGHTS[0] + weight * widest + 6, y + 12, f"{weight:.3f}", size=11, fill=GREY),
             "</g>",
         ]
     ends = f"y1='{TOP - 4}' y2='{TOP + ROW * len(rows) - 4}'"

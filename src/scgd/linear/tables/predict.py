@@ -10,6 +10,7 @@ from typing import Any
 from scgd.errors import CommandError
 from scgd.linear.tables.reading import one_line, read, separator
 from scgd.places import check_place
+from scgd.words import cell, printable
 
 __all__ = ["add_parser", "run"]
 
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     except (ValueError, ArithmeticError, MemoryError) as error:
         raise CommandError(f"cannot predict {args.data}: {one_line(error)}") from error
     for note in table.notes + notes + judged(model, table, results["prediction"]):
-        print(f"note: {note}", file=sys.stderr)
+        print(printable(f"note: {note}"), file=sys.stderr)
     write(results, args)
     return 0
 
@@ -95,6 +96,7 @@ def write(results: dict[str, Any], args: argparse.Namespace) -> None:
     """Write the answer as CSV."""
     import pandas as pd
 
+    results = {cell(name): guarded(column) for name, column in results.items()}
     sep = "\t" if args.out and args.out.suffix.lower() == ".tsv" else ","
     try:
         pd.DataFrame(results).to_csv(args.out or sys.stdout, index=False, sep=sep)
@@ -104,3 +106,8 @@ def write(results: dict[str, Any], args: argparse.Namespace) -> None:
         raise CommandError(f"cannot write {args.out}: {error}") from error
     if args.out:
         print(f"{len(results['prediction'])} predictions: {args.out}")
+
+
+def guarded(column: Any) -> Any:
+    """Return labels that no spreadsheet takes for formulas; numbers as they are."""
+    return column if column.dtype.kind in "biuf" else [cell(str(label)) for label in column]

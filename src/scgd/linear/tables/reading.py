@@ -106,6 +106,14 @@ def sample(path: Path) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         if error.reason == "unexpected end of data":  # the sample ends within a character
             return data[: error.start].decode("utf-8-sig"), "utf-8-sig"
+        return as_windows(data)
+
+
+def as_windows(data: bytes) -> tuple[str, str]:
+    """Return text as Windows writes it in western languages; latin-1 reads whatever is left."""
+    try:
+        return data.decode("cp1252"), "cp1252"
+    except UnicodeDecodeError:
         return data.decode("latin-1"), "latin-1"
 
 
@@ -134,9 +142,9 @@ def read_text(path: Path, text: str, encoding: str, sep: str | None) -> Table:
     try:
         frame = load(path, encoding=encoding, **words)
     except UnicodeDecodeError:  # beyond the sample
-        encoding = "latin-1"
+        encoding = as_windows(path.read_bytes())[1]
         frame = load(path, encoding=encoding, **words)
-    if encoding == "latin-1":
+    if encoding in ("cp1252", "latin-1"):
         notes.append(f"{path.name} is not UTF-8; read as {encoding}")
     if "header" in words:
         frame.columns = [f"x{k}" for k in range(frame.shape[1])]

@@ -16,7 +16,7 @@ __all__ = ["LOSSES", "TASKS", "Problem", "decide", "split_target", "splits"]
 
 LOSSES = {
     "regression": ("squared", "huber"),
-    "classification": ("logistic", "hinge", "squared-hinge"),
+    "classification": ("logistic", "multinomial", "hinge", "squared-hinge"),
 }
 TASKS = ("auto", *LOSSES)
 FEW = 20
@@ -48,6 +48,7 @@ def split_target(table: Table, args: Any, notes: list[str]) -> Problem:
         return Problem(table.matrix, table.targets, "target")
     target = target_name(list(table.frame.columns), args)
     frame = with_target(table.frame, target, args.missing, notes)
+    frame = one_kind(frame, target, args, notes)
     groups = None if not args.groups else as_words(frame[args.groups]).fillna("").to_numpy(str)
     order = None if not args.time_ordered else moments(frame[args.time_ordered])
     features = frame.drop(columns=[target, *args.drop, *([args.groups] if args.groups else [])])
@@ -87,6 +88,23 @@ def with_target(frame: Any, target: str, missing: str, notes: list[str]) -> Any:
     if missing == "refuse":
         raise CommandError(f"{told}; fill or remove them, or allow --missing impute")
     notes.append(f"{told}; they are left out")
+    return frame[there].reset_index(drop=True)
+
+
+def one_kind(frame: Any, target: str, args: Any, notes: list[str]) -> Any:
+    """Return the rows with numbers where most targets are numbers; ask what the others mean."""
+    numbers = as_numbers(frame[target])
+    there = np.isfinite(numbers)
+    mixed = 0.5 < there.mean() < 1.0 and len(np.unique(numbers[there])) > FEW
+    if not mixed or args.task == "classification" or args.loss in LOSSES["classification"]:
+        return frame
+    word = as_words(frame[target])[~there].iloc[0]
+    told = f"the target {target!r} holds numbers, and words ({word!r}) in {(~there).sum()} rows"
+    if args.task != "regression" and args.loss not in LOSSES["regression"]:
+        raise CommandError(
+            f"{told}; say --task regression to leave those rows out, or --task classification"
+        )
+    notes.append(f"{told}, which are left out")
     return frame[there].reset_index(drop=True)
 
 

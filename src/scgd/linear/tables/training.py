@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.exceptions import ConvergenceWarning
 
 from scgd.linear.estimators import SCGDClassifier, SCGDRegressor
 from scgd.linear.models import TableModel
-from scgd.linear.paths import alpha_path, best_place, follow, path_scores
+from scgd.linear.paths import alpha_path, at_place, best_place, default_scores, fit_path
 from scgd.linear.tables.choosing import Options
 from scgd.linear.tables.preparation import PREPARATIONS
 from scgd.linear.tables.target import Problem
@@ -23,6 +21,10 @@ __all__ = ["N_SHOWN", "Outcome", "train"]
 KINDS: dict[str, Any] = {"classification": SCGDClassifier, "regression": SCGDRegressor}
 N_ALPHAS = 20
 N_SHOWN = 20
+IMBALANCED = 0.2
+"""Below this part of its even share a label counts as rare: accuracy would ignore it."""
+FAR, LEAK = 1e3, 0.999
+"""Times the 99th percentile of a column; correlation of a column with the target."""
 ROUGH = 1e-4
 """Tolerance of the fits that are only compared with each other."""
 
@@ -37,21 +39,21 @@ class Outcome:
     place: int
     spread: Floats
     notes: list[str]
+    balanced: bool = False
 
-    def largest(self) -> list[tuple[str, float, float]]:
-        """Return what stands out: names, coefficients per standard deviation, sampling weights.
+    def largest(self) -> list[tuple[str, float]]:
+        """Return what stands out: names and coefficients per standard deviation.
 
         Of several classes each column shows the one it says most about; zeros are left out.
         """
         fitted, names = self.model.model, self.model.preparation.labels
         sizes = np.atleast_2d(fitted.coef_) * self.spread
-        weights = np.atleast_2d(fitted.sampling_weights_).mean(axis=0)
         rows = np.abs(sizes).argmax(axis=0)
         strongest = sizes[rows, np.arange(sizes.shape[1])]
         if len(sizes) > 1:
             names = [f"{n} -> {fitted.classes_[row]}" for n, row in zip(names, rows, strict=True)]
         order = np.argsort(-np.abs(strongest), kind="stable")[:N_SHOWN]
-        return [(names[k], float(strongest[k]), float(weights[k])) for k in order if strongest[k]]
+        return [(names[k], float(strongest[k])) for k in order if strongest[k]]
 
     def meaning(self) -> str:
         """Return what the coefficients speak for, and how many there are."""
@@ -74,25 +76,32 @@ def train(
     prepare = PREPARATIONS["table" if hasattr(problem.features, "iloc") else "matrix"]
     preparation = prepare(options).fit(problem.features)
     X, _ = preparation.transform(problem.features)
-    single = KINDS[task](**words)
+    classes = np.unique(problem.y) if task == "classification" else None
+    single, rough = (KINDS[task](**words, alpha=1.0, **more) for more in ({}, {"tol": ROUGH}))
+    single.classes_ = rough.classes_ = classes
     alphas = np.array([alpha]) if alpha is not None else path_of(single, X, problem.y)
+
+    by_class = balancing(problem.y) if task == "classification" else None
 
     def fold_scores(rows: Array, held: Array) -> Floats:
         mine, other = problem.take(rows), problem.take(held)
         step = prepare(options).fit(mine.features)
-        train_part, test_part = ((step.transform(p.features)[0], p.y) for p in (mine, other))
-        return path_scores(KINDS[task](**words, tol=ROUGH), train_part, test_part, alphas, score)
+        path = fit_path(rough, step.transform(mine.features)[0], mine.y, None, alphas)
+        return default_scores(path, step.transform(other.features)[0], other.y,
+                              None if by_class is None else by_class[held], classes)  # fmt: skip
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        parallel = Parallel(n_jobs, prefer="threads")
-        scores = np.stack(parallel(delayed(fold_scores)(*fold) for fold in folds), axis=1)
-        place = best_place(scores)
-        *_, fitted = follow(single, X, problem.y, alphas[: place + 1])
-    fitted.set_params(warm_start=False)
-    told = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+    parallel = Parallel(n_jobs, prefer="threads")
+    scores = np.stack(parallel(delayed(fold_scores)(*fold) for fold in folds), axis=1)
+    place = best_place(scores)
+    path = fit_path(single, X, problem.y, None, alphas[: place + 1])
+    fitted = at_place(single, path, place, 1, X.dtype).set_params(alpha=float(alphas[place]))
+    if classes is None:
+        del fitted.classes_
+    told = [] if path.converged else [f"the fit is within {fitted.dual_gap_:.3g} of its minimum"]
     model = TableModel(preparation, fitted, problem.target)
-    return Outcome(model, alphas, scores, place, spreads(X), preparation.notes + told[-1:])
+    notes = preparation.notes + told + hints(X, problem.y, preparation.labels)
+    balanced = by_class is not None
+    return Outcome(model, alphas, scores, place, spreads(X), notes, balanced)
 
 
 def path_of(model: Any, X: Any, y: Array) -> Floats:
@@ -101,9 +110,32 @@ def path_of(model: Any, X: Any, y: Array) -> Floats:
     return alpha_path(X, y, l1_share=share, n_alphas=N_ALPHAS, loss=model.loss)
 
 
-def score(model: Any, X: Any, y: Any) -> float:
-    """Return the accuracy or R2."""
-    return float(model.score(X, y))
+def balancing(y: Array) -> Array | None:
+    """Return weights that give all labels the same say where one has a tenth or less of it."""
+    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if counts.min() * len(labels) > IMBALANCED * len(y):
+        return None
+    return np.asarray(1.0 / counts[codes])
+
+
+def hints(X: Any, y: Array, names: Any) -> list[str]:
+    """Return what to look at: columns that tell all, that count rows, that have outliers."""
+    if hasattr(X, "tocsr"):
+        return []
+    notes, targets = [], np.unique(y, return_inverse=True)[1] if y.dtype.kind != "f" else y
+    for name, column in zip(names, np.asarray(X, np.float64).T, strict=True):
+        middle = np.median(column)
+        size = np.quantile(np.abs(column - middle), 0.99)
+        if size > 0 and np.abs(column - middle).max() > FAR * size:
+            notes.append(f"{name!r} holds values far from all others; check them, or --drop it")
+        centred, spread = column - column.mean(), column.std() * targets.std()
+        if spread > 0 and abs(np.mean(centred * (targets - targets.mean()))) > LEAK * spread:
+            notes.append(f"{name!r} alone tells the target; --drop it if it is known only later")
+        steps = np.diff(np.sort(column))  # columns may be scaled
+        if len(steps) > 1 and steps.min() > 0 and np.ptp(steps) <= 1e-6 * steps.mean():
+            notes.append(f"{name!r} has another whole number in each row, like an identifier; "
+                         "--drop it if it is one")  # fmt: skip
+    return notes
 
 
 def spreads(X: Any) -> Floats:

@@ -12,8 +12,13 @@ from scgd.typing import Array, Floats
 
 __all__ = ["as_numbers", "as_words", "date_format", "days"]
 
-MONEY = re.compile(r"([-+]?)[$€£]?\s?(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?\s?%?")
+SIGNS = r"(?:[$€£¥%]|EUR|USD|GBP|CHF)"
+WHOLE = r"\d{1,3}(?:[,' \u00a0]\d{3})+|\d+"
+MONEY = re.compile(rf"([-+]?){SIGNS}?\s?([-+]?)({WHOLE})(\.\d+)?\s?{SIGNS}?")
 """Numbers with a currency, thousands or a per cent sign: 1,234.50, $5, 12 %."""
+SWAPPED = str.maketrans(",.", ".,")
+EUROPEAN = re.compile(r"\D*\d{1,3}(\.\d{3})+(,\d+)?\D*|\D*\d+,(\d{1,2}|\d{4,})\D*")
+AMERICAN = re.compile(r"\D*\d{1,3}(,\d{3})+(\.\d+)?\D*|\D*\d*\.(\d{1,2}|\d{4,})\D*")
 DAYS = (
     "%d.%m.%Y",
     "%m/%d/%Y",
@@ -62,19 +67,33 @@ def as_numbers(column: Any) -> Floats:
     --------
     >>> as_numbers(pd.Series(["1,234.5", "$7", "12 %", "-3e2", "many", None]))
     array([1234.5,    7. ,   12. , -300. ,    nan,    nan])
+    >>> as_numbers(pd.Series(["1.234,56", "45,5 €", "1.000"]))
+    array([1234.56,   45.5 , 1000.  ])
     """
     if column.dtype.kind in "biuf":
         values = column.to_numpy(np.float64, na_value=np.nan).copy()
     else:
         codes, words = pd.factorize(as_words(column))
+        european = writes_decimal_commas(words)
         # One more for missing cells, coded -1. Not pandas' own reading: it may miss the last bit.
-        values = np.array([*map(as_number, words), np.nan])[codes]
+        values = np.array([*(as_number(w, european) for w in words), np.nan])[codes]
     values[~np.isfinite(values)] = np.nan
     return np.asarray(values)
 
 
-def as_number(cell: str) -> float:
+def writes_decimal_commas(words: Any) -> bool:
+    """Tell whether some words can only be read with decimal commas, and none only without."""
+    # 1.000 may be one or a thousand: only words with a comma, or two dots, are sure.
+    sure = [w for w in words if EUROPEAN.fullmatch(w) and ("," in w or w.count(".") > 1)]
+    return bool(sure) and not any(
+        AMERICAN.fullmatch(w) and not EUROPEAN.fullmatch(w) for w in words
+    )
+
+
+def as_number(cell: str, european: bool = False) -> float:
     """Return what a cell says as Python reads it, else as people write it."""
+    if european:
+        return as_money(cell.translate(SWAPPED))
     try:
         return float(cell) if "_" not in cell else np.nan
     except ValueError:
@@ -84,8 +103,8 @@ def as_number(cell: str) -> float:
 def as_money(cell: str) -> float:
     """Return a number written with signs around it, or a truth as 0 or 1; NaN for other words."""
     if match := MONEY.fullmatch(cell):
-        sign, whole, fraction = match.groups("")
-        return float(sign + whole.replace(",", "") + fraction)
+        sign, after, whole, fraction = match.groups("")
+        return float((sign or after) + re.sub(r"\D", "", whole) + fraction)
     return {"True": 1.0, "False": 0.0}.get(cell, np.nan)
 
 
