@@ -4,7 +4,15 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from scgd.torch import BlockOptimizer
+from scgd import torch as scgd_torch
+
+
+class BlockOptimizer(scgd_torch.BlockOptimizer):
+    """Blocks as most tests want them: layers, one at a time."""
+
+    def __init__(self, model, *args, **settings):
+        usual = {"active": 1} if len(args) > 1 else {"blocks": "layer", "active": 1}
+        super().__init__(model, *args, **{**usual, **settings})
 
 
 class Stack(nn.Module):

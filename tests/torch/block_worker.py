@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
-from block_models import Dropping, batch, flat, stack
+from block_models import BlockOptimizer, Dropping, batch, flat, stack
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from scgd.torch import BlockOptimizer
 from scgd.torch.blocks import BlockMusketeer
 
 STEPS = 1000
@@ -106,10 +105,9 @@ def main(rank, world, folder):
     results = {}
     variants = {
         "measured": ("inverse-cost", STEPS, {}),
-        "musketeer": (BlockMusketeer(gain_per="second", mix=0.2), STEPS, {}),
-        "loss": (BlockMusketeer(gain="loss"), 100, {}),
-        "blockllm": ("blockllm", 100, {}),
-        "probe": (BlockMusketeer(probe=2), 100, {}),
+        "musketeer": (BlockMusketeer(gain_per="cost", mix=0.2), STEPS, {}),
+        "loss": (BlockMusketeer(gain="loss", gain_per="step"), 100, {}),
+        "probe": (BlockMusketeer(probe=2, gain_per="step"), 100, {}),
         "attached": ("shuffled", 100, {"attach": True, "seed": 3}),
         "always": ("shuffled", 100, {"always": ["head"], "active": 2, "seed": 3}),
     }

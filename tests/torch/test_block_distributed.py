@@ -34,7 +34,7 @@ def results(tmp_path_factory):
 
 def test_two_ranks_stay_equal(results):
     first, second = results["2-0"], results["2-1"]
-    assert {"measured", "musketeer", "loss", "blockllm", "probe"} <= set(first.files)
+    assert {"measured", "musketeer", "loss", "probe"} <= set(first.files)
     for name in first.files:
         np.testing.assert_array_equal(first[name], second[name], err_msg=name)
 

@@ -6,10 +6,9 @@ from collections import namedtuple
 
 import pytest
 import torch
-from block_models import Dropping, Stack, flat, loss_of, stack, train
+from block_models import BlockOptimizer, Dropping, Stack, flat, loss_of, stack, train
 from torch import nn
 
-from scgd.torch import BlockOptimizer
 from scgd.torch.blocks import BlockMusketeer
 from scgd.torch.blocks.ledger import GRACE, PATIENCE, RETRY
 
@@ -168,7 +167,7 @@ def test_a_model_that_reaches_nothing_says_so_and_can_be_mended():
 
 
 def test_probes_beside_blocks_without_a_path():
-    model, optimizer = gated(policy=BlockMusketeer(probe=2), period=2, seed=0)
+    model, optimizer = gated(policy=BlockMusketeer(probe=2, gain_per="step"), period=2, seed=0)
     train(model, optimizer, 20)
     assert optimizer.book.alive.all()
 

@@ -6,15 +6,12 @@ import time
 import numpy as np
 import pytest
 import torch
-from block_models import loss_of, stack, train
+from block_models import BlockOptimizer, loss_of, stack, train
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scgd.torch import BlockOptimizer
 from scgd.torch.blocks import (
-    LISA,
     MISA,
-    BlockLLM,
     BlockMusketeer,
     BlockPolicy,
     Cyclic,
@@ -58,17 +55,17 @@ def softmax(x):
         (InverseCost(), (1 / COSTS) / (1 / COSTS).sum()),
         (InverseCost(mix=0.4), 0.6 * (1 / COSTS) / (1 / COSTS).sum() + 0.1),
         (UniformBlocks(), np.full(4, 0.25)),
-        (BlockMusketeer(mix=0), GAINS / 16),
-        (BlockMusketeer(), 0.9 * GAINS / 16 + 0.025),
-        (BlockMusketeer(mix=0, gain_per="second"), (GAINS / COSTS) / (GAINS / COSTS).sum()),
-        (BlockMusketeer(mix=0, normalization="softmax", eta=0.3), softmax(0.3 * GAINS)),
+        (BlockMusketeer(mix=0, gain_per="step"), GAINS / 16),
+        (BlockMusketeer(gain_per="step"), 0.9 * GAINS / 16 + 0.025),
+        (BlockMusketeer(mix=0, gain_per="cost"), (GAINS / COSTS) / (GAINS / COSTS).sum()),
+        (
+            BlockMusketeer(mix=0, normalization="softmax", eta=0.3, gain_per="step"),
+            softmax(0.3 * GAINS),
+        ),
         (MISA(eta=0.5), softmax(0.5 * GAINS)),
-        (LISA(), np.array([0, 0.5, 0.5, 0])),
-        (LISA(ends_always=False), np.full(4, 0.25)),
         (Top(), np.array([0, 0, 0, 1.0])),
         (Cyclic(), np.array([1.0, 0, 0, 0])),  # block 0 has waited longest
         (Shuffled(), np.full(4, 0.25)),
-        (BlockLLM(), np.array([0, 0, 0, 1.0])),  # scores 10, 20, 20/3, 22.5
     ],
     ids=repr,
 )
@@ -77,7 +74,7 @@ def test_laws(policy, law):
 
 
 def test_draws_follow_the_law():
-    policy = BlockMusketeer(mix=0, coverage=0)
+    policy = BlockMusketeer(mix=0, coverage=0, gain_per="step")
     drawn = np.zeros(4)
     for seed in range(4000):
         drawn[policy.choose(book(seed=seed), 1)] += 1
@@ -87,7 +84,7 @@ def test_draws_follow_the_law():
 
 
 def test_several_blocks_are_drawn_one_after_another_without_replacement():
-    policy = BlockMusketeer(mix=0, coverage=0)
+    policy = BlockMusketeer(mix=0, coverage=0, gain_per="step")
     pairs = np.zeros((4, 4))
     for seed in range(4000):
         first, second = policy.choose(book(seed=seed), 2)
@@ -107,7 +104,9 @@ def test_orders():
     assert all(sorted(cycle) == [0, 1, 2, 3] for cycle in cycles) and len(set(cycles)) > 3
 
 
-@pytest.mark.parametrize("policy", [UniformBlocks(), InverseCost(), BlockMusketeer()], ids=repr)
+@pytest.mark.parametrize(
+    "policy", [UniformBlocks(), InverseCost(), BlockMusketeer(gain_per="step")], ids=repr
+)
 def test_the_first_cycle_visits_all_from_the_top_with_those_named_first(policy):
     ledger = book(False)
     ledger.first = [1]
@@ -157,11 +156,17 @@ def test_without_coverage_a_block_can_wait_for_ever():
 def test_unknown_gains_count_as_the_mean_of_the_known():
     ledger = book()
     ledger.gains = np.array([1.0, np.nan, 3.0, np.nan])
-    np.testing.assert_allclose(BlockMusketeer(mix=0).weights(ledger), np.array([1, 2, 3, 2]) / 8)
+    np.testing.assert_allclose(
+        BlockMusketeer(mix=0, gain_per="step").weights(ledger), np.array([1, 2, 3, 2]) / 8
+    )
     ledger.gains[:] = np.nan
-    np.testing.assert_allclose(BlockMusketeer(mix=0).weights(ledger), np.full(4, 0.25))
+    np.testing.assert_allclose(
+        BlockMusketeer(mix=0, gain_per="step").weights(ledger), np.full(4, 0.25)
+    )
     ledger.gains[:] = 0.0
-    np.testing.assert_allclose(BlockMusketeer(mix=0).weights(ledger), np.full(4, 0.25))
+    np.testing.assert_allclose(
+        BlockMusketeer(mix=0, gain_per="step").weights(ledger), np.full(4, 0.25)
+    )
 
 
 def test_gains_forget():
@@ -184,19 +189,6 @@ def test_top_down_leaves_a_block_when_its_gains_stall():
     assert seen == [3, 3, 3, 3, 2, 2, 2, 1]
 
 
-def test_blockllm_stays_while_the_loss_falls_and_prefers_rarely_visited_blocks():
-    policy, ledger = BlockLLM(patience=2), book(False)
-    assert follow(policy, ledger, 1) == [[3]]
-    ledger.losses = [3.0, 2.0]
-    assert policy.choose(ledger, 1) == [3]  # the loss falls
-    ledger.losses = [2.0, 3.0, 2.5]
-    assert policy.choose(ledger, 1) == [2]  # 2.5 is the mean of the two before it: stalled
-    ledger = book()
-    ledger.losses, ledger.current = [1.0, 1.0], [0]
-    ledger.counts = np.array([1.0, 10.0, 1.0, 10.0])
-    assert policy.choose(ledger, 2) == [2, 0]  # 2/1 and 1/1 before 9/10 and 4/10
-
-
 def test_misa_draws_up_to_a_share_of_the_parameters():
     for seed in range(50):
         chosen = MISA(share=0.5).choose(book(seed=seed), 1)
@@ -214,7 +206,7 @@ def test_history_is_thinned():
 def measured(gain, **settings):
     """Gains of the first visit of three steps, and the gradients behind them."""
     model = stack()
-    policy = BlockMusketeer(gain=gain, first_period=3)
+    policy = BlockMusketeer(gain=gain, first_period=3, gain_per="step")
     optimizer = BlockOptimizer(model, policy=policy, period=3, lr=0.01, **settings)
     grads, losses = [], []
     for step in range(3):
@@ -260,7 +252,9 @@ def test_falls_of_the_loss():
 def test_costs_are_lower_quartiles_shared_by_the_blocks_of_a_visit():
     now = iter([0.0, 1.0, 3.0, 103.0, 105.0])  # differences 1, 2, 100 (a pause), 2 in a visit
     model = stack()
-    optimizer = BlockOptimizer(model, period=5, active=2, lr=0.01)
+    optimizer = BlockOptimizer(
+        model, policy=InverseCost(first_period=5), period=5, active=2, cost="time", lr=0.01
+    )
     assert optimizer.meter.clock is time.process_time  # a busy machine costs no block anything
     optimizer.meter.clock = lambda: next(now)
     train(model, optimizer, 5)
@@ -270,7 +264,7 @@ def test_costs_are_lower_quartiles_shared_by_the_blocks_of_a_visit():
 
 def test_a_probe_measures_all_blocks_at_the_same_parameters():
     model, plain = stack(), stack()
-    policy = BlockMusketeer(probe=2, forget=1.0)
+    policy = BlockMusketeer(probe=2, forget=1.0, gain_per="step")
     optimizer = BlockOptimizer(model, policy=policy, period=2, lr=0.01)
     loss_of(plain, 0).backward()
     expected = [
@@ -296,7 +290,7 @@ def test_probes_change_no_step():
     runs = []
     for probe in (0, 1):
         model = stack()
-        policy = BlockMusketeer(probe=probe, first_cycle=True, coverage=1)
+        policy = BlockMusketeer(probe=probe, first_cycle=True, coverage=1, gain_per="step")
         optimizer = BlockOptimizer(model, policy=policy, period=3, lr=0.01, seed=0)
         runs.append(train(model, optimizer, 18))
     assert runs[0] == runs[1]
@@ -340,7 +334,7 @@ def test_sparse_gradients_are_measured_as_dense_ones(gain):
     for sparse in (False, True):
         model = stack()
         model.embeddings.sparse = sparse
-        policy = BlockMusketeer(gain=gain, first_period=3)
+        policy = BlockMusketeer(gain=gain, first_period=3, gain_per="step")
         optimizer = BlockOptimizer(
             model, torch.optim.SGD, policy=policy, period=3, first=["embeddings"], lr=0.01
         )

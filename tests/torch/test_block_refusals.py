@@ -5,10 +5,9 @@ from functools import partial
 
 import pytest
 import torch
-from block_models import flat, loss_of, stack, train
+from block_models import BlockOptimizer, flat, loss_of, stack, train
 from torch import nn
 
-from scgd.torch import BlockOptimizer
 from scgd.torch.blocks import BlockMusketeer, BlockPolicy, Cyclic, InverseCost, TopDown
 
 
@@ -175,12 +174,12 @@ def test_parameters_instead_of_a_model():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: BlockMusketeer(gain="cube"),
+        lambda: BlockMusketeer(gain="cube", gain_per="step"),
         lambda: BlockMusketeer(gain_per="minute"),
-        lambda: BlockMusketeer(normalization="l2"),
-        lambda: BlockMusketeer(mix=1.5),
-        lambda: BlockMusketeer(forget=-0.1),
-        lambda: BlockMusketeer(gain="loss", probe=3),
+        lambda: BlockMusketeer(normalization="l2", gain_per="step"),
+        lambda: BlockMusketeer(mix=1.5, gain_per="step"),
+        lambda: BlockMusketeer(forget=-0.1, gain_per="step"),
+        lambda: BlockMusketeer(gain="loss", probe=3, gain_per="step"),
         lambda: InverseCost(coverage=-1),
         lambda: InverseCost(first_period=0),
         lambda: Cyclic("sideways"),
@@ -194,7 +193,9 @@ def test_policies_refuse_what_makes_no_sense(make):
 
 def test_policies_that_look_at_the_loss_ask_for_it():
     model = stack()
-    optimizer = BlockOptimizer(model, policy="blockllm", period=1, lr=0.1)
+    optimizer = BlockOptimizer(
+        model, policy=BlockMusketeer(gain="loss", gain_per="step"), period=1, lr=0.1
+    )
     model(torch.zeros(2, 5, dtype=torch.long)).sum().backward()
     before = model.head.weight.clone()
     with pytest.raises(RuntimeError, match=r"optimizer.tell\(loss\)"):
@@ -259,7 +260,7 @@ def test_closures_without_a_loss():
     before = flat(model)
     assert optimizer.step(lambda: loss_of(model, 0).backward()) is None  # as torch's own
     assert not torch.equal(flat(model), before)
-    curious = BlockOptimizer(stack(), policy="blockllm", lr=0.1)
+    curious = BlockOptimizer(stack(), policy=BlockMusketeer(gain="loss", gain_per="step"), lr=0.1)
     with pytest.raises(RuntimeError, match="give step a closure that returns it"):
         curious.step(lambda: loss_of(curious.model, 0).backward())
 

@@ -5,24 +5,23 @@ import copy
 import pytest
 import torch
 import torch.distributed.checkpoint as dcp
-from block_models import flat, stack, train
+from block_models import BlockOptimizer, flat, stack, train
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_state_dict,
     set_state_dict,
 )
 
-from scgd.torch import BlockOptimizer
 from scgd.torch.blocks import BLOCK_POLICIES, BlockMusketeer, BlockPolicy, Cyclic
 
 NAMES = ["embeddings", "layers.0", "layers.1", "layers.2", "layers.3", "head"]
 COST = {name: float(6 - i) for i, name in enumerate(NAMES)}
 POLICIES = [
     *BLOCK_POLICIES,
-    BlockMusketeer(gain_per="second", normalization="softmax", eta=0.5),
-    BlockMusketeer(probe=2),
-    BlockMusketeer(gain="loss"),
-    BlockMusketeer(gain="adam"),
+    BlockMusketeer(gain_per="cost", normalization="softmax", eta=0.5),
+    BlockMusketeer(probe=2, gain_per="step"),
+    BlockMusketeer(gain="loss", gain_per="step"),
+    BlockMusketeer(gain="adam", gain_per="step"),
 ]
 
 
@@ -80,10 +79,10 @@ def test_resume_in_bfloat16_keeps_moments_and_copies_in_float32():
 
 
 def test_measured_costs_travel_with_the_state():
-    model, optimizer = make("inverse-cost", cost=None)
+    model, optimizer = make("inverse-cost", cost="time")
     train(model, optimizer, 40)
     assert (optimizer.book.costs > 0).all()
-    again, resumed = make("inverse-cost", cost=None)
+    again, resumed = make("inverse-cost", cost="time")
     saved = copy.deepcopy((model.state_dict(), optimizer.state_dict()))
     straight = train(model, optimizer, 40, start=40)
     again.load_state_dict(saved[0])

@@ -4,10 +4,9 @@ import copy
 
 import pytest
 import torch
-from block_models import Stack, flat, loss_of, stack, train
+from block_models import BlockOptimizer, Stack, flat, loss_of, stack, train
 from torch import nn
 
-from scgd.torch import BlockOptimizer
 from scgd.torch.blocks import Cyclic, InverseCost, UniformBlocks
 
 

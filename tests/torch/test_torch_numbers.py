@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from scgd import Uniform  # noqa: E402
-from scgd.torch import layer_law, rules  # noqa: E402
+from scgd.torch import rules  # noqa: E402
 from scgd.torch.draws import (  # noqa: E402
     Draw,
     arrivals,
@@ -37,7 +37,7 @@ from scgd.torch.kernels import (  # noqa: E402
     unit,
     units,
 )
-from scgd.torch.layer_law import BENDS, SQUARE, VISITS, LayerLaw  # noqa: E402
+from scgd.torch.layer_law import Layer, LayerLaw  # noqa: E402
 from scgd.torch.layout import Layout  # noqa: E402
 
 M32, M64 = 2**32 - 1, 2**64 - 1
@@ -283,67 +283,44 @@ def test_visits_are_counted_by_coordinate_or_by_unit():
 def law(n_draws=1, policy=None, n_layers=3):
     torch.manual_seed(0)
     params = [nn.Parameter(torch.randn(2, 2)) for _ in range(n_layers)]
-    return LayerLaw(policy, Layout(params), n_draws, 0)
+    known = LayerLaw(policy, Layout(params), n_draws, 0)
+    known.draw()  # sizes are measured now
+    for layer in known.layers:
+        layer.slope_square, layer.curvature, layer.n_curvatures, layer.n_probes = 1.0, 10.0, 2, 2
+    return known
 
 
 def test_weights_are_equal_until_every_layer_has_a_curvature():
     known = law()
-    known.table[SQUARE], known.table[layer_law.BEND] = [1.0, 4.0, 9.0], 1.0
-    known.table[BENDS] = [1, 0, 5]
+    known.layers[2].slope_square = 4.0
+    weights = known.weights()
+    assert weights[2] > weights[1] == weights[0] and weights.sum() == pytest.approx(1.0)
+    known.layers[1].n_curvatures = 0
     assert known.weights().tolist() == [1 / 3] * 3
-    known.table[BENDS] = 1
-    worth = known.paces() * np.array([1.0, 2.0, 3.0])
-    np.testing.assert_allclose(known.weights(), 0.7 * worth / worth.sum() + 0.1)
-    known.policy = Uniform()
+    known.layers[1].n_curvatures, known.policy = 2, Uniform()
     assert known.weights().tolist() == [1 / 3] * 3
-    assert not known.fusible and not known.learns
 
 
 def test_a_first_round_sees_every_layer_twice():
     known = law(n_draws=2)
-    known.table[BENDS], known.table[VISITS] = [2, 1, 0], [2, 1, 0]
-    layers, seeds = known.draw()
-    assert layers == [2, 1]
-    rng = np.random.default_rng([0, 0])
-    assert seeds == rng.integers(0, 2**62, 2).tolist()
-    known.table[BENDS], known.table[VISITS] = [2, 2, 0], [2, 2, 12]  # patience is over
-    known.table[SQUARE], known.table[layer_law.BEND] = 1.0, 1.0
-    layers, _ = known.draw()
-    rng = np.random.default_rng([0, 0])
-    rng.integers(0, 2**62, 2)
-    assert layers == rng.choice(3, 2, p=known.weights()).tolist()
-
-
-@pytest.mark.parametrize(
-    "bends, visits, both", [(2, 3, True), (3, 3, False), (3, 8, True), (2, 8, True)]
-)
-def test_three_curvatures_and_then_every_eighth_probe(bends, visits, both):
-    known = law()
-    known.table[BENDS, 1], known.table[VISITS, 1] = bends, visits
-    assert known.both_sides(1) is both
+    for layer, count in zip(known.layers, [2, 1, 0], strict=True):
+        layer.n_curvatures = layer.n_probes = count
+    assert known.draw()[0] == [2, 1]
 
 
 def test_a_curvature_lost_in_rounding_is_not_counted():
-    known = law()
-    limit = layer_law.ROUNDING * known.finest[0][0] * 2.0
-    assert known.see(0, 0.5, 2.0, limit, 0.0) == limit  # (up - down) / (2 radius)
-    assert known.table[BENDS, 0] == 0 and known.table[VISITS, 0] == 1
-    known.see(0, 0.5, 2.0, 1.5 * limit, 0.0)
-    assert known.table[BENDS, 0] == 1
-    assert known.table[layer_law.BEND, 0] == pytest.approx(1.5 * limit / 0.25)
+    layer = Layer(4, 1.0, 0.5)
+    assert layer.see(1e-7, 1e-7, 0.0) == pytest.approx(1e-7)  # (up - down) / (2 radius)
+    assert layer.n_curvatures == 0 and layer.n_probes == 1
+    layer.see(1e-7, 1e-5, 0.0)
+    assert layer.n_curvatures == 1
+    assert layer.curvature == pytest.approx(1e-5 / 0.25)
 
 
 def test_a_law_is_taken_up_by_layers_of_the_same_sizes_only():
-    known, other = law(), law()
-    known.table[...], known.shared[...] = 0.5, 0.25
-    known.usual[...] = 3.0
-    state = known.state_dict()
-    assert set(state) == {"table", "shared", "usual", "sizes"}
-    other.load_state_dict(state)
-    assert np.all(other.table == 0.5) and np.all(other.shared == 0.25) and np.all(other.usual == 3)
-    state["table"][...] = 9.0
-    assert np.all(known.table == 0.5)
-    few = law(n_layers=2)
-    before = few.table.copy()
-    few.load_state_dict(state)
-    np.testing.assert_array_equal(few.table, before)
+    known, other, few = law(), law(), law(n_layers=2)
+    known.layers[1].slope_square, known.trend.mean = 7.0, 3.0
+    other.load_state_dict(known.state_dict())
+    assert other.layers == known.layers and other.trend == known.trend
+    few.load_state_dict(known.state_dict())
+    assert few.layers == law(n_layers=2).layers

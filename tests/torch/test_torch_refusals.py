@@ -75,7 +75,7 @@ def test_bad_settings_are_refused(make, settings, words):
 
 
 @pytest.mark.parametrize("make", [SCGD, ZeroOrderSCGD])
-@pytest.mark.parametrize("name", ["foreach", "capturable", "differentiable"])
+@pytest.mark.parametrize("name", ["capturable", "differentiable"])
 def test_keywords_of_torch_are_accepted_where_they_ask_for_nothing(make, name):
     make([nn.Parameter(torch.ones(3))], 0.1, **{name: False})
     with pytest.raises(ValueError, match=f"does not take {name}=True: .*; leave {name} out"):

@@ -11,7 +11,8 @@ from torch.nn import functional as F  # noqa: E402
 
 from scgd import Musketeer, SphereSmoothing, Uniform  # noqa: E402
 from scgd.policies import law as core  # noqa: E402
-from scgd.torch import SparseMeZO, ZeroOrderSCGD  # noqa: E402
+from scgd.torch import ZeroOrderSCGD  # noqa: E402
+from scgd.torch.directions import SparseMeZO  # noqa: E402
 
 DIRECTIONS = ["gaussian", "sphere", "spsa", "mezo", "sparse-mezo"]
 

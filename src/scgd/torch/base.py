@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 from scgd.checks import count
+from scgd.method import check_importance, pick
 from scgd.policies import POLICIES
-from scgd.recipes import check_importance, pick
 from scgd.torch import rules
 from scgd.torch.arguments import check_arguments
 from scgd.torch.distributed import Team
@@ -31,7 +31,7 @@ from scgd.typing import Array
 __all__ = ["CoordinateOptimizer", "check_number", "check_positive"]
 
 RULES = ("sgd", "rms", "adam")
-# What a group may set for itself in both optimizers.
+# Settings of a group.
 COMMON = (
     "lr",
     "policy",
@@ -54,24 +54,22 @@ DESCRIBED = ("policy", "estimator")
 SHAPING = ("policy", "sampling", "granularity", "estimator", "rule")
 # Keywords of torch's optimizers that mean nothing here.
 REFUSED = {
-    "foreach": "it goes through all parameters in one compiled pass or in gathers of its own",
     "capturable": "it draws on the processor and cannot run inside a CUDA graph",
     "differentiable": "gradients do not pass through its steps",
 }
 
 
-def fresh_seed() -> int:
-    """Return a seed from the operating system; the global generators are not touched."""
-    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+def is_number(value: Any, low: float, high: float) -> bool:
+    """Whether a value is a number in [low, high)."""
+    try:
+        return not isinstance(value, bool | str | bytes) and low <= float(value) < high
+    except (TypeError, ValueError, RuntimeError):
+        return False
 
 
 def check_number(name: str, value: Any, low: float, high: float = np.inf) -> None:
     """Refuse what is not a number in [low, high)."""
-    try:
-        good = not isinstance(value, bool | str | bytes) and low <= float(value) < high
-    except (TypeError, ValueError, RuntimeError):
-        good = False
-    if not good:
+    if not is_number(value, low, high):
         raise ValueError(f"{name} must be a number in [{low}, {high}), got {value!r}")
 
 
@@ -84,18 +82,16 @@ def check_lr(lr: Any) -> None:
 
 def check_positive(name: str, value: Any) -> None:
     """Refuse what is not a positive finite number."""
-    try:
-        good = not isinstance(value, bool | str | bytes) and 0 < float(value) < np.inf
-    except (TypeError, ValueError, RuntimeError):
-        good = False
-    if not good:
+    if not is_number(value, np.nextafter(0.0, 1.0), np.inf):
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
 
 
 def check_seed(seed: Any) -> int:
     """Return a seed as a plain number; refuse what is not a whole number >= 0."""
     try:
-        number = fresh_seed() if seed is None else -1 if isinstance(seed, bool) else index(seed)
+        if seed is None:  # from the operating system; the global generators are not touched
+            return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        number = -1 if isinstance(seed, bool) else index(seed)
     except TypeError:
         number = -1
     if number < 0:
@@ -129,7 +125,7 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         self.laws: list[Any] = []
         self.layouts: list[Layout] = []
         super().__init__(params, defaults)
-        if not any(p.requires_grad for group in self.param_groups for p in group["params"]):
+        if not any(trainable(group["params"]) for group in self.param_groups):
             raise ValueError("no parameter requires a gradient; unfreeze some before optimizing")
         if not self.filled_groups():
             raise ValueError("the parameters have no coordinates to move: all of them are empty")
@@ -142,10 +138,8 @@ class CoordinateOptimizer(torch.optim.Optimizer):
     def check_group(self, group: dict[str, Any]) -> None:
         """Refuse settings that make no sense; resolve names."""
         for name, value in group.items():
-            if isinstance(value, np.generic):
-                group[name] = value.item()  # files hold plain numbers
-            elif isinstance(value, Decimal | Fraction):
-                group[name] = float(value)
+            if isinstance(value, np.generic | Decimal | Fraction):  # files hold plain numbers
+                group[name] = value.item() if isinstance(value, np.generic) else float(value)
         check_lr(group["lr"])
         group["policy"] = pick(group["policy"], POLICIES, "policy")
         if getattr(group["policy"], "paced", False):
@@ -377,6 +371,8 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         """Refuse a state of another kind before anything is changed."""
         if "memory" in theirs:
             raise ValueError("the state was saved by scgd before 0.2, which kept it elsewhere")
+        if "policy" not in theirs:
+            raise ValueError("the state was saved by another optimizer: it has no policy")
         for name in SHAPING:
             ours = repr(mine[name]) if name in DESCRIBED and name in mine else mine.get(name)
             if name in theirs and theirs[name] != ours:

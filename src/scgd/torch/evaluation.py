@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cached_property
 from math import inf, isfinite
@@ -11,8 +11,6 @@ from typing import Any
 import torch
 
 from scgd.estimators import sides
-from scgd.torch.batched import Change, losses_together, stack
-from scgd.torch.forward_loss import ForwardLoss, StackProbes
 from scgd.torch.layout import Layout
 from scgd.torch.stillness import Still, Stillness, generator_states, same, set_generator_states
 
@@ -30,7 +28,9 @@ class Evaluation:
     Parameters
     ----------
     closure
-        Returns the loss; runs without recording gradients.
+        Returns the loss; runs without recording gradients. It may have a method ``probes(layout)``
+        that returns a faster way to the losses with single entries moved, or ``None``
+        (``scgd_paper.forward_loss``).
     stillness
         Holds dropout and running statistics still (``None``: they move).
     watched
@@ -41,7 +41,7 @@ class Evaluation:
         self, closure: Callable[[], Any], stillness: Stillness | None, watched: torch.Tensor
     ) -> None:
         self.closure = closure
-        self.opaque = not isinstance(closure, ForwardLoss)
+        self.probes = getattr(closure, "probes", lambda layout: None)
         self.n_calls = 0
         self.stillness = stillness
         self.watched, self.gradient = watched, watched.grad
@@ -63,7 +63,7 @@ class Evaluation:
     def __call__(self) -> float:
         """Return the loss at the parameters as they are."""
         self.n_calls += 1
-        fast = None if self.opaque else self.closure.probes(None)  # type: ignore[attr-defined]
+        fast = self.probes(None)
         call = self.closure if fast is None else fast.loss
         compiled = fast is not None and fast.code >= 0
         with nullcontext() if compiled else self.still or nullcontext():
@@ -74,24 +74,6 @@ class Evaluation:
         self.rounding = rounding_of(value)
         return as_loss(value)
 
-    def together(self, changes: Sequence[Change]) -> list[float] | None:
-        """Return the losses under some changes of the parameters, all in one pass if possible."""
-        if self.opaque:
-            return None
-        stacked = stack(self.closure.model, changes)  # type: ignore[attr-defined]
-        if stacked is None:
-            return None
-        # Also a pass that fails on the way moves statistics: those of layers below the failure.
-        with self.still or nullcontext():
-            found = losses_together(self.closure, stacked)
-        if found is None:
-            if self.still is not None:
-                self.still.start_over()
-            return None
-        self.n_calls += len(changes)
-        self.rounding = rounding_of(found)
-        return found.double().tolist()
-
     def differences(
         self, layout: Layout, coords: list[int], spots: list[Any], radius: float, central: bool
     ) -> tuple[list[float], list[float]]:
@@ -100,7 +82,7 @@ class Evaluation:
         Forward: the base loss, then one per coordinate; central: (below, above) per coordinate.
         Entries are saved and copied back, also when the closure fails.
         """
-        fast = None if self.opaque else self.closure.probes(layout)  # type: ignore[attr-defined]
+        fast = self.probes(layout)
         if fast is not None:
             found = self._fast_differences(fast, coords, radius, central)
             if found is not None:
@@ -123,7 +105,7 @@ class Evaluation:
         return values, widths
 
     def _fast_differences(
-        self, fast: StackProbes, coords: list[int], radius: float, central: bool
+        self, fast: Any, coords: list[int], radius: float, central: bool
     ) -> tuple[list[float], list[float]] | None:
         """Do the same without touching the parameters; None if the loss draws random numbers."""
         known = fast.code >= 0 or self.stillness is None

@@ -16,12 +16,10 @@ import torch
 from scgd.estimators import CentralDifference
 from scgd.questions import Point
 from scgd.torch import rules
-from scgd.torch.batched import Change
 from scgd.torch.directions import Direction, SparseMeZO, probe_along, small_entries
-from scgd.torch.evaluation import Evaluation, as_loss
+from scgd.torch.evaluation import Evaluation
 from scgd.torch.kernels import splitmix
 from scgd.torch.laws import Draw
-from scgd.torch.layer_law import RADIUS
 from scgd.torch.layout import Layout
 from scgd.typing import Array
 
@@ -151,10 +149,10 @@ class LayerProbe:
 
     def __init__(self, law: Any, group: dict[str, Any], layer: int, seed: int) -> None:
         self.layer = layer
-        self.radius = float(group["radius"] or law.table[RADIUS, layer])
+        self.radius = float(group["radius"] or law.layers[layer].radius)
         self.params = law.params[layer]
         self.direction = Direction(group["estimator"], self.params, seed)
-        self.n_sides = 2 if law.both_sides(layer) else 1
+        self.n_sides = 2 if law.layers[layer].needs_both_sides else 1
 
     def run(self, evaluation: Evaluation) -> list[float]:
         """Return the losses; one that is not finite is nan. The layer comes back exactly."""
@@ -171,26 +169,12 @@ class LayerProbe:
             torch._foreach_copy_(entries, saved)
         return values
 
-    def changes(self) -> list[Change] | None:
-        """Return what the layer is to be on each side, or None if that would be too large."""
-        direction = self.direction
-        if direction.whole is None or any(p.is_complex() for p in self.params):
-            return None
-        steps = (self.radius, -self.radius)[: self.n_sides]
-        parts = list(zip(self.params, direction.entries, direction.whole, strict=True))
-        return [[(p, torch.add(e, u, alpha=step)) for p, e, u in parts] for step in steps]
-
     def move(
         self, law: Any, group: dict[str, Any], base: float, changes: Array, buffers: Any
     ) -> None:
         """Learn from the changes of the loss and move the layer."""
-        if not np.all(np.isfinite(changes)):
-            law.shrink(self.layer)
-            return
-        down = float(changes[1]) if self.n_sides == 2 else None
-        slope = law.see(self.layer, self.radius, base, float(changes[0]), down)
-        step = law.step(self.layer, slope, float(group["lr"]))
-        decay = max(0.0, 1.0 - law.rate(self.layer, float(group["lr"])) * group["weight_decay"])
+        step, rate = law.learn(self.layer, self.radius, base, changes, float(group["lr"]))
+        decay = max(0.0, 1.0 - rate * group["weight_decay"])
         momentum = group["momentum"]
         if momentum:
             torch._foreach_mul_(buffers, momentum)
@@ -199,27 +183,7 @@ class LayerProbe:
             torch._foreach_add_(self.direction.entries, buffers, alpha=1.0 - momentum)
         else:
             self.direction.add(step, decay)
-        law.widen(self.layer, base)
-
-
-def losses_of(probes: list[LayerProbe], evaluation: Evaluation, n_bases: int) -> list[float]:
-    """Return losses at the parameters and those of all probes, in one pass if possible."""
-    changes: list[Change] = [[] for _ in range(n_bases)]
-    for probe in probes:
-        own = None if evaluation.opaque else probe.changes()
-        if own is None:
-            break
-        changes += own
-    else:
-        values = evaluation.together(changes)
-        if values is not None:
-            for base in values[:n_bases]:
-                as_loss(base)
-            return values
-    values = evaluation.bases(n_bases)
-    for probe in probes:
-        values += probe.run(evaluation)
-    return values
+        law.measure(self.layer)
 
 
 def probe_layers(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
@@ -227,7 +191,7 @@ def probe_layers(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation
     law, sign = opt.laws[g], -1.0 if group["maximize"] else 1.0
     probes = [LayerProbe(law, group, *drawn) for drawn in zip(*law.draw(), strict=True)]
     n_bases = law.n_bases()
-    values = losses_of(probes, evaluation, n_bases)
+    values = evaluation.bases(n_bases) + [v for probe in probes for v in probe.run(evaluation)]
     values = sign * opt.team.mean_of(np.array(values))
     base, changes = float(values[0]), values[n_bases:] - values[0]
 
@@ -235,13 +199,13 @@ def probe_layers(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation
         at, momentum = 0, group["momentum"]
         law.rounding = evaluation.rounding
         if n_bases == 2:
-            law.compare(base, float(values[1]))
+            law.trend.compare(base, float(values[1]))
         buffers = law.memory.beside("momentum_buffer") if momentum else None
         for probe in probes:
-            own = buffers and [buffers[i] for i in law.layers[probe.layer]]
+            own = buffers and [buffers[i] for i in law.members[probe.layer]]
             probe.move(law, group, base, changes[at : at + probe.n_sides], own)
             at += probe.n_sides
-        law.watch(base)
         law.memory.step += 1
+        law.trend.watch(base, law.n_steps)
 
     return sign * base, finish

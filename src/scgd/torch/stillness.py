@@ -78,12 +78,6 @@ class Still:
         if self.n_runs == 1 and self.states is not None and same(self.states, generator_states()):
             self.states = None  # nothing was drawn: nothing to go back to
 
-    def start_over(self) -> None:
-        """Forget a run that stopped on the way, some layers not having run."""
-        if self.states is not None:
-            set_generator_states(self.states)
-        self.states, self.n_runs, self.owner.looked = generator_states(), 0, False
-
     def buffers(self) -> list[torch.Tensor]:
         """Return the running statistics that a forward pass would move now."""
         return [buffer for norm in self.owner.norms for buffer in moving(norm)]

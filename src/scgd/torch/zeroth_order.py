@@ -17,8 +17,8 @@ from scgd.estimators import (
     SphereSmoothing,
 )
 from scgd.estimators import SPSA as CoreSPSA
+from scgd.method import pick
 from scgd.policies import Full, Musketeer, Policy, Uniform
-from scgd.recipes import pick
 from scgd.torch.arguments import check_arguments
 from scgd.torch.base import (
     COMMON,
@@ -353,7 +353,7 @@ def warn_if_lost(radius: float, params: list[torch.Tensor]) -> None:
     """Warn if some entries are too large for the radius to change them."""
     for p in params:
         entries = real_entries(p)
-        if entries.numel() == 0:
+        if entries.numel() == 0 or entries.is_meta:
             continue
         low, high = entries.aminmax()  # without a temporary of the tensor's size
         largest = max(-float(low), float(high))

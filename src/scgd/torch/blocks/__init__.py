@@ -3,10 +3,8 @@
 from scgd.torch.blocks.optimizer import BlockOptimizer
 from scgd.torch.blocks.policies import (
     BLOCK_POLICIES,
-    LISA,
     MISA,
     BlockLaw,
-    BlockLLM,
     BlockMusketeer,
     BlockPolicy,
     Cyclic,
@@ -19,9 +17,7 @@ from scgd.torch.blocks.policies import (
 
 __all__ = [
     "BLOCK_POLICIES",
-    "LISA",
     "MISA",
-    "BlockLLM",
     "BlockLaw",
     "BlockMusketeer",
     "BlockOptimizer",

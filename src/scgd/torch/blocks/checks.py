@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from scgd.torch.blocks.ledger import Ledger
 from scgd.torch.blocks.policies.base import check_count
@@ -19,9 +20,11 @@ from scgd.typing import Array
 __all__ = [
     "check_arguments",
     "check_choice",
+    "check_choice_of",
     "check_complete",
     "check_costs",
     "check_groups",
+    "check_in_backward",
     "check_inner",
     "check_rates",
     "check_saved",
@@ -47,14 +50,28 @@ def check_arguments(
     check_count("period", period, 1)
     check_count("active", active, 1)
     check_count("warmup", warmup)
-    if keep_state is not False and not (isinstance(keep_state, str) and keep_state == "cpu"):
-        raise ValueError(f"keep_state must be False or 'cpu', got {keep_state!r}")
-    if importance is not None and not (isinstance(importance, str) and importance == "relative"):
-        raise ValueError(f"importance must be None or 'relative', got {importance!r}")
+    check_choice_of("keep_state", keep_state, (False, "cpu"))
+    check_choice_of("importance", importance, (None, "relative"))
     if seed is not None:
         check_count("seed", seed)
         if seed >= 2**64:
             raise ValueError(f"seed must be below 2**64, got {seed!r}")
+
+
+def check_in_backward(in_backward: bool, model: Any, policy: Any) -> None:
+    """Refuse steps during backward where gradients are reduced later, or measured together."""
+    if not in_backward:
+        return
+    if isinstance(model, DistributedDataParallel):
+        raise ValueError(
+            "in_backward=True steps before DistributedDataParallel has reduced the gradients; "
+            "leave in_backward out"
+        )
+    if policy.looks_at_all or policy.gain == "adam":
+        raise ValueError(
+            f"in_backward=True frees gradients one by one, and {policy!r} needs those of a block "
+            "together; use gain='square' or 'absolute' without probe"
+        )
 
 
 def check_inner(inner: Any) -> None:
@@ -82,7 +99,7 @@ def check_groups(groups: Any) -> dict[str, Mapping[str, Any]]:
 def try_inner(
     inner: Any,
     settings: dict[str, Any],
-    members: Iterable[list[Tensor]],
+    members: Iterable[Mapping[str, Tensor]],
     groups: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Make the inner optimizer for each block in turn and drop it; return its default settings.
@@ -92,12 +109,32 @@ def try_inner(
     """
     trial: Any = None
     for params in members:
-        trial = inner([{"params": params}], **settings)
+        make = partial(inner, **settings)
+        try:
+            trial = make([{"params": list(params.values())}])
+        except ValueError as error:
+            check_each(make, params, error)
+            raise
         check_made(inner, trial)
     defaults: dict[str, Any] = trial.defaults
     for pattern, own in groups.items():
-        try_group(partial(inner, [{"params": params}], **settings), pattern, own, defaults)
+        try_group(partial(make, [{"params": list(params.values())}]), pattern, own, defaults)
     return defaults
+
+
+def check_each(make: Any, params: Mapping[str, Tensor], error: ValueError) -> None:
+    """Say which parameters of a block an optimizer refuses, if it takes some."""
+    refused = []
+    for name, p in {"": torch.zeros(2, 2), **params}.items():
+        try:
+            make([{"params": [p]}])
+        except ValueError:
+            refused.append(name)
+    if refused and "" not in refused:
+        raise ValueError(
+            f"inner refuses {refused} ({error}); leave such parameters out by never=, or give "
+            "inner a function that makes another optimizer for them"
+        ) from error
 
 
 def check_made(inner: Any, made: Any) -> None:
@@ -136,24 +173,26 @@ def check_rates(warmup: int, importance: Any, groups: Iterable[Mapping[str, Any]
         )
 
 
-def check_choice(policy: Any, chosen: Any, n_blocks: int, may_be_empty: bool) -> list[int]:
+def check_choice(policy: Any, chosen: Any, n_blocks: int) -> list[int]:
     """Return the blocks a policy has chosen; refuse what are no numbers of blocks."""
     listed: list[Any] = list(chosen) if isinstance(chosen, Iterable) else [chosen]
     good = all(
         isinstance(b, int | np.integer) and not isinstance(b, bool) and 0 <= b < n_blocks
         for b in listed
     )
-    if (
-        not isinstance(chosen, Iterable)
-        or not good
-        or len(set(listed)) < len(listed)
-        or not (listed or may_be_empty)
-    ):
+    if not isinstance(chosen, Iterable) or not good or len(set(listed)) < len(listed) or not listed:
         raise ValueError(
             f"{policy!r}.choose must return a list of one or more different block numbers from 0 "
             f"to {n_blocks - 1} (those of book.blocks can be trained), got {chosen!r}"
         )
     return [int(b) for b in listed]
+
+
+def check_choice_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    """Refuse what is not one of a few values."""
+    if not any(type(value) is type(one) and value == one for one in allowed):
+        words = " or ".join(map(repr, allowed))
+        raise ValueError(f"{name} must be {words}, got {value!r}")
 
 
 def check_costs(cost: Any, names: tuple[str, ...]) -> Array:

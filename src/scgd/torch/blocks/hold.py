@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from torch import Tensor, nn
 
-__all__ = ["give_back", "held", "hold"]
+__all__ = ["forget", "give_back", "held", "hold"]
 
 MARK = "_scgd_held"
 
@@ -41,6 +41,13 @@ def hold(model: nn.Module, params: set[Tensor]) -> None:
         if p in params:
             p.requires_grad_(False)
             module.__dict__[MARK] = {*module.__dict__.get(MARK, ()), name}
+
+
+def forget(model: nn.Module, params: set[Tensor]) -> None:
+    """Note that the user wants these parameters frozen."""
+    for module, name, p in owned(model):
+        if p in params and name in module.__dict__.get(MARK, ()):
+            module.__dict__[MARK] = module.__dict__[MARK] - {name}
 
 
 def give_back(model: nn.Module) -> None:

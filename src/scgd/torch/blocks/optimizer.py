@@ -14,14 +14,17 @@ from torch.nn.parallel import DistributedDataParallel
 from scgd.checks import flag
 from scgd.torch.blocks.checks import (
     check_arguments,
+    check_choice_of,
     check_complete,
     check_costs,
     check_groups,
+    check_in_backward,
     check_inner,
     check_rates,
     check_saved,
     try_inner,
 )
+from scgd.torch.blocks.costs import count_costs
 from scgd.torch.blocks.hold import give_back, held
 from scgd.torch.blocks.inner import COPY, Inner, move
 from scgd.torch.blocks.ledger import Ledger
@@ -52,26 +55,27 @@ class BlockOptimizer(Visits):
     inner
         An optimizer class, or a function that makes one from parameter groups.
     blocks
-        ``"layer"``: every member of the model's lists of layers, and each part outside them;
-        ``"module"``: every module that owns parameters; ``"tensor"``: every parameter; a mapping of
+        ``"module"``: every module that owns parameters; ``"layer"``: every member of the model's
+        lists of layers, and each part outside them; ``"tensor"``: every parameter; a mapping of
         block names to regular expressions, or a function from a parameter's name to its block's
         (``None``: frozen). An expression must match whole parts of a dotted name.
     period
-        Steps of a visit. Ten were best in fine-tuning, and switching takes less than 1 % of the
-        time.
+        Steps of a visit; ten were best in fine-tuning.
     policy
-        ``"inverse-cost"``, ``"cyclic"``, ``"shuffled"``, ``"uniform"``, ``"top"``, ``"top-down"``,
-        ``"musketeer"``, ``"lisa"``, ``"misa"``, ``"blockllm"``, or an object of their classes.
+        ``"musketeer"``, ``"inverse-cost"``, ``"cyclic"``, ``"shuffled"``, ``"uniform"``, ``"top"``,
+        ``"top-down"``, ``"misa"``, or an object of their classes.
     always, never, first
         Regular expressions of parameters that always train, that never do, and of blocks to visit
         first (a head that starts at random).
     active
-        Blocks trained at the same time.
+        Blocks trained at the same time. Six modules hold about as much as one layer of a
+        transformer, and were better than the layer.
     keep_state
         ``False``: the inner state of a block is freed when the block is left; ``"cpu"``: it is kept
         in CPU memory.
     cost
-        Seconds (or any unit) of a step by block name; measured in the first visits if not given.
+        What a step on each block costs: ``"count"`` counts multiplications, ``"time"`` measures
+        seconds in the first visits (then two runs of a seed may differ), or numbers by block name.
     groups
         Other settings by regular expression, for instance ``{"bias|norm": {"weight_decay": 0.0}}``.
     warmup
@@ -82,6 +86,10 @@ class BlockOptimizer(Visits):
     fp32_copy
         Whether bfloat16 and float16 parameters are trained through a float32 copy, which exists
         for the active block only.
+    in_backward
+        Step on each parameter as soon as backward has its gradient, and free that: with
+        ``inner=torch.optim.Adafactor`` gradients and state of a block take a few MB. One backward
+        per step: no accumulation, no clipping of the norm of all gradients, no GradScaler, no DDP.
     seed
         Seed of the draws, agreed on by all processes; ``None`` takes one from the operating system.
     **settings
@@ -95,7 +103,7 @@ class BlockOptimizer(Visits):
     >>> _ = torch.manual_seed(0)
     >>> layers = [nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)]
     >>> model = nn.Sequential(*layers)
-    >>> optimizer = BlockOptimizer(model, torch.optim.AdamW, period=5, policy="cyclic", lr=0.01)
+    >>> optimizer = BlockOptimizer(model, period=5, policy="cyclic", active=1, lr=0.01)
     >>> list(optimizer.blocks)
     ['0', '2', '4']
     >>> x = torch.randn(32, 4)
@@ -114,28 +122,31 @@ class BlockOptimizer(Visits):
         self,
         model: nn.Module,
         inner: Callable[..., torch.optim.Optimizer] = torch.optim.AdamW,
-        blocks: Cut = "layer",
+        blocks: Cut = "module",
         period: int = 10,
-        policy: Any = "inverse-cost",
+        policy: Any = "musketeer",
         *,
         always: Iterable[str] = (),
         never: Iterable[str] = (),
         first: Iterable[str] = (),
-        active: int = 1,
+        active: int = 6,
         keep_state: bool | str = False,
-        cost: Mapping[str, float] | None = None,
+        cost: Mapping[str, float] | str = "count",
         groups: Mapping[str, Mapping[str, Any]] | None = None,
         warmup: int = 0,
         importance: str | None = None,
         fp32_copy: bool = True,
+        in_backward: bool = False,
         seed: int | None = None,
         **settings: Any,
     ) -> None:
         check_arguments(model, period, active, keep_state, warmup, importance, seed)
         flag(fp32_copy, "fp32_copy")
+        flag(in_backward, "in_backward")
         check_inner(inner)
         own = check_groups(groups)
         self.policy = find_policy(policy)
+        check_in_backward(in_backward, model, self.policy)
         self.wrapper = model if isinstance(model, DistributedDataParallel) else None
         self.model: Any = model if self.wrapper is None else self.wrapper.module
         self.period, self.n_active, self.keep_state = int(period), int(active), keep_state
@@ -148,14 +159,18 @@ class BlockOptimizer(Visits):
         sizes = [sum(parts.params[n].numel() for n in names) for names in parts.blocks.values()]
         book = Ledger(tuple(parts.blocks), np.array(sizes), 0)
         book.first = parts.pick("first", as_patterns("first", first))
-        if cost is not None:
+        if isinstance(cost, str):
+            check_choice_of("cost", cost, ("count", "time"))
+            book.costs = count_costs(self.model, parts) if cost == "count" else book.costs
+        else:
             book.costs = check_costs(cost, book.names)
         outer = outer_groups(parts.params, list(parts.names()), own)
         defaults = try_inner(inner, settings, parts.members(), own)
         check_rates(warmup, importance, [{**defaults, **group} for group in outer])
         self.book, self.parts, self.meter = book, parts, Meter()
-        self.inner = Inner(inner, settings, fp32_copy)
+        self.inner = Inner(inner, settings, fp32_copy, in_backward)
         self.probe = None
+        self.frozen = set()
         self.seen, self.factor = Sight(), 1.0
         self.input_hooks = []
         super().__init__(outer, dict(defaults))
@@ -231,16 +246,18 @@ class BlockOptimizer(Visits):
                 "optimizer.step(), or give step a closure that returns it"
             )
         self._close_probe()
+        self.follow_freezing()
         if not self._note_gradients():
             return loss  # as torch's own: without gradients nothing happens
-        grown = (self.meter.steps + 1) / self.warmup if self.meter.steps < self.warmup else 1.0
-        self.inner.step(grown * self.factor)
+        self.inner.step()
         self.inner.link(self.state)
         self._measure()
         self.meter.tick()
         if self._is_over():
             self._end_visit()
             self._visit()
+        else:
+            self._set_factor()
         return loss
 
     def attach(self, model: DistributedDataParallel) -> None:
@@ -250,6 +267,7 @@ class BlockOptimizer(Visits):
         """
         if not isinstance(model, DistributedDataParallel) or model.module is not self.model:
             raise ValueError("attach takes a DistributedDataParallel around the optimizer's model")
+        check_in_backward(self.inner.in_backward, model, self.policy)
         self.wrapper, self.ranks = model, Ranks(model.process_group)
         self._drop_probe()
         narrow(model)
@@ -259,6 +277,7 @@ class BlockOptimizer(Visits):
     def release(self) -> None:
         """Give the model back: all parameters require gradients as before, hooks are removed."""
         self._drop_probe()
+        self.inner.unhook()
         for hook in (self.watch_hook, *self.input_hooks):
             hook.remove()
         give_back(self.model)
@@ -278,12 +297,15 @@ class BlockOptimizer(Visits):
 
     def position(self) -> str:
         """Return where the run is, as one line of text: blocks, visits, law, measurements."""
+        numbers = self._numbers()
         place = {
             "policy": repr(self.policy),
             "ledger": self.book.to_dict(),
             "meter": self.meter.state(),
             "factor": self.factor,
-            "stateful": [i for p, i in self._numbers().items() if self.state.get(p)],
+            "stateful": [i for p, i in numbers.items() if self.state.get(p)],
+            "dtypes": {i: str(self.inner.worker_dtype(p)) for p, i in numbers.items()},
+            "counters": [[*source, kept] for source, kept in self.inner.counters.items()],
         }
         return json.dumps(place)
 
@@ -307,6 +329,9 @@ class BlockOptimizer(Visits):
         self.meter, self.factor = self._meter(), place["factor"]
         self.meter.restore(place["meter"])
         self._activate(self.book.current, force=True)
+        saved = place.get("counters", [])
+        self.inner.counters = {(g, visiting): kept for g, visiting, kept in saved}
+        self._set_factor()
         if self.meter.steps == 0 and self.policy.probes(self.book):
             self._open_probe()
 
@@ -332,17 +357,24 @@ class BlockOptimizer(Visits):
         self.state.clear()
         self.inner.copies.clear()
         for i, p in zip(numbers, params, strict=True):
-            self._take_state(p, state_dict["state"].get(i, {}))
+            dtype = place.get("dtypes", {}).get(str(i))
+            self._take_state(p, state_dict["state"].get(i, {}), dtype)
         self._go(place)
 
     def _numbers(self) -> dict[Tensor, int]:
         """Return the number under which a saved state knows each parameter."""
         return {p: i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
 
-    def _take_state(self, p: Tensor, saved: Mapping[str, Any]) -> None:
+    def _take_state(self, p: Tensor, saved: Mapping[str, Any], dtype: str | None) -> None:
+        """Take what was saved, cast if the parameter is trained in another precision by now."""
         own = {k: v.clone() if isinstance(v, Tensor) else v for k, v in saved.items()}
         if COPY in own:
             self.inner.copies[p] = own.pop(COPY).to(p.device, torch.float32)
+        wanted = self.inner.worker_dtype(p)
+        if dtype not in (None, str(wanted)):
+            for name, v in own.items():
+                if isinstance(v, Tensor) and v.dim() > 0 and str(v.dtype) == dtype:
+                    own[name] = v.to(wanted)
         if own:
             self.state[p] = move(own, p.device)
 

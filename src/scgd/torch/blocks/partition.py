@@ -138,10 +138,10 @@ class Parts:
         trained = {name for block in self.blocks.values() for name in block} | set(self.always)
         return (name for name in self.params if name in trained)
 
-    def members(self) -> list[list[Tensor]]:
+    def members(self) -> list[dict[str, Tensor]]:
         """Return the parameters of each block, and those always trained if there are any."""
         named = [*self.blocks.values(), *([self.always] if self.always else [])]
-        return [[self.params[name] for name in names] for names in named]
+        return [{name: self.params[name] for name in names} for names in named]
 
     def pick(self, argument: str, patterns: Iterable[str]) -> list[int]:
         """Return the numbers of the blocks that patterns find, in the order of the patterns."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from scgd.torch.blocks.optimizer import BlockOptimizer
@@ -51,7 +52,9 @@ def hugging_face_callback(trainer: Any) -> Any:
                 if loss is not None and module.training:
                     optimizer.tell(loss)
 
-            self.hook = optimizer.model.register_forward_hook(tell)
+            # The list of losses grows: compiled, each step would be compiled anew.
+            disable: Any = torch.compiler.disable
+            self.hook = optimizer.model.register_forward_hook(disable(tell))
 
         def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             self.hook.remove()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,11 +13,11 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from scgd.torch.blocks.checks import check_choice
-from scgd.torch.blocks.hold import held, hold
+from scgd.torch.blocks.hold import forget, held, hold
 from scgd.torch.blocks.inner import Inner
 from scgd.torch.blocks.ledger import GRACE, PATIENCE, RETRY, Ledger
 from scgd.torch.blocks.meter import MEASURES, Meter, values
-from scgd.torch.blocks.partition import Parts
+from scgd.torch.blocks.partition import Parts, finds
 from scgd.torch.blocks.policies import BlockPolicy
 from scgd.torch.blocks.policies.base import uniform_over
 from scgd.torch.blocks.probing import Probe
@@ -49,6 +50,8 @@ class Visits(torch.optim.Optimizer):
     factor: float
     input_hooks: list[Any]
     seen: Sight
+    frozen: set[Tensor]
+    warmup: int
     is_ready = False  # torch adds the first groups before there are visits
 
     @property
@@ -58,12 +61,12 @@ class Visits(torch.optim.Optimizer):
 
     def _params(self, blocks: Iterable[int]) -> list[Tensor]:
         listed = list(self.parts.blocks.values())
-        return [self.parts.params[name] for b in blocks for name in listed[b]]
+        params = [self.parts.params[name] for b in blocks for name in listed[b]]
+        return [p for p in params if p not in self.frozen]
 
     def _take_hold(self) -> None:
         """Freeze every block, and what is never trained."""
-        self.ends = self.policy.ends(self.book)
-        self.constant = [self.parts.params[n] for n in self.parts.always] + self._params(self.ends)
+        self.constant = [self.parts.params[n] for n in self.parts.always]
         constant = set(self.constant)
         # What another optimizer has frozen is held already.
         for p in constant & held(self.model):
@@ -81,14 +84,14 @@ class Visits(torch.optim.Optimizer):
         has_law = type(self.policy).weights is not BlockPolicy.weights
         law = self.policy.weights(self.book) if has_law else None
         new = (self.book.counts == 0) & (self.book.alive == 1)
-        waiting = [b for b in self.book.first if new[b] and b not in self.ends]
+        waiting = [b for b in self.book.first if new[b]]
         chosen = waiting[: self.n_active] or self._choice()
         law = uniform_over(self.book, chosen) if law is None else law
-        return [b for b in chosen if b not in self.ends], law
+        return chosen, law
 
     def _choice(self) -> list[int]:
         chosen = self.policy.choose(self.book, self.n_active)
-        return check_choice(self.policy, chosen, len(self.book.names), bool(self.ends))
+        return check_choice(self.policy, chosen, len(self.book.names))
 
     def _visit(self) -> None:
         """Begin a visit."""
@@ -100,8 +103,14 @@ class Visits(torch.optim.Optimizer):
         relative = self.importance == "relative" and weight > 0
         self.factor = 1 / (len(self.book.blocks) * weight) if relative else 1.0
         self._activate(chosen)
+        self._set_factor()
         if self.policy.probes(self.book):
             self._open_probe()
+
+    def _set_factor(self) -> None:
+        """Set the factor on the rate of the next step."""
+        done, warmup = self.meter.steps, self.warmup
+        self.inner.factor = self.factor * ((done + 1) / warmup if done < warmup else 1.0)
 
     def _meter(self) -> Meter:
         return Meter(all(p.device.type == "cpu" for p in self.parts.params.values()))
@@ -112,13 +121,13 @@ class Visits(torch.optim.Optimizer):
         fixed = set(self.constant)
         in_training = {p for p, _ in self.inner.pairs} - fixed
         leaving = in_training - entering
-        if self.inner.optimizer is not None and in_training == entering and not force:
+        if self.inner.units and in_training == entering and not force:
             return  # the same blocks again: nothing is emptied
         for p in leaving:
             p.grad = None
             p.requires_grad_(False)
         self.inner.release(leaving, self.state, self.keep_state)
-        for p in entering:
+        for p in entering - in_training:
             p.requires_grad_(True)
         self._rebuild(entering, fixed)
 
@@ -136,12 +145,32 @@ class Visits(torch.optim.Optimizer):
 
     def _rebuild(self, entering: set[Tensor], fixed: set[Tensor]) -> None:
         rows = []
-        for group in self.param_groups:
+        for g, group in enumerate(self.param_groups):
             for visiting, members in ((True, entering), (False, fixed)):
-                rows.append((group, visiting, [p for p in group["params"] if p in members]))
-        self.inner.rebuild(rows, self.state)
+                rows.append((g, visiting, [p for p in group["params"] if p in members]))
+        me = weakref.ref(self)  # hooks must not keep the optimizer alive
+
+        def listen(p: Tensor) -> bool | None:
+            optimizer = me()
+            return None if optimizer is None else optimizer._arrived(p)
+
+        self.inner.rebuild(self.param_groups, rows, self.state, listen)
         if self.wrapper is not None:
             narrow(self.wrapper)
+
+    def _arrived(self, p: Tensor) -> bool:
+        """Note a gradient that has come during backward; tell whether it is one to step along."""
+        if self.seen.bridged and not self.seen.reached:
+            return False
+        for b in self.book.current:
+            if any(p is q for q in self._params([b])):
+                self.meter.reached.add(b)
+                gain, size = self.policy.gain or "", 1.0
+                if gain == "mean-square":
+                    gain, size = "square", float(self.book.sizes[b])
+                if gain in MEASURES and p.grad is not None:
+                    self.meter.add(b, MEASURES[gain]([p.grad], [{}]) / size)
+        return True
 
     def _measure(self) -> None:
         """Add the gains of this step."""
@@ -170,6 +199,55 @@ class Visits(torch.optim.Optimizer):
         book.miss(meter.reached, meter.steps)
         book.accept(self.ranks.agree(book.share()))
         self._give_up()
+
+    # What the user freezes
+
+    def freeze(self, *patterns: str) -> None:
+        """Freeze parameters found by regular expressions, from now on.
+
+        A block that waits for its visit is frozen anyway, so its ``requires_grad`` tells nothing;
+        that of what is in training is followed, both ways.
+        """
+        found = {p for n, p in self.parts.params.items() if any(finds(x, n) for x in patterns)}
+        if not found:
+            raise ValueError(f"freeze{patterns!r} finds no parameter")
+        self._freeze(found)
+
+    def _freeze(self, params: set[Tensor]) -> None:
+        """Take parameters out of the blocks; go on to the next visit if its blocks are gone."""
+        for p in params:
+            p.requires_grad_(False)
+            p.grad = None
+        self.frozen |= params
+        self.constant = [p for p in self.constant if p not in params]
+        forget(self.model, params)
+        self._count_alive()
+        if self.book.current and not self._params(self.book.current):
+            self._visit()
+        else:
+            self._activate(self.book.current, force=True)
+
+    def _count_alive(self) -> None:
+        """Leave out blocks that are frozen as a whole; take back those that no longer are."""
+        for b in range(len(self.book.names)):
+            empty = not self._params([b])
+            if empty:
+                self.book.alive[b], self.book.last[b] = 0.0, np.inf
+            elif np.isinf(self.book.last[b]):
+                self.book.alive[b], self.book.last[b] = 1.0, -1.0
+        if not len(self.book.blocks):
+            raise RuntimeError("every block is frozen; unfreeze some parameters before the step")
+
+    def follow_freezing(self) -> None:
+        """Notice what the user has frozen, or unfrozen again, among what is in training."""
+        back = {p for p in self.frozen if p.requires_grad}
+        if back:
+            self.frozen -= back
+            hold(self.model, back)
+            self._count_alive()
+        gone = {p for p, _ in self.inner.pairs if not p.requires_grad}
+        if gone:
+            self._freeze(gone)
 
     # Probes
 
@@ -217,7 +295,8 @@ class Visits(torch.optim.Optimizer):
         if seen.bridged and not seen.reached and not self.ranks.several:
             for p in self.active_params():
                 p.grad = None  # zeros would let momentum and weight decay move the block
-        return seen.trained or any(p.grad is not None for p, _ in self.inner.pairs)
+        arrived = self.inner.moved or any(p.grad is not None for p, _ in self.inner.pairs)
+        return seen.trained or bool(arrived)
 
     def _is_real(self, grads: list[Tensor], seen: Sight) -> bool:
         """Whether gradients are more than the zeros that a bridge leaves behind.

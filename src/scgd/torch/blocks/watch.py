@@ -96,6 +96,7 @@ class Watch:
         if not torch.is_grad_enabled() or torch.compiler.is_compiling():
             return None
         optimizer.seen.trained = True
+        optimizer.follow_freezing()
         missed_before = optimizer.meter.steps > 0
         if optimizer.is_unreached and (missed_before or not reaches(output)):
             output = mend(optimizer, module, args, kwargs, output)

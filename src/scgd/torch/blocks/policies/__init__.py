@@ -1,10 +1,8 @@
-"""Which block to train next: our laws, published rivals and plain baselines, one file each."""
+"""Which block to train next: laws and plain baselines, one file each."""
 
 from scgd.torch.blocks.policies.base import BlockLaw, BlockPolicy
-from scgd.torch.blocks.policies.block_llm import BlockLLM
 from scgd.torch.blocks.policies.cyclic import Cyclic
 from scgd.torch.blocks.policies.inverse_cost import InverseCost
-from scgd.torch.blocks.policies.lisa import LISA
 from scgd.torch.blocks.policies.misa import MISA
 from scgd.torch.blocks.policies.musketeer import BlockMusketeer
 from scgd.torch.blocks.policies.shuffled import Shuffled
@@ -14,9 +12,7 @@ from scgd.torch.blocks.policies.uniform import UniformBlocks
 
 __all__ = [
     "BLOCK_POLICIES",
-    "LISA",
     "MISA",
-    "BlockLLM",
     "BlockLaw",
     "BlockMusketeer",
     "BlockPolicy",
@@ -37,9 +33,7 @@ BLOCK_POLICIES: dict[str, type[BlockPolicy]] = {
     "top": Top,
     "top-down": TopDown,
     "musketeer": BlockMusketeer,
-    "lisa": LISA,
     "misa": MISA,
-    "blockllm": BlockLLM,
 }
 
 

@@ -68,10 +68,6 @@ class BlockPolicy:
         """Return the number of steps of the visit that has begun."""
         return period
 
-    def ends(self, book: Ledger) -> tuple[int, ...]:
-        """Return blocks that this policy always trains."""
-        return ()
-
     def probes(self, book: Ledger) -> bool:
         """Whether the first step of the visit measures the gradients of all blocks."""
         return False
@@ -92,13 +88,13 @@ class BlockLaw(BlockPolicy):
     first_cycle
         Train every block once before the law decides.
     first_period
-        Steps of a visit of that cycle, if fewer than ``period``.
+        Steps of a visit of that cycle, if fewer than ``period``: what is learned there is old soon.
     """
 
     mix: float = 0.0
     coverage: int = 4
     first_cycle: bool = True
-    first_period: int = 10
+    first_period: int = 2
 
     def __post_init__(self) -> None:
         check_share("mix", self.mix)

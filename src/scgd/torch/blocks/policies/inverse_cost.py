@@ -12,9 +12,9 @@ __all__ = ["InverseCost"]
 
 @dataclass(frozen=True)
 class InverseCost(BlockLaw):
-    """Draw a block with probability proportional to 1 / (seconds of one of its steps).
+    """Draw a block with probability proportional to 1 / (cost of one of its steps).
 
-    In the mean every block is trained for the same time. The upper blocks are the cheap ones,
+    In the mean the same work goes into every block. The upper blocks are the cheap ones,
     because backward stops at the lowest block in training.
 
     Parameters

@@ -23,9 +23,9 @@ class BlockMusketeer(BlockLaw):
     :math:`G_b \leftarrow (1-\phi) G_b + \phi g_b`, and
 
     .. math:: p_b = (1-\lambda) \frac{s_b}{\sum_c s_c} + \frac{\lambda}{B},
-        \qquad s_b = G_b \text{ (per step) or } G_b / c_b \text{ (per second)}
+        \qquad s_b = G_b \text{ (per step) or } G_b / c_b \text{ (per cost)}
 
-    with :math:`c_b` the seconds of a step; ``normalization="softmax"`` takes
+    with :math:`c_b` the cost of a step; ``normalization="softmax"`` takes
     :math:`e^{\eta s_b}` in place of :math:`s_b`.
 
     Parameters
@@ -36,7 +36,7 @@ class BlockMusketeer(BlockLaw):
         ``"adam"``: norm of the inner optimizer's scaled step; ``"loss"``: fall of the loss over
         the visit (tell it by ``optimizer.tell(loss)`` or a closure).
     gain_per
-        ``"step"`` or ``"second"``.
+        ``"cost"`` or ``"step"``.
     normalization, eta
         ``"l1"`` needs no temperature; ``"softmax"`` takes ``eta``.
     forget
@@ -51,7 +51,7 @@ class BlockMusketeer(BlockLaw):
 
     mix: float = 0.1
     gain: str = "square"  # type: ignore[misc]
-    gain_per: str = "step"
+    gain_per: str = "cost"
     normalization: str = "l1"
     eta: float = 1.0
     forget: float = 0.5  # type: ignore[misc]
@@ -59,7 +59,7 @@ class BlockMusketeer(BlockLaw):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        allowed = {"gain": GAINS, "gain_per": ("step", "second")}
+        allowed = {"gain": GAINS, "gain_per": ("step", "cost")}
         allowed["normalization"] = ("l1", "softmax")
         for name, values in allowed.items():
             if getattr(self, name) not in values:
@@ -73,7 +73,7 @@ class BlockMusketeer(BlockLaw):
     @property
     def timed(self) -> bool:  # type: ignore[override]
         """Whether costs are needed."""
-        return self.gain_per == "second"
+        return self.gain_per == "cost"
 
     @property
     def needs_loss(self) -> bool:  # type: ignore[override]
@@ -81,7 +81,7 @@ class BlockMusketeer(BlockLaw):
         return self.gain == "loss"
 
     def scores(self, book: Ledger) -> Array:
-        """Return gains per step or per second."""
+        """Return gains per step or per cost."""
         scores: Array = book.gains / book.costs if self.timed else book.gains
         return scores
 

@@ -12,7 +12,8 @@ from networks import batch, perceptron  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-from scgd.torch import ForwardLoss, ZeroOrderSCGD  # noqa: E402
+from scgd.torch import ZeroOrderSCGD  # noqa: E402
+from scgd_paper.forward_loss import ForwardLoss  # noqa: E402
 
 ACTIVATIONS = [nn.ReLU, nn.Sigmoid, nn.Tanh, nn.SiLU, nn.GELU, nn.Identity]
 
