@@ -1,1 +1,0 @@
-"""The commands of the experiments: list, run, report, data."""
