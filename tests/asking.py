@@ -1,4 +1,4 @@
-"""Answer an optimizer's questions, by ask and tell or by a body, and compare what came of it."""
+"""Answer an optimizer's questions, by ask and tell or by a loop, and compare what came of it."""
 
 from functools import partial
 from types import FunctionType
@@ -7,8 +7,10 @@ import numba
 import numpy as np
 import pytest
 
-from scgd import explore
-from scgd.searches import Stop
+from scgd import compiling
+from scgd.descent import choose_loop
+from scgd.descent.compiled import CompiledLoop
+from scgd.run.stop import Stop
 
 
 def answer(opt, fun, args=()):
@@ -27,42 +29,49 @@ def told(opt, fun, args=(), until=None):
 
 
 def accepted(opt, fun, args=()):
-    """Run an optimizer with values that nobody looks at first: NaN is refused, not lost."""
+    """Run an optimizer with values that noloop looks at first: NaN is refused, not lost."""
     while not opt.done:
         for trial in opt.ask():
             opt.run.accept(trial.id, fun(trial.x, *trial.arguments, *args))
 
 
-def body_of(opt, fun, args=()):
-    """Return the body that runs the search in turn, or None.
+def begin(opt, fun, args=()):
+    """Answer what is asked before the first step; return the engine that takes the steps."""
+    while not opt.run.strategy.stepping and not opt.done:
+        answer(opt, fun, args)
+    return steps_of(opt)
+
+
+def loop_of(opt, fun, args=()):
+    """Return the loop that takes the engine's steps, or None.
 
     Without compilation functions called so count as compiled, so that their loop runs all the same.
     """
     with pytest.MonkeyPatch.context() as patched:
         if numba.config.DISABLE_JIT and fun.__name__.startswith("compiled_"):
-            patched.setattr(explore, "CPUDispatcher", FunctionType)
-        return explore.choose(opt.run.plan.active, fun, args, opt.run.ledger)
+            patched.setattr(compiling, "is_compiled", lambda f: isinstance(f, FunctionType))
+        return choose_loop(begin(opt, fun, args), fun, args, opt.run.ledger)
 
 
-def run_body(opt, fun, args=(), room=None, by_phase=False):
-    """Have a body take the steps that so many evaluations pay for (all that are left)."""
-    body, run = body_of(opt, fun, args), opt.run
-    run.run_body(
-        lambda left: partial(body.run, stop=Stop(), by_phase=by_phase)(
+def run_loop(opt, fun, args=(), room=None, by_phase=False):
+    """Have a loop take the steps that so many evaluations pay for (all that are left)."""
+    loop, run = loop_of(opt, fun, args), opt.run
+    run.run_loop(
+        lambda left: partial(loop.run, stop=Stop(), by_phase=by_phase)(
             left if room is None else min(room, left)
         )
     )
 
 
 def run_with(cls, opt, fun, args=(), room=float("inf"), by_phase=False, stop=None):
-    """Have one kind of body take steps; return it."""
-    body = cls(opt.run.plan.active, fun, args, opt.run.ledger)
+    """Have one kind of loop take steps; return it."""
+    loop = cls(begin(opt, fun, args), fun, args, opt.run.ledger)
     stop = Stop() if stop is None else stop
-    opt.run.run_body(lambda left: body.run(min(room, left), stop, by_phase=by_phase))
-    return body
+    opt.run.run_loop(lambda left: loop.run(min(room, left), stop, by_phase=by_phase))
+    return loop
 
 
-class Plain(explore.CompiledBody):
+class Plain(CompiledLoop):
     """The compiled loop as plain Python."""
 
     def __init__(self, *args):
@@ -71,11 +80,11 @@ class Plain(explore.CompiledBody):
 
 
 def in_pieces(opt, fun, args=(), pieces=(2, 34, 1, 118, 60)):
-    """Run a body for odd numbers of evaluations, and then to the end of the budget."""
+    """Run a loop for odd numbers of evaluations, and then to the end of the budget."""
     for room in pieces:
-        run_body(opt, fun, args, room)
+        run_loop(opt, fun, args, room)
     while not opt.done:
-        run_body(opt, fun, args, by_phase=True)
+        run_loop(opt, fun, args, by_phase=True)
     return opt.result()
 
 
@@ -96,14 +105,13 @@ def same_state(a, b):
     """Check that two optimizers hold the same numbers everywhere, bit for bit."""
     states = a.state_dict(), b.state_dict()
     for state in states:
-        del state["desk"]  # what was handed out; a body hands out nothing
-        del state["plan"]["n_posed"]  # questions that a plan handed on; a body needs none
+        del state["desk"]  # what was handed out; a loop hands out nothing
     np.testing.assert_equal(*states)
 
 
 def steps_of(opt):
-    """Return the search that takes the steps of a recipe."""
-    return opt.run.plan.ground.live["leg"]
+    """Return the engine that takes the steps."""
+    return opt.run.strategy.engine
 
 
 class Recorded:

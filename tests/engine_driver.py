@@ -14,7 +14,7 @@ import numpy as np
 
 import scgd
 
-KEYWORDS = {"x0": np.zeros(6), "block_size": 3, "max_evals": 60, "seed": 3, "scale": 1.0}
+KEYWORDS = {"x0": np.zeros(6), "max_evals": 60, "seed": 3, "scale": 1.0}
 
 
 def bowl(x):
@@ -30,7 +30,13 @@ def deadly(x, died):
 
 def run(fun, folder, workers):
     saved = scgd.Checkpoint(folder / "run.npz", every=0.0)
-    result = scgd.minimize(fun, **KEYWORDS, method="uniform", workers=workers, checkpoint=saved)
+    result = scgd.minimize(
+        fun,
+        **KEYWORDS,
+        method=scgd.SCGD("uniform", block_size=3),
+        workers=workers,
+        checkpoint=saved,
+    )
     np.save(folder / "x.npy", result.x)
 
 

@@ -44,10 +44,10 @@ def minimize_case(folder, size):
         fun,
         np.zeros(12),
         sample=lambda rng: 1.0 + 0.1 * rng.standard_normal(12),
-        block_size=4,
         max_evals=size,
         seed=2,
         checkpoint=scgd.Checkpoint(folder / "run.npz", every=0.0),
+        method=scgd.SCGD(block_size=4),
     )
     np.savez(folder / "result.npz", x=result.x, weights=result.weights, nfev=result.nfev)
 
@@ -91,8 +91,8 @@ def torch_case(folder, size, forward_only):
 
 def run_case(folder, size):
     """A panel of the paper's experiments; the table is its own checkpoint."""
-    from scgd.cli import main
-    from scgd.experiments import runner
+    from scgd_paper import runner
+    from scgd_paper.commands import main
 
     def counted(job):
         count_call(folder)
@@ -106,7 +106,7 @@ def run_case(folder, size):
     finally:
         runner.execute = execute
     if code:
-        raise RuntimeError(f"scgd run ended with exit code {code}")
+        raise RuntimeError(f"the run ended with exit code {code}")
     rows = [line.split(",") for line in (folder / "out/theory.csv").read_text().splitlines()]
     np.savez(folder / "result.npz", rows=np.array([row[:7] + row[8:] for row in rows]))
 

@@ -53,33 +53,40 @@ class Noisy:
         return quadratic(x) + 0.5 * np.sin(12345.678 * self.n)
 
 
+def nested(x):
+    """The outer variables and, for each of them, the best inner ones: every value is a run."""
+    inner = scgd.minimize(quadratic, x, method="auto", max_evals=24, seed=0)
+    return float(x @ x) + inner.fun
+
+
 STEPS = {"method": "musketeer"}
 CASES = {
     "musketeer": (quadratic, STEPS),
     "scaled": (quadratic, {**STEPS, "scale": np.arange(1.0, P + 1)}),
-    "bounded": (quadratic, {**STEPS, "estimator": "forward", "bounds": [(-1, 0.8)]}),
-    "block": (quadratic, {"method": "uniform", "block_size": 3}),
+    "bounded": (quadratic, {"method": scgd.SCGD(estimator="forward"), "bounds": [(-1, 0.8)]}),
+    "block": (quadratic, {"method": scgd.SCGD("uniform", block_size=3)}),
     "compiled": (compiled, STEPS),
     "jac": (quadratic, {"jac": partials}),
-    "greedy": (quadratic, {"policy": "gauss-southwell"}),
-    "average": (quadratic, {"method": scgd.RECIPES["uniform"].override(average=True)}),
+    "greedy": (quadratic, {"method": scgd.SCGD("gauss-southwell")}),
+    "average": (quadratic, {"method": scgd.SCGD("uniform", average=True)}),
+    "importance": (quadratic, {"method": scgd.SCGD(importance=lambda phase, x: 1 / (1 + x**2))}),
     "steps-xi": (shifted, {**STEPS, "sample": draw}),
-    "steps-rows": (by_rows, {**STEPS, "sample": 40, "batch_size": 3}),
+    "steps-rows": (by_rows, {**STEPS, "sample": scgd.Rows(40, 3)}),
     "spsa": (quadratic, {"method": "spsa"}),
     "sphere": (quadratic, {"method": "sphere"}),
-    "vectorized": (vectorized, {"vectorized": True}),
-    "vectorized-block": (vectorized, {**STEPS, "vectorized": True, "block_size": 4}),
-    "asynchronous": (quadratic, {**STEPS, "asynchronous": 6}),
+    "vectorized": (vectorized, {"workers": scgd.Workers(vectorized=True)}),
+    "vectorized-block": (
+        vectorized,
+        {"method": scgd.SCGD(block_size=4), "workers": scgd.Workers(vectorized=True)},
+    ),
+    "asynchronous": (quadratic, {**STEPS, "workers": scgd.Workers(asynchronous=6)}),
     "auto": (quadratic, {}),
     "auto-bounded": (quadratic, {"bounds": [(-1, 0.8)]}),
-    "race": (quadratic, {"method": "race", "tol": 1e-3}),
-    "auto-rows": (by_rows, {"sample": 40, "batch_size": 3}),
+    "auto-rows": (by_rows, {"sample": scgd.Rows(40, 3)}),
     "auto-xi": (shifted, {"sample": draw}),
     "auto-noise": (Noisy, {}),
-    "descent": (quadratic, {"method": "descent"}),
-    "bfgs": (quadratic, {"method": "bfgs"}),
-    "parabola": (quadratic, {"method": "parabola"}),
     "random": (quadratic, {"method": "random"}),
+    "nested": (nested, {**STEPS, "max_evals": 40}),
 }
 
 

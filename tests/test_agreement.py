@@ -10,9 +10,9 @@ import pytest
 import scgd
 from asking import (
     accepted,
-    body_of,
     in_pieces,
-    run_body,
+    loop_of,
+    run_loop,
     same_run,
     same_state,
     steps_of,
@@ -20,7 +20,10 @@ from asking import (
 )  # fmt: skip
 from reference import musketeer
 from registry import CURVATURES, MINIMUM, POLICIES, STEPS, P, quadratic
-from scgd.explore import BODIES, BlockBody, CompiledBody, JointBody, SingleBody
+from scgd.descent.blocks import BlockLoop
+from scgd.descent.compiled import CompiledLoop
+from scgd.descent.joint import JointLoop
+from scgd.descent.single import SingleLoop
 from scgd.sampler import CoordinateSampler
 from skeletons import run_page
 
@@ -33,9 +36,7 @@ def test_reference_of_the_paper(gain, normalization):
     """Same draws, same iterates and weights as forty lines written from the text."""
     policy = scgd.Musketeer(gain=gain, normalization=normalization, sharpness=3.0)
     rate, radius = scgd.InverseTime(1.0, 10.0), scgd.SqrtOf(scgd.InverseTime(1.0, 10.0))
-    recipe = scgd.RECIPES["musketeer"].override(
-        policy=policy, estimator="forward", learning_rate=rate, radius=radius
-    )
+    recipe = scgd.SCGD(policy=policy, estimator="forward", learning_rate=rate, radius=radius)
     opt = scgd.Optimizer(np.zeros(P), recipe, max_evals=2400, seed=7)
     sampler = steps_of(opt).sampler
     draws, iterates, laws = [], [], [sampler.weights()]
@@ -132,13 +133,19 @@ def split(keywords):
     """Return the recipe, and what is an argument of the optimizer."""
     own = {name: keywords[name] for name in ("bounds", "scale", "sample") if name in keywords}
     parts = {name: value for name, value in keywords.items() if name not in own}
-    return scgd.RECIPES["musketeer"].override(**parts), own
+    return scgd.SCGD(**parts), own
 
 
 def optimizer(keywords, **options):
     recipe, own = split(keywords)
     options = {"max_evals": 900, "seed": 3, **own, **options}
     return scgd.Optimizer(options.pop("x0", np.full(P, 0.25)), recipe, **options)
+
+
+def stepping(keywords, **options):
+    """An optimizer whose steps are in units of x, so that it begins with them."""
+    sizes = {"learning_rate": scgd.Linear(0.3), "radius": scgd.Linear(0.1, end=1e-3)}
+    return optimizer({**sizes, **keywords}, **options)
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -170,7 +177,7 @@ SINGLE = {name: VARIANTS[name] for name in ("plain", "forward-bounded", "importa
 def test_single_loops_meet_values_that_are_lost(variant):
     """One lost value costs one value, the same in every loop, and quotients may overflow."""
     keywords = {**SINGLE[variant], "step": "rms"}
-    one, two, three = (optimizer(keywords, on_nonfinite="skip") for _ in range(3))
+    one, two, three = (optimizer(keywords, failures="skip") for _ in range(3))
     values = []
 
     def noted(*arguments):
@@ -221,7 +228,7 @@ def test_block_and_joint_loops_are_ask_and_tell(step, bounds, parts):
 def test_block_and_joint_loops_meet_values_that_are_not_finite(parts, on_nonfinite):
     """The same error, or the same values lost, as by ask and tell; x is put back."""
     keywords = {**BLOCKS[parts], "step": "rms", "scale": 1.0}
-    options = {"max_evals": 600, "on_nonfinite": on_nonfinite}
+    options = {"max_evals": 600, "failures": on_nonfinite}
     opt, other = (optimizer(keywords, **options) for _ in range(2))
     if on_nonfinite == "skip":
         by_asking = told(opt, python_pitted)
@@ -232,10 +239,11 @@ def test_block_and_joint_loops_meet_values_that_are_not_finite(parts, on_nonfini
     with pytest.raises(FloatingPointError) as theirs:
         accepted(opt, python_pitted)
     with pytest.raises(FloatingPointError) as ours:
-        run_body(other, python_pitted)
+        run_loop(other, python_pitted)
     assert str(ours.value) == str(theirs.value)
-    np.testing.assert_array_equal(other.x, opt.x)
-    np.testing.assert_array_equal(other.run.plan.point.buffer, other.x)
+    ours, theirs = steps_of(other), steps_of(opt)
+    np.testing.assert_array_equal(ours.x, theirs.x)
+    np.testing.assert_array_equal(ours.point.buffer, ours.x)
 
 
 @pytest.mark.parametrize("estimator", ["forward", "central"])
@@ -243,49 +251,33 @@ def test_single_loops_refuse_values_in_the_same_words(estimator):
     keywords, said = {"estimator": estimator, "scale": 1.0}, []
     for fun, go in (
         (python_pitted, accepted),
-        (python_pitted, run_body),
-        (compiled_pitted, run_body),
+        (python_pitted, run_loop),
+        (compiled_pitted, run_loop),
     ):
         opt = optimizer(keywords)
         with pytest.raises(FloatingPointError) as caught:
             go(opt, fun)
-        said.append((str(caught.value), opt.x.tolist()))
-        np.testing.assert_array_equal(opt.run.plan.point.buffer, opt.x)
+        said.append((str(caught.value), steps_of(opt).x.tolist()))
+        np.testing.assert_array_equal(steps_of(opt).point.buffer, steps_of(opt).x)
     assert said[0] == said[1] == said[2]
-
-
-def test_every_row_of_the_table_is_a_case_here():
-    """Each (estimator, block, compiled) body is one of those that the cases above run."""
-    seen = set()
-    for parts in (*VARIANTS.values(), *BLOCKS.values()):
-        opt = optimizer(parts)
-        search = steps_of(opt)
-        for fun in (python_quadratic, compiled_quadratic):
-            body = body_of(opt, fun)
-            compiled = type(body) is CompiledBody
-            seen.add((type(search.recipe.estimator), search.sampler.block_size > 1, compiled))
-    assert seen == set(BODIES)
 
 
 def test_compiled_function_takes_the_compiled_loop():
     opt = optimizer({})
-    assert type(body_of(opt, compiled_quadratic)) is CompiledBody
-    assert type(body_of(opt, python_quadratic)) is SingleBody
-    assert type(body_of(optimizer({"block_size": 2}), compiled_quadratic)) is BlockBody
-    assert type(body_of(optimizer({"estimator": "spsa"}), compiled_quadratic)) is JointBody
+    assert type(loop_of(opt, compiled_quadratic)) is CompiledLoop
+    assert type(loop_of(opt, python_quadratic)) is SingleLoop
+    assert type(loop_of(optimizer({"block_size": 2}), compiled_quadratic)) is BlockLoop
+    assert type(loop_of(optimizer({"estimator": "spsa"}), compiled_quadratic)) is JointLoop
     # What compiled code cannot ask in the middle keeps it in Python.
-    assert type(body_of(optimizer({"importance": falling}), compiled_quadratic)) is SingleBody
+    assert type(loop_of(optimizer({"importance": falling}), compiled_quadratic)) is SingleLoop
     sampled = optimizer({}, sample=lambda rng: rng.random())
-    assert type(body_of(sampled, compiled_quadratic)) is SingleBody
+    assert type(loop_of(sampled, compiled_quadratic)) is SingleLoop
 
 
-def test_no_body_where_only_ask_and_tell_will_do():
-    assert body_of(optimizer({"estimator": "gaussian"}), python_quadratic) is None
-    assert body_of(optimizer({"policy": "gauss-southwell"}), python_quadratic) is None
-    assert body_of(optimizer({"average": True}), python_quadratic) is None
-    out = optimizer({})
-    out.ask()
-    assert body_of(out, python_quadratic) is None
+def test_no_loop_where_only_ask_and_tell_will_do():
+    assert loop_of(optimizer({"estimator": "gaussian"}), python_quadratic) is None
+    assert loop_of(optimizer({"policy": "gauss-southwell"}), python_quadratic) is None
+    assert loop_of(optimizer({"average": True}), python_quadratic) is None
 
 
 OWN_POLICY = run_page(DOCS / "adding-a-policy.md")["Cyclic"]
@@ -333,7 +325,7 @@ def python_rows(x, rows, scale):
 def test_rows_and_args_reach_all_loops_alike(parts):
     keywords = {} if parts == "single" else BLOCKS[parts]
     n = 1100 if parts == "single" else 2500  # more than a chunk of steps
-    options = {"max_evals": n, "sample": 50, "batch_size": 3}
+    options = {"max_evals": n, "sample": scgd.Rows(50, 3)}
     one, two, three = (optimizer(keywords, **options) for _ in range(3))
     by_asking = told(one, python_rows, (2.0,))
     same_run(in_pieces(two, python_rows, (2.0,)), by_asking)
@@ -364,7 +356,7 @@ def test_any_number_of_workers(method, sample):
     fun = quadratic if sample is None else sampled
     keywords = {"method": method, "sample": sample, "max_evals": 300, "seed": 2, "scale": 0.5}
     if method == "musketeer":
-        keywords["block_size"] = 4
+        keywords["method"] = scgd.SCGD(block_size=4)
     alone = scgd.minimize(fun, np.zeros(P), **keywords)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         same_run(alone, scgd.minimize(fun, np.zeros(P), workers=pool, **keywords))
@@ -372,7 +364,7 @@ def test_any_number_of_workers(method, sample):
 
 
 def test_local_processes():
-    keywords = {"method": "musketeer", "block_size": 4, "max_evals": 80, "seed": 2, "scale": 0.5}
+    keywords = {"method": scgd.SCGD(block_size=4), "max_evals": 80, "seed": 2, "scale": 0.5}
     alone = scgd.minimize(quadratic, np.zeros(P), **keywords)
     same_run(alone, scgd.minimize(quadratic, np.zeros(P), workers=2, **keywords))
 
@@ -394,7 +386,7 @@ def test_vectorized_function():
 
     keywords = {"method": "spsa", "max_evals": 400, "seed": 1, "scale": 1.0}
     one = scgd.minimize(lambda x: float(batch(x[None])[0]), np.zeros(P), **keywords)
-    many = scgd.minimize(batch, np.zeros(P), vectorized=True, **keywords)
+    many = scgd.minimize(batch, np.zeros(P), workers=scgd.Workers(vectorized=True), **keywords)
     np.testing.assert_allclose(many.x, one.x, rtol=1e-9, atol=1e-12)
 
 

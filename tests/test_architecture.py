@@ -12,28 +12,44 @@ import scgd
 SOURCE = Path(scgd.__file__).parent
 # Each row may import from the rows above it (and rows of one line from each other).
 ORDER = [
-    {"typing", "compiling", "errors", "calling", "files", "checks", "places", "blas"},
+    {
+        "typing",
+        "notice",
+        "compiling",
+        "errors",
+        "calling",
+        "files",
+        "checks",
+        "places",
+        "blas",
+        "words",
+    },
     {"random", "schedules", "normal"},
     {"policies"},
     {"problem", "outcomes", "questions", "samples"},
     {"spaces"},
     {"estimators", "steps", "sampler", "timetable"},
-    {"recipes", "history", "theory", "trials"},
+    {"history", "theory", "trials", "method", "words"},
     {"evaluations"},
     {"plots"},
     {"results"},
-    {"searches"},
-    {"plans"},
-    {"constraints"},
-    {"checkpoint", "run"},
-    {"explore", "workers", "progress"},
-    {"driving", "optimizer"},
-    {"minimize"},
+    {
+        "descent",
+        "strategies",
+        "run",
+        "constraints",
+        "checkpoint",
+        "options",
+        "methods",
+        "workers",
+        "progress",
+        "driving",
+    },
+    {"optimizer", "minimize"},
     {"desk"},
     {"scipy", "optuna", "sklearn"},
     {"status", "command"},
     {"linear", "torch"},
-    {"experiments", "compare"},
     {"cli", "__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}
@@ -43,7 +59,7 @@ def room_of(path):
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imported_rooms(path):
+def imported_modules(path):
     tree = ast.parse(path.read_text())
     for node in tree.body:  # what only the type checker sees is no import
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -56,10 +72,14 @@ def imported_rooms(path):
             modules = [node.module]
             if node.module == "scgd":
                 modules = [f"scgd.{alias.name}" for alias in node.names]
-        for module in modules:
-            parts = module.split(".")
-            if parts[0] == "scgd" and len(parts) > 1:
-                yield parts[1]
+        yield from modules
+
+
+def imported_rooms(path):
+    for module in imported_modules(path):
+        parts = module.split(".")
+        if parts[0] == "scgd" and len(parts) > 1:
+            yield parts[1]
 
 
 @pytest.mark.parametrize(
@@ -75,6 +95,14 @@ def test_imports_go_up(path):
             assert LEVEL[other] <= LEVEL[room], f"{room} imports {other}, which lies below it"
 
 
+def test_the_packages_beside_the_library_import_it_and_not_each_other():
+    beside = {"scgd_paper", "scgd_arena"}
+    for package in ("scgd", *beside):
+        for path in (SOURCE.parent / package).rglob("*.py"):
+            found = {name.split(".")[0] for name in imported_modules(path)} & beside
+            assert found <= {package}, f"{path} imports {found}"
+
+
 def test_registries_are_exported():
     for registry in (scgd.POLICIES, scgd.ESTIMATORS, scgd.STEPS, scgd.SCHEDULES):
         for cls in registry.values():
@@ -86,18 +114,56 @@ def test_registered_names_are_documented():
     docs = SOURCE.parents[1] / "docs"
     if not docs.exists():
         pytest.skip("installed without the repository's docs")
-    text = (docs / "choosing.md").read_text()
+    text = (docs / "parts.md").read_text()
     for registry in (scgd.POLICIES, scgd.ESTIMATORS, scgd.STEPS, scgd.METHODS):
         for name in registry:
-            assert f"`{name}`" in text, f"docs/choosing.md does not mention {name!r}"
+            assert f"`{name}`" in text, f"docs/parts.md does not mention {name!r}"
 
 
-def test_import_is_light():
-    code = "import sys, scgd; print([m for m in ('sklearn', 'torch', 'plotly', 'distributed') if m in sys.modules])"
+HEAVY = (
+    "numba",
+    "sklearn",
+    "torch",
+    "plotly",
+    "distributed",
+    "pandas",
+    "scipy.linalg",
+    "scipy.optimize",
+)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import scgd",
+        "import scgd; scgd.linear; scgd.theory",
+        "import scgd.cli; scgd.cli.build_parser()",
+        "import scgd; scgd.Optimizer(scgd.Space({'x': scgd.Float(0.0, 1.0)}), max_evals=9)",
+    ],
+)
+def test_import_is_light(code):
+    code += f"; import sys; print([m for m in {HEAVY} if m in sys.modules])"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert loaded.stdout.strip() == "[]"
+
+
+def test_the_package_shows_public_names_and_reaches_its_rooms():
+    assert set(dir(scgd)) == {
+        *scgd.__all__,
+        "__version__",
+        "linear",
+        "optuna",
+        "sklearn",
+        "theory",
+        "torch",
+    }
+    assert "SCGDRegressor" in dir(scgd.linear) and scgd.linear.SCGDRegressor
+    with pytest.raises(AttributeError, match="no attribute 'magic'"):
+        scgd.magic  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'magic'"):
+        scgd.linear.magic  # noqa: B018
 
 
 def test_every_room_has_a_place():
@@ -105,10 +171,17 @@ def test_every_room_has_a_place():
     assert rooms == LEVEL.keys()
 
 
+LONG = {
+    "engine.py": 550, "interpreter.py": 530, "run.py": 530, "incumbent.py": 440, "optimizer.py": 430,
+    "estimators.py": 430, "spsa.py": 410, "base.py": 410, "layer_law.py": 410,
+}  # fmt: skip
+
+
 def test_no_file_is_long():
-    """About 200 lines; past 460 a file does two things."""
-    for path in SOURCE.rglob("*.py"):
-        assert len(path.read_text().splitlines()) <= 460, path
+    """Past 400 lines a file does two things; those that still do must not grow."""
+    for path in SOURCE.parent.rglob("*.py"):
+        n_lines = len(path.read_text().splitlines())
+        assert n_lines <= LONG.get(path.name, 400), path
 
 
 def assigned(path):
@@ -118,34 +191,47 @@ def assigned(path):
             yield ast.unparse(node.value), node.attr
 
 
-@pytest.mark.parametrize("room", ["searches", "plans"])
-def test_no_search_writes_the_run(room):
-    """A run has one writer: itself."""
-    for path in (SOURCE / room).glob("*.py"):
-        for owner, name in assigned(path):
-            assert "run" not in owner.split("."), f"{path.name} writes {owner}.{name}"
+def test_strategies_know_nothing_of_the_run():
+    """They yield and are sent values; engine, ledger and workers are somebody else's."""
+    above = {"run", "workers", "driving", "minimize", "optimizer", "results", "checkpoint"}
+    for path in (SOURCE / "strategies").glob("*.py"):
+        assert not above & set(imported_rooms(path)), path.name
 
 
-@pytest.mark.parametrize("room", ["questions.py", "samples.py", "searches", "plans", "run"])
-def test_no_module_sees_the_one_above_it_as_any(room):
-    here = SOURCE / room
-    for path in [here] if here.suffix else here.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-                assert ast.unparse(node.value) != "Any", f"{path.name}:{node.lineno}"
+def test_no_two_files_have_one_name():
+    """Within the core; the packages of linear models and networks are libraries of their own."""
+    beside = {"linear", "torch", "__init__.py"}
+    paths = [p.relative_to(SOURCE) for p in SOURCE.rglob("*.py") if p.name != "__init__.py"]
+    names = [path.name for path in paths if path.parts[0] not in beside]
+    assert sorted(names) == sorted(set(names))
 
 
-def test_every_search_is_exported_and_described():
-    import scgd.searches as searches
-    from scgd.searches.base import Search
+def test_names_of_methods_are_unique():
+    from scgd.methods import table
 
-    for path in (SOURCE / "searches").glob("*.py"):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and any(
-                ast.unparse(base) in ("Search", "Around") for base in node.bases
-            ):
-                cls = getattr(searches, node.name)
-                assert issubclass(cls, Search) and cls.__doc__
-                inherited = node.name in ("Told", "Around")
-                named = cls.name != Search.name or inherited
-                assert named, f"{node.name} has no name for people"
+    with pytest.raises(ValueError, match="two methods are called 'uniform'"):
+        table(scgd.METHODS["uniform"], scgd.METHODS["uniform"])
+
+
+def functions(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            yield node
+
+
+CORE = ("strategies", "run", "descent")
+HOUSE = {
+    "ladder", "leash", "footing", "crowd", "judge", "verdict", "contest", "doubt", "niche", "slide",
+    "story", "recipe", "patience", "telling",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("package", CORE)
+def test_functions_are_short_and_speak_the_words_of_the_field(package):
+    for path in (SOURCE / package).glob("*.py"):
+        for node in functions(path):
+            doc = ast.get_docstring(node) or ""
+            n_lines = node.end_lineno - node.lineno - len(doc.splitlines())
+            assert n_lines <= 80, f"{path.name}: {node.name} has {n_lines} lines"
+            words = set(node.name.strip("_").split("_")) & HOUSE
+            assert not words, f"{path.name}: {node.name}"

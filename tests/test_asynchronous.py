@@ -7,9 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+import scgd
+from grouped import grouped
 from runs import check_same
-from scgd import minimize
 from scgd.checkpoint import CheckpointError, read
+
+
+def minimize(fun, x0, **words):
+    return scgd.minimize(fun, x0, **grouped(**words))
+
 
 P = 16
 KEYWORDS = {"x0": np.zeros(P), "method": "musketeer", "max_evals": 1200, "seed": 3, "scale": 1.0}
@@ -30,9 +36,13 @@ def fast(x, xi):
 
 def test_a_run_is_replayed_from_its_events():
     with ThreadPoolExecutor(8) as executor:
-        run = minimize(uneven, **KEYWORDS, sample=noise, workers=executor, asynchronous=8)
-        again = minimize(fast, **KEYWORDS, sample=noise, workers=executor, asynchronous=run.events)
-    alone = minimize(fast, **KEYWORDS, sample=noise, asynchronous=run.events)
+        run = minimize(
+            uneven, workers=scgd.Workers(executor, asynchronous=8), **KEYWORDS, sample=noise
+        )
+        again = minimize(
+            fast, workers=scgd.Workers(executor, asynchronous=run.events), **KEYWORDS, sample=noise
+        )
+    alone = minimize(fast, workers=scgd.Workers(asynchronous=run.events), **KEYWORDS, sample=noise)
     assert not np.array_equal(run.events.order, np.arange(1200))  # some overtook others
     assert sorted(run.events.order) == list(range(1200)) and run.nfev == 1200
     assert np.array_equal(run.x, again.x) and np.array_equal(run.x, alone.x)
@@ -43,7 +53,10 @@ def test_a_run_is_replayed_from_its_events():
 def test_one_step_at_a_time_is_the_plain_run():
     """With room for one step only, steps see the newest point."""
     keywords = {**KEYWORDS, "policy": "uniform", "block_size": P, "sample": noise}
-    run, plain = minimize(fast, **keywords, asynchronous=2 * P), minimize(fast, **keywords)
+    run, plain = (
+        minimize(fast, workers=scgd.Workers(asynchronous=2 * P), **keywords),
+        minimize(fast, **keywords),
+    )
     assert np.array_equal(run.events.order, np.arange(plain.nfev))
     assert np.array_equal(run.x, plain.x) and run.fun == plain.fun
     assert fast(run.x, 0.0) < 0.05 * P
@@ -92,13 +105,11 @@ def test_jac_and_scale_search():
     """Derivatives and the search for a scale fly too."""
     run = minimize(
         lambda x: float(x @ x), np.ones(4), jac=lambda x, coords: 2.0 * x[coords],
-        method="musketeer", max_evals=400, seed=1, asynchronous=3,
-    )  # fmt: skip
+        method="musketeer", max_evals=400, seed=1, workers=scgd.Workers(asynchronous=3))  # fmt: skip
     assert run.fun < 0.1
     search = minimize(
         lambda x: float((x - 1) @ (x - 1)), np.zeros(4), method="musketeer", max_evals=2000, seed=1,
-        asynchronous=6,
-    )  # fmt: skip
+        workers=scgd.Workers(asynchronous=6))  # fmt: skip
     assert search.fun < 0.1
 
 
@@ -152,7 +163,6 @@ def test_a_seed_of_its_own_is_another_run():
     "keywords",
     [
         {"method": "auto"},
-        {"method": "bfgs"},
         {"method": "random"},
         {"method": "spsa"},
         {"policy": "gauss-southwell", "asynchronous": 40},
@@ -184,6 +194,8 @@ def test_one_lost_value_costs_one_value():
             return np.nan
         return fast(x, xi)
 
-    run = minimize(fun, **KEYWORDS, sample=noise, asynchronous=8, on_nonfinite="skip")
+    run = minimize(
+        fun, failures="skip", workers=scgd.Workers(asynchronous=8), **KEYWORDS, sample=noise
+    )
     assert run.n_failed == len(lost) == 3 and run.nfev == 1200
     assert fast(run.x, 0.0) < 0.1 * P

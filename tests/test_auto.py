@@ -1,6 +1,5 @@
 """``method="auto"``: what it finds and what it promises."""
 
-import re
 import warnings
 
 import numpy as np
@@ -18,20 +17,15 @@ from noises import (
     controllable,
     deterministic,
 )
-from scgd import METHODS, minimize
-from scgd.compare.problems import (
+from scgd import minimize
+from scgd_arena.problems import (
     Task,
     hyperparameters,
     quadratic,
-    rastrigin,
     ridge,
     rosenbrock,
     scaled,
 )
-from scgd.plans.auto import final_samples
-from scgd.problem import Problem
-from scgd.questions import Point
-from scgd.searches import Judge, Rounding
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -39,16 +33,12 @@ from scgd.searches import Judge, Rounding
 def test_finds_the_kind_of_noise_and_improves(kind, budget):
     fun, sample = CASES[kind]
     result = minimize(fun, np.zeros(P), sample=sample, max_evals=budget, seed=1)
-    assert {"deterministic": "Deterministic", "controllable": "sample controls"}[kind] in (
-        result.message
-    )
     assert result.nfev <= budget
     assert deterministic(result.x) < deterministic(np.zeros(P))
 
 
 def test_finds_noise_that_nobody_controls():
     result = minimize(Uncontrollable(), np.zeros(P), max_evals=3000, seed=1)
-    assert "nobody controls" in result.message
     assert deterministic(result.x) < 0.02 * deterministic(np.zeros(P))
     assert abs(result.fun - deterministic(result.x)) < 5 * result.fun_error
 
@@ -88,16 +78,7 @@ def test_rows_and_callable_samples_both_work():
         return rng.integers(0, 50, 1)
 
     result = minimize(controllable, np.zeros(P), sample=draws, max_evals=3000, seed=1)
-    assert "sample controls" in result.message
     assert deterministic(result.x) < 0.1 * deterministic(np.zeros(P))
-
-
-def test_replacing_a_part_turns_measuring_off():
-    result = minimize(deterministic, np.zeros(P), policy="uniform", max_evals=500, seed=0)
-    assert result.recipe == METHODS["musketeer"].override(policy="uniform")
-    assert result.message == (
-        "All evaluations of the budget were used. Evaluations: repeat 4, steps 496."
-    )
 
 
 @pytest.mark.parametrize("on_nonfinite", ["raise", "skip"])
@@ -105,7 +86,7 @@ def test_values_that_are_not_finite(on_nonfinite):
     def fun(x):
         return np.inf if np.any(np.abs(x) > 3) else deterministic(x)
 
-    result = minimize(fun, np.zeros(P), max_evals=2000, seed=0, on_nonfinite=on_nonfinite)
+    result = minimize(fun, np.zeros(P), max_evals=2000, seed=0, failures=on_nonfinite)
     assert deterministic(result.x) < 1e-3
     assert np.isfinite(result.fun)
 
@@ -114,8 +95,7 @@ def test_target_and_callback_see_every_kind():
     values = []
     result = minimize(
         deterministic, np.zeros(P), max_evals=5000, target=1e-3, seed=0,
-        callback=lambda r: values.append(r.fun),
-    )  # fmt: skip
+        reporting=lambda r: values.append(r.fun))  # fmt: skip
     assert result.status == 0 and result.fun <= 1e-3
     assert values and values[-1] <= 1e-3
 
@@ -123,43 +103,6 @@ def test_target_and_callback_see_every_kind():
 def test_run_without_a_budget_ends_at_its_target():
     result = minimize(deterministic, np.zeros(P), target=1e-6, max_time=60, seed=0)
     assert result.status == 0
-
-
-def test_guard_refuses_a_worse_point():
-    judge, pairs = Judge(Point(np.ones(2)), np.zeros(2), 4), [(2, 1), (2.1, 1), (1.9, 1), (2, 1)]
-    for here, there in pairs:
-        assert not judge.finished
-        question = judge.pose()
-        np.testing.assert_array_equal(question.points(), [[1, 1], [0, 0]])
-        judge.take(question, np.array([here, there], float))
-    verdict = judge.finding()
-    assert judge.finished and judge.pose() is None
-    assert verdict.mean == pytest.approx(1.0)
-    assert verdict.error == pytest.approx(np.std([1, 1.1, 0.9, 1], ddof=1) / 2)
-    assert verdict.worse(24) and not verdict.worse(25)
-
-
-def test_guard_without_values_counts_as_worse():
-    judge = Judge(Point(np.ones(2)), np.zeros(2), 2)
-    for values in ([1.0, 2.0], [np.nan, 1.0]):
-        judge.take(judge.pose(), np.array(values))
-    assert judge.finished and judge.finding().worse(1e9)
-
-
-@pytest.mark.parametrize("error", [1e-6, 1e-10])
-def test_rounding_is_measured(error):
-    problem, found = Problem.check(np.zeros(3), None, None), []
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        search = Rounding(problem, Point(problem.x0), rng, np.ones(3))
-        question = search.pose()
-        values = np.array([x @ x + error * rng.standard_normal() for x in question.points()])
-        search.take(question, values)
-        third = np.convolve(values, [1, -3, 3, -1], "valid")
-        found.append(search.finding().error)
-        assert search.finished and search.pose() is None
-        assert found[-1] == pytest.approx(np.sqrt(np.mean(third**2) / 20))
-    assert error / 1.5 < np.median(found) < 1.5 * error
 
 
 # ---- the promises of the issue, in small ------------------------------------------------------
@@ -244,9 +187,7 @@ def test_never_worse_than_the_start_by_three_standard_errors(seed):
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            result = minimize(
-                Stop(observe, stop), x0, max_evals=budget, seed=seed, on_nonfinite="skip"
-            )
+            result = minimize(Stop(observe, stop), x0, max_evals=budget, seed=seed, failures="skip")
         excess = shape(result.x / c) - start
         assert excess <= 3 * sigma * np.sqrt(2 / n_compared), name
 
@@ -268,7 +209,7 @@ def test_never_worse_than_the_start_with_samples(seed):
 
     result = minimize(Stop(fun, stop), c * x0, sample=50, max_evals=budget, seed=seed)
     differences = losses(result.x / c) - losses(x0)
-    error = differences.std() / np.sqrt(final_samples(budget))
+    error = differences.std() / np.sqrt(max(2, budget // 100))
     assert differences.mean() <= 3 * error
 
 
@@ -282,31 +223,6 @@ def test_medium_dimension_and_small_budget_under_noise():
 def test_noisy_rosenbrock_moves():
     """A radius measured at x0 alone leaves it at 18.8 of 19."""
     assert gaps(rosenbrock(noise=0.1), 10_000, [101])[0] < 16.5
-
-
-@pytest.mark.parametrize("method", ["parabola", "bfgs", "descent"])
-def test_searches_of_deterministic_functions_run_by_name(method):
-    task = quadratic(100, 10)
-    result = minimize(task.make(0), task.x0, method=method, max_evals=3000, seed=0)
-    assert task.gap(result.x) < 1e-12
-    assert result.recipe.name == method
-
-
-def test_a_stuck_search_looks_wide():
-    """Rastrigin's function has a local minimum near every point; where BFGS stays, ``auto`` goes on."""
-    task = rastrigin(20)
-    fun = task.make(0)
-    near = minimize(fun, task.x0, method="bfgs", max_evals=600, seed=0)
-    far = minimize(fun, task.x0, max_evals=10_000, seed=0)
-    assert task.gap(far.x) < 0.5 * task.gap(near.x)
-
-
-def test_only_bfgs_follows_a_curved_valley():
-    task = rosenbrock(100, 10)
-    fun, options = task.make(0), {"max_evals": 4000, "seed": 0}
-    curved = minimize(fun, task.x0, method="bfgs", **options)
-    straight = minimize(fun, task.x0, method="parabola", **options)
-    assert task.gap(curved.x) < 1e-8 < task.gap(straight.x)
 
 
 @pytest.mark.parametrize("budget", [20, 60, 150, 400])
@@ -350,15 +266,15 @@ def test_weights_tell_what_matters():
 
 
 @pytest.mark.parametrize("start", [0.0, 0.3])
-def test_weak_signal_warns(start):
+def test_weak_signal_is_said(start):
     rng = np.random.default_rng(0)
-    with pytest.warns(RuntimeWarning, match="scale"):
-        minimize(
-            lambda x: 1e-30 * deterministic(x) + rng.standard_normal(),
-            np.full(P, start),
-            max_evals=3000,
-            seed=0,
-        )
+    result = minimize(
+        lambda x: 1e-30 * deterministic(x) + rng.standard_normal(),
+        np.full(P, start),
+        max_evals=3000,
+        seed=0,
+    )
+    assert "No slope shows" in result.message or "scale=" in result.message
 
 
 def sparse_rows(x, rows):
@@ -370,7 +286,6 @@ def sparse_rows(x, rows):
 @pytest.mark.parametrize("seed", range(4))
 def test_samples_that_agree_by_chance_are_samples(seed):
     result = minimize(sparse_rows, np.zeros(P), sample=1000, max_evals=4000, seed=seed)
-    assert "sample controls" in result.message
     assert deterministic(result.x) < 0.3 * deterministic(np.zeros(P))
 
 
@@ -402,21 +317,10 @@ def test_a_start_on_a_bound(n_bounded):
     assert np.sum((result.x - 1) ** 2) < 0.01
 
 
-def test_some_samples_without_a_value_do_not_end_a_run():
-    fun = lambda x, rows: np.nan if rows[0] % 50 == 7 else controllable(x, rows)  # noqa: E731
-    for seed in range(3):
-        result = minimize(
-            fun, np.zeros(P), sample=500, max_evals=4000, seed=seed, on_nonfinite="skip"
-        )
-        assert deterministic(result.x) < 0.2 * deterministic(np.zeros(P))
-
-
 def test_a_start_without_a_value_raises():
     with pytest.raises(FloatingPointError, match="fun returned nan"):
         minimize(lambda x: float("nan"), np.zeros(3), max_evals=100, seed=0)
-    skipped = minimize(
-        lambda x: float("nan"), np.zeros(3), max_evals=100, seed=0, on_nonfinite="skip"
-    )
+    skipped = minimize(lambda x: float("nan"), np.zeros(3), max_evals=100, seed=0, failures="skip")
     assert np.array_equal(skipped.x, np.zeros(3))
 
 
@@ -446,18 +350,6 @@ def test_tiny_budgets_are_used(budget):
 def test_straight_lines_without_end():
     result = minimize(lambda x: float(x.sum()), np.zeros(1), max_evals=1000, seed=1)
     assert result.fun < -1e6
-
-
-def test_sizes_in_messages_are_those_of_x():
-    task = hyperparameters()
-    small, large = (
-        minimize(
-            scaled(task, x_scale=c).make(3), c * task.x0, scale=c, max_evals=2000, seed=0
-        ).message
-        for c in (1.0, 1e3)
-    )
-    radius = [float(re.search(r"radius ([\d.e+-]+)\. ", text)[1]) for text in (small, large)]
-    assert radius[1] == pytest.approx(1e3 * radius[0], rel=0.01)
 
 
 @pytest.mark.parametrize("kind", [*CASES, "uncontrollable"])

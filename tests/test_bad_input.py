@@ -1,5 +1,6 @@
 """One table says how every wrong call fails: with what error and what words."""
 
+import dataclasses
 import multiprocessing.pool
 import re
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scgd
-from asking import run_body, same_state
+from asking import run_loop, same_state, steps_of
 
 
 def fun(x, *rest):
@@ -48,25 +49,25 @@ BAD = [
     (lambda: minimize(bounds=[(np.nan, 2)] * 3), ValueError, "the bounds of coordinate 0 are not numbers"),
     (lambda: minimize(bounds=scipy.optimize.Bounds([0, 0], [2, 2])), ValueError, "bounds do not fit the 3 coordinates of x0"),
     # names
-    (lambda: minimize(method="nonsense"), ValueError, "method must be a Recipe or one of ['auto', 'bfgs'"),
-    (lambda: minimize(method=3), ValueError, "method must be a Recipe or one of"),
-    (lambda: minimize(policy="nonsense"), ValueError, "policy must be an object or one of ['adaptive', 'fixed-weights'"),
-    (lambda: minimize(policy="fixed-weights"), ValueError, "needs arguments; pass FixedWeights(...)"),
-    (lambda: minimize(policy=scgd.Uniform), TypeError, "policy must be an object or a name, got the class Uniform"),
-    (lambda: minimize(estimator="nonsense"), ValueError, "estimator must be an object or one of ['central'"),
-    (lambda: minimize(step="nonsense"), ValueError, "step must be an object or one of ['adam'"),
-    (lambda: minimize(importance="nonsense"), ValueError, "importance must be None, 'inverse', 'relative' or weights"),
-    (lambda: minimize(on_nonfinite="ignore"), ValueError, "on_nonfinite must be one of ('raise', 'skip', 'worst'), got 'ignore'"),
+    (lambda: minimize(method="nonsense"), ValueError, "method must be scgd.SCGD(...), a generator function or a name, got 'nonsense'"),
+    (lambda: minimize(method=3), ValueError, "method must be scgd.SCGD(...), a generator function or a name"),
+    (lambda: minimize(method=scgd.SCGD(policy="nonsense")), ValueError, "policy must be an object or one of ['adaptive', 'fixed-weights'"),
+    (lambda: minimize(method=scgd.SCGD(policy="fixed-weights")), ValueError, "needs arguments; pass FixedWeights(...)"),
+    (lambda: minimize(method=scgd.SCGD(policy=scgd.Uniform)), TypeError, "policy must be an object or a name, got the class Uniform"),
+    (lambda: minimize(method=scgd.SCGD(estimator="nonsense")), ValueError, "estimator must be an object or one of ['central'"),
+    (lambda: minimize(method=scgd.SCGD(step="nonsense")), ValueError, "step must be an object or one of ['adam'"),
+    (lambda: minimize(method=scgd.SCGD(importance="nonsense")), ValueError, "importance must be None, 'inverse', 'relative' or weights"),
+    (lambda: minimize(failures="ignore"), ValueError, "failures (nonfinite) must be one of ('raise', 'skip', 'worst'), got 'ignore'"),
     (lambda: minimize(maximize=1), TypeError, "maximize must be True or False, got 1"),
     (lambda: minimize(maximize="yes"), TypeError, "maximize must be True or False, got 'yes'"),
     (lambda: scgd.Optimizer(np.ones(3), maximize=None), TypeError, "maximize must be True or False, got None"),
-    (lambda: minimize(catch="RuntimeError"), TypeError, "catch must be a subclass of Exception or a tuple of them, such as catch=(RuntimeError,), got 'RuntimeError'"),
-    (lambda: minimize(catch=(ValueError, 3)), TypeError, "catch must be a subclass of Exception or a tuple of them"),
-    (lambda: minimize(catch=KeyboardInterrupt), TypeError, "catch must be a subclass of Exception or a tuple of them"),
-    (lambda: minimize(catch=None), TypeError, "got None"),
+    (lambda: minimize(failures="RuntimeError"), ValueError, "failures (nonfinite) must be one of ('raise', 'skip', 'worst'), got 'RuntimeError'"),
+    (lambda: minimize(failures=(ValueError, 3)), TypeError, "catch must be a subclass of Exception or a tuple of them"),
+    (lambda: minimize(failures=KeyboardInterrupt), TypeError, "catch must be a subclass of Exception or a tuple of them"),
+    (lambda: minimize(failures=None), TypeError, "got None"),
     (lambda: minimize(lambda x: "1", np.ones(3), maximize=True), TypeError, "fun must return one real number, got str"),
-    (lambda: minimize(lambda x: 1.0, np.ones(3), vectorized=True, maximize=True), TypeError, "must return 1 values for 1 points"),
-    (lambda: scgd.RECIPES["musketeer"].override(polcy=1), TypeError, "a recipe has no part 'polcy'"),
+    (lambda: minimize(lambda x: 1.0, np.ones(3), maximize=True, workers=scgd.Workers(vectorized=True)), TypeError, "must return 1 values for 1 points"),
+    (lambda: scgd.SCGD(polcy=1), TypeError, "unexpected keyword argument 'polcy'"),
     # numbers
     (lambda: minimize(max_evals=0), ValueError, "max_evals must be a whole number >= 1, got 0"),
     (lambda: minimize(max_evals=-5), ValueError, "max_evals must be a whole number >= 1, got -5"),
@@ -76,28 +77,28 @@ BAD = [
     (lambda: minimize(max_time=0), ValueError, "max_time must be a positive number of seconds, got 0"),
     (lambda: minimize(target=float("nan")), ValueError, "target must be a number, got nan"),
     (lambda: minimize(sample=0), ValueError, "sample must be a whole number >= 1, got 0"),
-    (lambda: minimize(sample=9, batch_size=0), ValueError, "batch_size must be a whole number >= 1, got 0"),
+    (lambda: minimize(sample=scgd.Rows(9, 0)), ValueError, "batch_size must be a whole number >= 1, got 0"),
     (lambda: minimize(seed=-1), ValueError, "seed must be None, a whole number >= 0 or a SeedSequence, got -1"),
     (lambda: minimize(seed="x"), ValueError, "seed must be None, a whole number >= 0 or a SeedSequence, got 'x'"),
-    (lambda: minimize(block_size=0), ValueError, "block_size must be a whole number >= 1, got 0"),
-    (lambda: minimize(block_size=1.5), ValueError, "block_size must be a whole number >= 1, got 1.5"),
-    (lambda: minimize(learning_rate=0.0), ValueError, "learning_rate must be positive and finite, got 0.0"),
-    (lambda: minimize(learning_rate="x"), TypeError, "learning_rate must be a number or a callable of t, got 'x'"),
-    (lambda: minimize(radius=-1.0), ValueError, "radius must be positive and finite, got -1.0"),
+    (lambda: minimize(method=scgd.SCGD(block_size=0)), ValueError, "block_size must be a whole number >= 1, got 0"),
+    (lambda: minimize(method=scgd.SCGD(block_size=1.5)), ValueError, "block_size must be a whole number >= 1, got 1.5"),
+    (lambda: minimize(method=scgd.SCGD(learning_rate=0.0)), ValueError, "learning_rate must be positive and finite, got 0.0"),
+    (lambda: minimize(method=scgd.SCGD(learning_rate="x")), TypeError, "learning_rate must be a number or a callable of t, got 'x'"),
+    (lambda: minimize(method=scgd.SCGD(radius=-1.0)), ValueError, "radius must be positive and finite, got -1.0"),
     (lambda: minimize(noise=-0.1), ValueError, "noise must be the standard deviation of fun's noise, a finite number >= 0 (0: fun repeats itself), got -0.1"),
     (lambda: minimize(noise=float("nan")), ValueError, "noise must be the standard deviation"),
     (lambda: minimize(noise=float("inf")), ValueError, "noise must be the standard deviation"),
     (lambda: minimize(noise="small"), ValueError, "noise must be the standard deviation"),
     (lambda: minimize(noise=True), ValueError, "noise must be the standard deviation"),
     (lambda: minimize(noise=[0.1]), ValueError, "noise must be the standard deviation"),
-    (lambda: minimize(noise=0.1, sample=5), ValueError, "noise= is for noise that nobody controls; with sample= the sample is the noise"),
-    (lambda: minimize(noise=0.1, method="musketeer"), ValueError, "noise is used by method auto and noisy, not by 'musketeer'; drop it"),
-    (lambda: minimize(noise=0.1, method="race"), ValueError, "noise is used by method auto and noisy, not by 'race'"),
+    (lambda: minimize(noise=0.1, sample=5), ValueError, "noise= is for independent noise; with sample= the sample is the noise"),
+    (lambda: minimize(noise=0.1, method="musketeer"), ValueError, "noise is used by method auto, not by 'musketeer'; drop it"),
+    (lambda: minimize(noise=0.1, method="dds"), ValueError, "noise is used by method auto, not by 'dds'"),
     (lambda: scgd.Optimizer(np.ones(3), noise=-1), ValueError, "noise must be the standard deviation"),
     (lambda: minimize(scale=0.0), ValueError, "scale must be positive and finite, got 0.0"),
     (lambda: minimize(scale=[1.0, 2.0]), ValueError, "scale must be a number or 3 numbers, got shape (2,)"),
-    (lambda: minimize(importance=[1.0, 2.0]), ValueError, "importance has 2 weights for 3 coordinates"),
-    (lambda: minimize(importance=[1.0, 0.0, 1.0]), ValueError, "importance weights must be positive and finite"),
+    (lambda: minimize(method=scgd.SCGD(importance=[1.0, 2.0])), ValueError, "importance has 2 weights for 3 coordinates"),
+    (lambda: minimize(method=scgd.SCGD(importance=[1.0, 0.0, 1.0])), ValueError, "importance weights must be positive and finite"),
     # functions
     (lambda: minimize("fun", np.ones(3)), TypeError, "fun must be callable, got str"),
     (lambda: minimize(lambda x: x, np.ones(3)), TypeError, "fun must return one real number, got ndarray of shape (3,)"),
@@ -106,8 +107,8 @@ BAD = [
     (lambda: minimize(lambda x: "1", np.ones(3)), TypeError, "fun must return one real number, got str"),
     (lambda: minimize(lambda x: 1j, np.ones(3)), TypeError, "fun must return one real number, got complex"),
     (lambda: minimize(lambda x: x, np.ones(3), method="spsa"), TypeError, "fun must return one real number"),
-    (lambda: minimize(lambda x: 1.0, np.ones(3), vectorized=True), TypeError, "must return 1 values for 1 points"),
-    (lambda: minimize(estimator="first-order"), ValueError, "estimator 'first-order' needs jac="),
+    (lambda: minimize(lambda x: 1.0, np.ones(3), workers=scgd.Workers(vectorized=True)), TypeError, "must return 1 values for 1 points"),
+    (lambda: minimize(method=scgd.SCGD(estimator="first-order")), ValueError, "estimator 'first-order' needs jac="),
     (lambda: minimize(jac=lambda x, k: [1.0, 2.0]), TypeError, "jac must return 3 partial derivatives"),
     # policies
     (lambda: scgd.Musketeer(mixing=0.0), ValueError, "mixing must lie in (0, 1] with l1 normalization, got 0.0; use softmax"),
@@ -121,7 +122,7 @@ BAD = [
     (lambda: scgd.FixedWeights((0.0, 0.0)), ValueError, "non-negative with a positive sum"),
     (lambda: scgd.FixedWeights((1.0, -1.0)), ValueError, "non-negative with a positive sum"),
     (lambda: scgd.FixedWeights((1.0, np.nan)), ValueError, "must be a list of finite numbers"),
-    (lambda: minimize(policy=scgd.FixedWeights((1.0, 2.0))), ValueError, "FixedWeights has 2 values for 3 coordinates"),
+    (lambda: minimize(method=scgd.SCGD(policy=scgd.FixedWeights((1.0, 2.0)))), ValueError, "FixedWeights has 2 values for 3 coordinates"),
     (lambda: scgd.GradientWeights(0.0), ValueError, "power must be positive and finite, got 0.0"),
     (lambda: scgd.Adam(beta1=1.0), ValueError, "beta1 must lie in [0, 1), got 1.0"),
     # ask and tell
@@ -152,31 +153,29 @@ BAD = [
     (lambda: minimize(constraints=scipy.optimize.NonlinearConstraint(fun, [0, 0], 1)), ValueError, "lb and ub of a constraint do not fit its 1 values"),
     (lambda: minimize(constraints=scipy.optimize.NonlinearConstraint(np.diag, 0, 1)), ValueError, "a constraint must return a list of numbers, got shape (3, 3)"),
     (lambda: minimize(constraints=DISC, jac=lambda x, k: x[k]), ValueError, "constraints do not go with jac or vectorized; drop those"),
-    (lambda: minimize(constraints=DISC, vectorized=True), ValueError, "constraints do not go with jac or vectorized; drop those"),
+    (lambda: minimize(constraints=DISC, workers=scgd.Workers(vectorized=True)), ValueError, "constraints do not go with jac or vectorized; drop those"),
     (lambda: scgd.Optimizer(np.ones(3), "uniform", first_order=True, constraints=DISC), ValueError, "constraints do not go with first_order; drop it"),
     # earlier measurements
-    (lambda: minimize(earlier=5), TypeError, "earlier must be a list of pairs (x, value), got 5"),
-    (lambda: minimize(earlier={"x": 1}), TypeError, "earlier must be a list of pairs (x, value), got {'x': 1}"),
-    (lambda: minimize(earlier=[1.0]), TypeError, "earlier[0] must be a pair (x, value), got 1.0"),
-    (lambda: minimize(earlier=[(np.ones(2), 1.0)]), ValueError, "the point of earlier[0] must be 3 finite numbers, got [1. 1.]"),
-    (lambda: minimize(earlier=[(np.ones(3), 1.0), (np.ones(3), np.inf)]), ValueError, "the value of earlier[1] must be finite, got inf"),
-    (lambda: minimize(earlier=[(np.ones(3), "1")]), TypeError, "the value of earlier[0] must be one real number, got '1'"),
-    (lambda: minimize(earlier=[([0.0, 5.0, 0.0], 1.0)], bounds=[(0, 2)] * 3), ValueError, "the point of earlier[0] lies outside the bounds of coordinate 1; leave it out"),
-    (lambda: scgd.Optimizer(np.ones(3), earlier=[3]), TypeError, "earlier[0] must be a pair (x, value), got 3"),
+    (lambda: minimize(known=5), TypeError, "known must be a list of pairs (x, value), got 5"),
+    (lambda: minimize(known={"x": 1}), TypeError, "known must be a list of pairs (x, value), got {'x': 1}"),
+    (lambda: minimize(known=[1.0]), TypeError, "known[0] must be a pair (x, value), got 1.0"),
+    (lambda: minimize(known=[(np.ones(2), 1.0)]), ValueError, "the point of known[0] must be 3 finite numbers, got [1. 1.]"),
+    (lambda: minimize(known=[(np.ones(3), 1.0), (np.ones(3), np.inf)]), ValueError, "the value of known[1] must be finite, got inf"),
+    (lambda: minimize(known=[(np.ones(3), "1")]), TypeError, "the value of known[0] must be one real number, got '1'"),
+    (lambda: minimize(known=[([0.0, 5.0, 0.0], 1.0)], bounds=[(0, 2)] * 3), ValueError, "the point of known[0] lies outside the bounds of coordinate 1; leave it out"),
+    (lambda: scgd.Optimizer(np.ones(3), known=[3]), TypeError, "known[0] must be a pair (x, value), got 3"),
     (lambda: asked().tell(0, None), TypeError, "values must be real numbers, one per trial, got None; NaN, an exception or fail(id) for one that is lost"),
     (lambda: asked().tell(0, "1"), TypeError, "values must be real numbers, one per trial, got '1'"),
     (lambda: asked().tell(0, [1.0]), TypeError, "values must be real numbers, one per trial, got [1.0]"),
     (lambda: asked().tell(0, np.inf), FloatingPointError, "fun returned inf at evaluation 0, x = ["),
     # what excludes each other
-    (lambda: minimize(vectorized=True, asynchronous=4), ValueError, "a vectorized fun takes whole questions; drop asynchronous="),
-    (lambda: minimize(method="musketeer", asynchronous=1), ValueError, "asynchronous must be at least the 3 evaluations of a step, got 1"),
-    (lambda: minimize(jac=lambda x, k: 2 * x[k], estimator="central"), ValueError, "jac and an estimator of differences exclude each other"),
-    (lambda: minimize(jac=lambda x, k: 2 * x[k], estimator=scgd.SPSA(), method="uniform"), ValueError, "jac and an estimator of differences exclude each other"),
-    (lambda: minimize(jac=lambda x, k: 2 * x[k], method="bfgs"), ValueError, "method 'bfgs' does not use jac"),
+    (lambda: minimize(workers=scgd.Workers(asynchronous=4, vectorized=True)), ValueError, "a vectorized fun takes whole questions; drop asynchronous="),
+    (lambda: minimize(jac=lambda x, k: 2 * x[k], method=scgd.SCGD(policy="uniform", estimator=scgd.SPSA())), ValueError, "jac and an estimator of differences exclude each other"),
+    (lambda: minimize(jac=lambda x, k: 2 * x[k], method="dds"), ValueError, "method 'dds' does not use jac"),
     # workers
     (lambda: minimize(workers=0), ValueError, "workers must be a number >= 1 or -1 for all cores, got 0"),
     (lambda: minimize(workers="two"), TypeError, "workers must be a number, an Executor, a distributed.Client or a map-like callable, got str"),
-    (lambda: minimize(workers=2, vectorized=True), ValueError, "vectorized=True evaluates in this process"),
+    (lambda: minimize(workers=scgd.Workers(2, vectorized=True)), ValueError, "vectorized=True evaluates in this process"),
     (lambda: with_pool(), TypeError, "multiprocessing.Pool hangs for ever when a worker dies"),
     (lambda: minimize(workers=lambda f, tasks: []), RuntimeError, "workers returned 0 results for"),
     (lambda: scgd.Checkpoint("x", every=-1), ValueError, "every must be a number of seconds >= 0, got -1"),
@@ -190,7 +189,7 @@ def asked():
 
 
 def ask_too_often():
-    opt = scgd.Optimizer(np.ones(3), "uniform", max_evals=2, scale=1.0)
+    opt = scgd.Optimizer(np.ones(3), METHOD, max_evals=2)
     opt.tell([trial.id for trial in opt.ask()], [1.0, 2.0])
     opt.ask()
 
@@ -240,13 +239,15 @@ def raises_later(x, calls):
     return np.sum(x * x)
 
 
+METHOD = scgd.SCGD("uniform", learning_rate=0.1, radius=0.1)
+"""Steps in units of x, before which nothing is measured."""
+
+
 def test_a_compiled_function_that_raises_leaves_a_consistent_state():
-    opt, other = (
-        scgd.Optimizer(np.ones(5), "musketeer", scale=1.0, max_evals=1000, seed=0) for _ in range(2)
-    )
+    opt, other = (scgd.Optimizer(np.ones(5), METHOD, max_evals=1000, seed=0) for _ in range(2))
     with pytest.raises(ValueError, match="too far"):
-        run_body(opt, raises_later, (np.zeros(1),), 800)
-    run_body(other, lambda x: float(np.sum(x * x)), (), 98)
+        run_loop(opt, raises_later, (np.zeros(1),), 800)
+    run_loop(other, lambda x: float(np.sum(x * x)), (), 98)
     assert opt.run.nfev == other.run.nfev == 98
     same_state(opt, other)
 
@@ -259,10 +260,8 @@ def test_a_compiled_function_that_raises_leaves_a_consistent_state():
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, StopIteration])
 def test_a_raising_function_leaves_the_steps_before_it(parts, when, error):
     """The step in hand has not happened: point, buffer and random streams are as before it."""
-    recipe = scgd.RECIPES["uniform"].override(**parts)
-    opt, other = (
-        scgd.Optimizer(np.ones(5), recipe, scale=1.0, max_evals=1000, seed=0) for _ in range(2)
-    )
+    recipe = dataclasses.replace(METHOD, **parts)
+    opt, other = (scgd.Optimizer(np.ones(5), recipe, max_evals=1000, seed=0) for _ in range(2))
     calls = 0
 
     def crash(x):
@@ -273,21 +272,21 @@ def test_a_raising_function_leaves_the_steps_before_it(parts, when, error):
         return fun(x)
 
     with pytest.raises(error):
-        run_body(opt, crash)
-    cost = opt.run.plan.cost
+        run_loop(opt, crash)
+    cost = opt.run.strategy.cost
     assert opt.run.nfev == (when - 1) // cost * cost
-    assert np.array_equal(opt.run.plan.point.buffer, opt.x)
+    assert np.array_equal(steps_of(opt).point.buffer, opt.x)
     if opt.run.nfev:
-        run_body(other, fun, (), opt.run.nfev)
+        run_loop(other, fun, (), opt.run.nfev)
     same_state(opt, other)
-    run_body(opt, fun)
-    run_body(other, fun)
+    run_loop(opt, fun)
+    run_loop(other, fun)
     same_state(opt, other)
 
 
 @pytest.mark.parametrize("value", [None, "1", [1.0], 1j, np.ones(2)])
 def test_tell_refuses_at_once_and_the_question_stays_open(value):
-    opt = scgd.Optimizer(np.ones(3), "uniform", scale=1.0, seed=0)
+    opt = scgd.Optimizer(np.ones(3), METHOD, seed=0)
     low, high = opt.ask()
     before = opt.state_dict()
     with pytest.raises(TypeError, match="values must be real numbers, one per trial"):
@@ -299,9 +298,9 @@ def test_tell_refuses_at_once_and_the_question_stays_open(value):
 
 
 def test_a_value_that_is_refused_can_be_told_again():
-    opt = scgd.Optimizer(np.ones(3), "uniform", scale=1.0, seed=0)
+    opt = scgd.Optimizer(np.ones(3), METHOD, seed=0)
     low, high = opt.ask()
-    with pytest.raises(FloatingPointError, match="on_nonfinite='skip'"):
+    with pytest.raises(FloatingPointError, match="failures='skip'"):
         opt.tell(low.id, np.inf)
     opt.tell([low.id, high.id], [1.0, 2.0])
     assert opt.run.nfev == 2 and opt.run.ledger.n_failed == 0

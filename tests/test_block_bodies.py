@@ -3,20 +3,21 @@
 import numpy as np
 import pytest
 
-from asking import in_pieces, run_with, same_run, same_state, told
+from asking import in_pieces, run_with, same_run, same_state, steps_of, told
 from registry import P
+from scgd.descent.blocks import BlockLoop
+from scgd.descent.joint import JointLoop, rewind
 from scgd.estimators import random_bits
-from scgd.explore import BlockBody, JointBody
-from scgd.explore.joint import rewind
-from test_agreement import BLOCKS, normal, optimizer, python_pitted, python_quadratic, sampled
+from test_agreement import BLOCKS, normal, python_pitted, python_quadratic, sampled
+from test_agreement import stepping as optimizer
 from test_bodies import bowl
 
 
 def blocked(cls, **parts):
     opt = optimizer({**parts, "step": "rms"})
-    body = cls(opt.run.plan.active, bowl, (), opt.run.ledger)
-    body.search.point.put(np.linspace(0.1, 0.9, P))
-    size = body.search.sampler.block_size
+    body = cls(steps_of(opt), bowl, (), opt.run.ledger)
+    body.engine.point.put(np.linspace(0.1, 0.9, P))
+    size = body.engine.sampler.block_size
     body.downs[:], body.ups[:] = -np.arange(1.0, size + 1), np.arange(1.0, size + 1)
     return body, np.array([5, 2, 7])
 
@@ -35,12 +36,12 @@ def expected_points(x, coords, central):
 @pytest.mark.parametrize("estimator", ["central", "forward"])
 def test_every_value_of_a_block_has_its_point(estimator):
     central = estimator == "central"
-    body, coords = blocked(BlockBody, block_size=3, estimator=estimator)
-    x = body.search.point.x
+    body, coords = blocked(BlockLoop, block_size=3, estimator=estimator)
+    x = body.engine.point.x
     points = expected_points(x, coords, central)
     for j, point in enumerate(points):
         np.testing.assert_array_equal(body._point(coords, j), point)
-        body, coords = blocked(BlockBody, block_size=3, estimator=estimator)
+        body, coords = blocked(BlockLoop, block_size=3, estimator=estimator)
         values = [9.0] * len(points)
         values[j] = 4.0
         body._keep(coords, values)
@@ -54,8 +55,8 @@ def test_every_value_of_a_block_has_its_point(estimator):
 
 def test_both_values_of_a_joint_move_have_their_point():
     for j, entries in enumerate(([1.0, 2.0, 3.0], [-1.0, -2.0, -3.0])):
-        body, coords = blocked(JointBody, block_size=3, estimator="spsa", replace=False)
-        expected = body.search.point.x.copy()
+        body, coords = blocked(JointLoop, block_size=3, estimator="spsa", replace=False)
+        expected = body.engine.point.x.copy()
         expected[coords] = entries
         np.testing.assert_array_equal(body._point(coords, j), expected)
         body._keep(coords, (4.0, 9.0) if j == 0 else (9.0, 4.0))
@@ -65,22 +66,22 @@ def test_both_values_of_a_joint_move_have_their_point():
         assert body.ledger.best.value == 4.0
 
 
-@pytest.mark.parametrize("cls, parts", [(BlockBody, {"block_size": 3}),
-                                        (JointBody, {"block_size": 3, "estimator": "spsa"})])  # fmt: skip
+@pytest.mark.parametrize("cls, parts", [(BlockLoop, {"block_size": 3}),
+                                        (JointLoop, {"block_size": 3, "estimator": "spsa"})])  # fmt: skip
 @pytest.mark.parametrize("given", [np.float32, np.float64, np.array, int])
 def test_values_are_plain_numbers(cls, parts, given):
     body, coords = blocked(cls, **parts)
     body.call = lambda view: given(3.0)
-    coords = coords.tolist() if cls is BlockBody else coords
+    coords = coords.tolist() if cls is BlockLoop else coords
     assert {type(value) for value in body._values(coords)} == {float}
-    np.testing.assert_array_equal(body.search.point.buffer, body.search.point.x)
+    np.testing.assert_array_equal(body.engine.point.buffer, body.engine.point.x)
 
 
 @pytest.mark.parametrize("parts", ["central", "forward-distinct", "spsa-inverse", "forward-full"])
 def test_block_loops_are_ask_and_tell(parts):
     keywords = {**BLOCKS[parts], "step": "rms", "scale": np.linspace(0.5, 2, P)}
     for fun, nonfinite in ((python_quadratic, "raise"), (python_pitted, "skip")):
-        one, two = (optimizer(keywords, max_evals=160, on_nonfinite=nonfinite) for _ in range(2))
+        one, two = (optimizer(keywords, max_evals=160, failures=nonfinite) for _ in range(2))
         by_asking = told(one, fun)
         same_run(in_pieces(two, fun), by_asking)
         same_state(two, one)
@@ -96,7 +97,7 @@ def test_a_sum_that_overflows_is_no_loss():
 
 @pytest.mark.parametrize(
     "cls, parts",
-    [(BlockBody, {"block_size": 3}), (JointBody, {"estimator": "spsa", "block_size": 3})],
+    [(BlockLoop, {"block_size": 3}), (JointLoop, {"estimator": "spsa", "block_size": 3})],
 )
 def test_samples_reach_blocks_and_joint_moves(cls, parts):
     one, two = (optimizer({**parts, "step": "rms"}, sample=normal, max_evals=90) for _ in range(2))

@@ -3,20 +3,23 @@
 import numpy as np
 import pytest
 
-from asking import Plain, in_pieces, run_with, same_run, same_state, told
+import scgd
+from asking import Plain, in_pieces, run_with, same_run, same_state, steps_of, told
 from registry import P
-from scgd.explore import BlockBody, JointBody, SingleBody
-from scgd.explore.loop import as_float
+from scgd.descent.blocks import BlockLoop
+from scgd.descent.joint import JointLoop
+from scgd.descent.loop import as_float
+from scgd.descent.single import SingleLoop
+from scgd.run.stop import Stop
 from scgd.samples import CHUNK
-from scgd.searches import Stop
 from test_agreement import (
     BOUNDS,
     VARIANTS,
-    optimizer,
     python_pitted,
     python_quadratic,
     python_rows,
 )
+from test_agreement import stepping as optimizer
 
 
 def bowl(x):
@@ -44,7 +47,7 @@ def test_the_compiled_loop_is_ask_and_tell(variant, step):
 @pytest.mark.parametrize("variant", ["plain", "forward", "forward-bounded", "scale-inverse"])
 def test_the_compiled_loop_meets_lost_values(variant):
     keywords = {**VARIANTS[variant], "step": "rms"}
-    one, two = (optimizer(keywords, on_nonfinite="skip", max_evals=240) for _ in range(2))
+    one, two = (optimizer(keywords, failures="skip", max_evals=240) for _ in range(2))
     by_asking = told(one, python_pitted)
     run_with(Plain, two, python_pitted)
     same_run(two.result(), by_asking)
@@ -55,17 +58,17 @@ def test_the_compiled_loop_meets_lost_values(variant):
 @pytest.mark.parametrize("variant", ["plain", "forward"])
 def test_the_compiled_loop_refuses_values_in_the_words_of_the_other(variant):
     said = []
-    for cls in (SingleBody, Plain):
+    for cls in (SingleLoop, Plain):
         opt = optimizer({**VARIANTS[variant], "step": "rms", "scale": 1.0})
         with pytest.raises(FloatingPointError) as caught:
             run_with(cls, opt, python_pitted)
         said.append((str(caught.value), opt.x.tolist(), opt.run.nfev))
-        np.testing.assert_array_equal(opt.run.plan.point.buffer, opt.x)
+        np.testing.assert_array_equal(steps_of(opt).point.buffer, opt.x)
     assert said[0] == said[1]
 
 
 def test_the_compiled_loop_is_given_rows_and_arguments():
-    one, two = (optimizer({"step": "rms"}, max_evals=80, sample=50, batch_size=3) for _ in range(2))
+    one, two = (optimizer({"step": "rms"}, max_evals=80, sample=scgd.Rows(50, 3)) for _ in range(2))
     by_asking = told(one, python_rows, (2.0,))
     run_with(Plain, two, python_rows, (2.0,), room=30)
     run_with(Plain, two, python_rows, (2.0,))
@@ -79,7 +82,7 @@ def counting():
     return lambda x: float(seen.append(1) or len(seen))
 
 
-@pytest.mark.parametrize("cls", [Plain, SingleBody])
+@pytest.mark.parametrize("cls", [Plain, SingleLoop])
 def test_a_quotient_over_no_width_is_zero(cls):
     """A coordinate whose bounds meet is asked twice and stays, whatever the values are."""
     bounds = [(0.25, 0.25), *[(-1, 1)] * (P - 1)]
@@ -92,8 +95,8 @@ def test_a_quotient_over_no_width_is_zero(cls):
 
 
 @pytest.mark.parametrize(
-    "cls, parts", [(SingleBody, {}), (Plain, {}), (BlockBody, {"block_size": 3}),
-                   (JointBody, {"estimator": "spsa", "block_size": 3})]
+    "cls, parts", [(SingleLoop, {}), (Plain, {}), (BlockLoop, {"block_size": 3}),
+                   (JointLoop, {"estimator": "spsa", "block_size": 3})]
 )  # fmt: skip
 def test_what_is_no_better_is_not_kept(cls, parts):
     one, two = (optimizer({**parts, "step": "rms"}, max_evals=60) for _ in range(2))
@@ -107,8 +110,8 @@ def test_what_is_no_better_is_not_kept(cls, parts):
 
 
 @pytest.mark.parametrize(
-    "cls, parts", [(SingleBody, {}), (BlockBody, {"block_size": 3}),
-                   (JointBody, {"estimator": "spsa", "block_size": 3})]
+    "cls, parts", [(SingleLoop, {}), (BlockLoop, {"block_size": 3}),
+                   (JointLoop, {"estimator": "spsa", "block_size": 3})]
 )  # fmt: skip
 def test_values_are_told_where_somebody_listens(cls, parts):
     opt, seen = optimizer({**parts, "step": "rms"}), []
@@ -117,14 +120,14 @@ def test_values_are_told_where_somebody_listens(cls, parts):
         seen.append(bowl(x))
         return seen[-1]
 
-    body = cls(opt.run.plan.active, fun, (), opt.run.ledger)
-    told_to = opt.run.ledger.begin_telling(True)
+    body = cls(steps_of(opt), fun, (), opt.run.ledger)
+    told_to = opt.run.ledger.begin_noting(True)
     body.run(30, Stop(), by_phase=False)
     assert told_to == seen and len(seen) > 12
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 50])
-@pytest.mark.parametrize("cls", [Plain, SingleBody])
+@pytest.mark.parametrize("cls", [Plain, SingleLoop])
 def test_a_flag_stops_a_loop_after_the_step_in_hand(cls, n):
     opt, stop, seen = optimizer({"step": "rms"}), Stop(), []
 
@@ -136,9 +139,9 @@ def test_a_flag_stops_a_loop_after_the_step_in_hand(cls, n):
 
     run_with(cls, opt, fun, stop=stop)
     whole = n + n % 2
-    assert len(seen) == whole == opt.run.nfev and opt.run.plan.active.t == whole // 2
+    assert len(seen) == whole == opt.run.nfev and steps_of(opt).t == whole // 2
     assert opt.run.ledger.n_failed == 0
-    np.testing.assert_array_equal(opt.run.plan.point.buffer, opt.x)
+    np.testing.assert_array_equal(steps_of(opt).point.buffer, opt.x)
     rest = optimizer({"step": "rms"})
     told(rest, bowl, until=whole)
     np.testing.assert_array_equal(opt.x, rest.x)
@@ -147,8 +150,8 @@ def test_a_flag_stops_a_loop_after_the_step_in_hand(cls, n):
 @pytest.mark.parametrize("n", [1, 2, 3, 8])
 @pytest.mark.parametrize(
     "cls, parts, cost",
-    [(SingleBody, {}, 2), (BlockBody, {"block_size": 2}, 4), (JointBody, {"estimator": "spsa", "block_size": 3}, 2),
-     (BlockBody, {"block_size": 3, "estimator": "forward"}, 4)],
+    [(SingleLoop, {}, 2), (BlockLoop, {"block_size": 2}, 4), (JointLoop, {"estimator": "spsa", "block_size": 3}, 2),
+     (BlockLoop, {"block_size": 3, "estimator": "forward"}, 4)],
 )  # fmt: skip
 def test_an_end_in_the_middle_of_a_step_takes_it_back(cls, parts, cost, n):
     """Time is up during the n-th evaluation: the step that it belongs to has not happened."""
@@ -163,12 +166,12 @@ def test_an_end_in_the_middle_of_a_step_takes_it_back(cls, parts, cost, n):
     run_with(cls, opt, fun, stop=stop)
     whole = n // cost  # the last evaluation of a step is not cut
     assert len(seen) == n and opt.run.nfev == cost * whole
-    search = opt.run.plan.active
+    search = steps_of(opt)
     assert search.t == search.n_posed == whole
     rest = optimizer({**parts, "step": "rms"}, max_evals=150)
     told(rest, bowl, until=cost * whole)
     np.testing.assert_array_equal(opt.x, rest.x)
-    np.testing.assert_array_equal(opt.run.plan.point.buffer, opt.x)
+    np.testing.assert_array_equal(steps_of(opt).point.buffer, opt.x)
     run_with(cls, opt, bowl)
     told(rest, bowl)
     np.testing.assert_array_equal(opt.x, rest.x)
@@ -177,10 +180,10 @@ def test_an_end_in_the_middle_of_a_step_takes_it_back(cls, parts, cost, n):
 @pytest.mark.parametrize(
     "cls, parts",
     [
-        (SingleBody, {}),
+        (SingleLoop, {}),
         (Plain, {}),
-        (BlockBody, {"block_size": 3}),
-        (JointBody, {"estimator": "spsa", "block_size": 3}),
+        (BlockLoop, {"block_size": 3}),
+        (JointLoop, {"estimator": "spsa", "block_size": 3}),
     ],
 )
 @pytest.mark.parametrize("n", [1, 2, 5, 12])
@@ -195,10 +198,10 @@ def test_an_error_of_the_function_takes_the_step_back(cls, parts, n):
 
     with pytest.raises(KeyError, match="mine"):
         run_with(cls, opt, fun)
-    search = opt.run.plan.active
+    search = steps_of(opt)
     cost = search.step_cost
     assert search.t == (n - 1) // cost and opt.run.nfev == cost * search.t
-    np.testing.assert_array_equal(opt.run.plan.point.buffer, opt.x)
+    np.testing.assert_array_equal(steps_of(opt).point.buffer, opt.x)
     run_with(cls, opt, fun)
     rest = optimizer({**parts, "step": "rms", "bounds": BOUNDS}, max_evals=150)
     told(rest, bowl)
@@ -206,12 +209,12 @@ def test_an_error_of_the_function_takes_the_step_back(cls, parts, n):
 
 
 @pytest.mark.parametrize(
-    "cls, parts", [(SingleBody, {}), (Plain, {}), (BlockBody, {"block_size": 3}),
-                   (JointBody, {"estimator": "spsa", "block_size": 3})]
+    "cls, parts", [(SingleLoop, {}), (Plain, {}), (BlockLoop, {"block_size": 3}),
+                   (JointLoop, {"estimator": "spsa", "block_size": 3})]
 )  # fmt: skip
 def test_a_room_pays_for_whole_steps(cls, parts):
     opt = optimizer({**parts, "step": "rms"})
-    search = opt.run.plan.active
+    search = steps_of(opt)
     for room, n in (
         (search.step_cost - 1, 0),
         (search.step_cost, 1),
@@ -227,10 +230,10 @@ def test_a_room_pays_for_whole_steps(cls, parts):
     assert search.t == 5
 
 
-@pytest.mark.parametrize("cls", [SingleBody, Plain])
+@pytest.mark.parametrize("cls", [SingleLoop, Plain])
 def test_a_body_may_stop_at_the_end_of_a_phase(cls):
     opt = optimizer({"step": "rms"})
-    search = opt.run.plan.active
+    search = steps_of(opt)
     run_with(cls, opt, python_quadratic, room=4)
     run_with(cls, opt, python_quadratic, by_phase=True)
     assert search.sampler.n_phases == 1 and search.sampler.position == 0

@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 
+import scgd
 from scgd import minimize
 from scgd.cli import main
 
@@ -111,7 +112,7 @@ def test_minimize_on_a_cluster(folder, cluster):
         ["minimize", "simulator:sphere", "--dim", "4", "--max-evals", "64", *METHOD,
          "--cluster", cluster, "--out", "out.json", "--block-size", "4"]
     )  # fmt: skip
-    here = minimize(sphere, np.zeros(4), method="musketeer", max_evals=64, seed=1, block_size=4)
+    here = minimize(sphere, np.zeros(4), max_evals=64, seed=1, method=scgd.SCGD(block_size=4))
     assert code == 0 and json.loads((folder / "out.json").read_text())["x"] == here.x.tolist()
 
 
@@ -123,6 +124,8 @@ def table(path):
 
 @pytest.mark.faults
 def test_experiments_on_a_cluster(folder, cluster):
+    from scgd_paper.commands import main
+
     command = ["run", "theory", "--panel", "rescaled", "--quick", "--no-progress", "--runs", "1"]
     assert main([*command, "--out", "there", "--cluster", cluster]) == 0
     assert main([*command, "--out", "here"]) == 0

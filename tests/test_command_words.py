@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from scgd.cli import main
+from scgd_arena import command as arena
 
 GOOD = """
 import numpy as np
@@ -57,7 +58,7 @@ def calls():
 
 RUN = ["minimize", "good:sphere", "--dim", "3", "--max-evals", "60", "--no-progress"]
 FROM = ["minimize", "good:sphere", "--max-evals", "60", "--no-progress"]
-OWN = ["compare", "good:sphere", "--dim", "2", "--max-evals", "20"]
+OWN = ["arena", "good:sphere", "--dim", "2", "--max-evals", "20"]
 WRONG = [
     (["minimize", "broken:f", "--dim", "3"], "cannot import 'broken': '(' was never closed"),
     (["minimize", "angry:f", "--dim", "3"], "'angry' fails when it is imported: RuntimeError: no lic"),
@@ -90,9 +91,9 @@ WRONG = [
     ([*OWN, "--methods", "auto,foo"], "--methods: 'foo' is not known"),
     ([*OWN, "--out", "one.csv"], "--out: one.csv is not a folder"),
     ([*OWN, "--out", "one.csv/deeper"], "--out: one.csv is not a folder"),
-    (["compare", "angry:f", "--dim", "2", "--max-evals", "9"], "'angry' fails when it is imported"),
-    (["compare", "good:sphere", "--x0", "1,b", "--max-evals", "9"], "cannot read --x0 1,b"),
-    (["compare", "--methods", "auto,foo"], "--methods: 'foo' is not known"),
+    (["arena", "angry:f", "--dim", "2", "--max-evals", "9"], "'angry' fails when it is imported"),
+    (["arena", "good:sphere", "--x0", "1,b", "--max-evals", "9"], "cannot read --x0 1,b"),
+    (["arena", "--methods", "auto,foo"], "--methods: 'foo' is not known"),
     (["fit", "one.csv"], "one.csv has no columns beside the target 'a'"),
     (["fit", "commas.csv", "--out", "nowhere/m.npz"], "--out: there is no folder nowhere"),
     (["fit", "commas.csv", "--plot", "nowhere/m.svg"], "--plot: there is no folder nowhere"),
@@ -101,7 +102,8 @@ WRONG = [
 
 @pytest.mark.parametrize("arguments, message", WRONG, ids=lambda value: str(value)[:60])
 def test_one_line_and_nothing_run(arguments, message, folder, capsys):
-    assert main(arguments) in (1, 2)
+    run = arena.main if arguments[0] == "arena" else main
+    assert run(arguments[run is not main :]) in (1, 2)
     said = capsys.readouterr().err
     assert message in said and said.startswith("scgd: ") and said.count("\n") == 1
     assert calls() == 0

@@ -114,6 +114,18 @@ def test_multipliers_follow_the_residuals():
     )  # what did not fall gets heavier
 
 
+def test_a_noisy_equation_holds_where_noise_hides_what_is_missing():
+    """Its residual counts less its standard error, whatever its sign."""
+    for sign in (1, -1):
+        merit = merit_of(1, 0)
+        for mean, violation in ((0.5, 0.4), (0.05, 0.0)):
+            residuals = sign * (mean + 0.2 * np.array([-1, 1, -1, 1]) * np.sqrt(3 / 4))
+            merit.vectors = np.column_stack([np.arange(4.0), residuals, np.zeros(4)])
+            merit.learn(np.full(2, mean))
+            assert merit.best[3] == pytest.approx(violation, abs=1e-12)
+        assert merit.feasible
+
+
 def test_feasible_points_come_first_then_lower_ones_then_nearer_ones():
     merit = merit_of(0, 1)
     seen = []
@@ -168,7 +180,7 @@ def test_the_simplex_at_every_evaluation():
     assert result.maxcv == 0.0 and result.success and result.nfev <= 1500
 
 
-@pytest.mark.parametrize("method", ["auto", "musketeer", "spsa", "race", "descent"])
+@pytest.mark.parametrize("method", ["auto", "musketeer", "spsa"])
 def test_a_disc_with_any_method(method):
     result = scgd.minimize(
         sphere, np.zeros(3), method=method, constraints=DISC, scale=1.0, max_evals=3000, seed=0
@@ -176,7 +188,7 @@ def test_a_disc_with_any_method(method):
     best = (np.sqrt(3) - 1) ** 2
     assert result.maxcv == 0.0 and disc(result.x) <= 1 + 1e-8 and result.success
     assert result.fun == pytest.approx(sphere(result.x)) and result.fun < best + 0.03
-    if method in ("auto", "race"):
+    if method == "auto":
         assert abs(result.fun - best) < 1e-6
 
 
@@ -233,12 +245,12 @@ def test_noise_in_f_and_in_the_constraint(sampled):
         assert result.fun_error > 0
 
 
-@pytest.mark.parametrize("more", [{"workers": 2}, {"asynchronous": 20, "method": "race"}])
-def test_whoever_evaluates(more):
-    keywords = {"constraints": DISC, "scale": 1.0, "max_evals": 400, "seed": 0, "method": "race"}
-    result = scgd.minimize(sphere, np.zeros(3), **{**keywords, **more})
+@pytest.mark.parametrize("workers", [2, scgd.Workers(asynchronous=20)])
+def test_whoever_evaluates(workers):
+    keywords = {"constraints": DISC, "scale": 1.0, "max_evals": 400, "seed": 0}
+    result = scgd.minimize(sphere, np.zeros(3), workers=workers, **keywords)
     assert result.nfev <= 400 and result.maxcv == 0.0
-    if "workers" in more:
+    if workers == 2:
         same_run(result, scgd.minimize(sphere, np.zeros(3), **keywords))
 
 
@@ -255,7 +267,7 @@ def test_failures_are_counted():
 
     rule = NonlinearConstraint(limit, -np.inf, 1.0)
     result = scgd.minimize(
-        fun, np.zeros(3), constraints=rule, catch=RuntimeError, max_evals=600, scale=1.0, seed=0
+        fun, np.zeros(3), constraints=rule, max_evals=600, scale=1.0, seed=0, failures=RuntimeError
     )
     assert (
         result.n_failed > 0 and result.maxcv == 0.0 and result.x[0] <= 0.5 and result.x[1] <= 0.55
@@ -292,7 +304,7 @@ def test_ask_and_tell_with_constraints(tmp_path):
         opt.save(tmp_path / "run.npz")
         opt = scgd.Optimizer.load(tmp_path / "run.npz")
     result = opt.result()
-    assert result.nfev == 200 and result.fun < 0.05 and result.x.sum() == pytest.approx(1.0)
+    assert result.nfev <= 200 and result.fun < 0.05 and result.x.sum() == pytest.approx(1.0)
 
 
 def test_ask_and_tell_with_a_nonlinear_constraint(tmp_path):

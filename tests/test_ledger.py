@@ -53,7 +53,7 @@ BODILESS = ("gaussian", "scouting", "average")
 
 def optimizer(parts, **options):
     options = {"max_evals": 500, "seed": 1, "scale": 1.0, **options}
-    recipe = scgd.RECIPES["musketeer"].override(step="rms", **PARTS[parts])
+    recipe = scgd.SCGD(step="rms", **PARTS[parts])
     return scgd.Optimizer(np.zeros(P), recipe, **options)
 
 
@@ -62,7 +62,7 @@ def optimizer(parts, **options):
 @pytest.mark.parametrize("inner", [rippled, pitted])
 def test_best_is_that_of_all_points_evaluated(parts, bounds, inner):
     fun = Recorded(inner)
-    opt = optimizer(parts, bounds=bounds, on_nonfinite="skip")
+    opt = optimizer(parts, bounds=bounds, failures="skip")
     told(opt, fun)
     same_best(opt.run.ledger, fun)
 
@@ -72,7 +72,7 @@ def test_best_is_that_of_all_points_evaluated(parts, bounds, inner):
 @pytest.mark.parametrize("inner", [rippled, pitted])
 def test_best_of_a_body_is_that_of_all_points_evaluated(parts, bounds, inner):
     fun = Recorded(inner)
-    opt = optimizer(parts, bounds=bounds, on_nonfinite="skip")
+    opt = optimizer(parts, bounds=bounds, failures="skip")
     in_pieces(opt, fun)
     same_best(opt.run.ledger, fun)
 
@@ -85,7 +85,7 @@ def test_a_value_counts_whose_partner_was_lost(parts, lost, body):
     if body and parts in BODILESS:
         return
     fun = Recorded(lambda x: np.nan if len(fun.values) % 2 == lost else -float(len(fun.values)))
-    opt = optimizer(parts, on_nonfinite="skip")
+    opt = optimizer(parts, failures="skip")
     (in_pieces if body else told)(opt, fun)
     same_best(opt.run.ledger, fun)
 
@@ -101,7 +101,7 @@ def every_other(x, n, lost, points):
 @pytest.mark.parametrize("estimator", ["forward", "central"])
 def test_a_compiled_value_counts_whose_partner_was_lost(lost, estimator):
     n, points = np.zeros(1, np.int64), np.empty((500, P))
-    opt = optimizer(estimator, on_nonfinite="skip")
+    opt = optimizer(estimator, failures="skip")
     in_pieces(opt, every_other, (n, lost, points))
     last = 499 - lost if lost == 0 else 498
     assert opt.run.ledger.best.value == -(last + 1)
@@ -136,10 +136,8 @@ def compiled(x, curvatures, minimum, n, points, values, holes):
 @pytest.mark.parametrize("estimator", ["forward", "central"])
 def test_best_of_the_compiled_loop_is_that_of_all_points_evaluated(step, holes, estimator):
     n, points, values = np.zeros(1, np.int64), np.empty((N_SEEN, P)), np.empty(N_SEEN)
-    recipe = scgd.RECIPES["musketeer"].override(step=step, estimator=estimator)
-    opt = scgd.Optimizer(
-        np.zeros(P), recipe, scale=1.0, max_evals=2400, seed=1, on_nonfinite="skip"
-    )
+    recipe = scgd.SCGD(step=step, estimator=estimator)
+    opt = scgd.Optimizer(np.zeros(P), recipe, scale=1.0, max_evals=2400, seed=1, failures="skip")
     in_pieces(opt, compiled, (CURVATURES, MINIMUM, n, points, values, holes))
     assert n[0] == opt.run.nfev == 2400
     fun = Recorded(None)
@@ -222,10 +220,10 @@ def test_best_follows_a_point_that_moves(moves):
 
 def test_minus_infinity_is_refused_even_far_out():
     ledger = Ledger(2, "raise", repeats=True)
-    ledger.lost(np.nan, 0, lambda: np.zeros(2), far=True)
-    ledger.lost(np.inf, 1, lambda: np.zeros(2), far=True)
+    ledger.failed(np.nan, 4, lambda: np.zeros(2), far=True)
+    ledger.failed(np.inf, 1, lambda: np.zeros(2), far=True)
     with pytest.raises(FloatingPointError, match=r"-inf at evaluation 2, x = \[0\. 0\.\]"):
-        ledger.lost(-np.inf, 2, lambda: np.zeros(2), far=True)
+        ledger.failed(-np.inf, 2, lambda: np.zeros(2), far=True)
     with pytest.raises(FloatingPointError, match="nan at evaluation 3"):
-        ledger.lost(np.nan, 3, lambda: np.zeros(2), far=False)
+        ledger.failed(np.nan, 3, lambda: np.zeros(2), far=False)
     assert ledger.n_failed == 2

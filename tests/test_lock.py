@@ -68,7 +68,7 @@ def test_a_run_within_a_run_is_refused_too(tmp_path):
             run(path)
         seen.append(1)
 
-    run(path, callback=nested)
+    run(path, reporting=nested)
     assert seen and run(path).nfev == 39
     assert not list(tmp_path.glob(".*.lock"))
 

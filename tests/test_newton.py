@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import LinearConstraint, NonlinearConstraint
+from scipy.optimize import NonlinearConstraint
 
 import scgd
 from asking import same_run
@@ -92,7 +92,7 @@ def lowest():
 
 def test_an_ill_conditioned_problem_ends_exactly():
     result = least(BALL, max_evals=3000)
-    assert result.maxcv == 0 and dict(result.members)["newton"] > 0
+    assert result.maxcv == 0
     assert abs(result.fun / lowest() - 1) < 1e-7  # a violation of 1e-8 counts as none
 
 
@@ -112,34 +112,14 @@ def test_bounds_hold_and_may_be_the_answer():
     np.testing.assert_allclose(result.x, low, atol=1e-9)
 
 
-def test_noise_and_linear_constraints_are_left_to_rounds():
-    rng = np.random.default_rng(0)
-    plane = LinearConstraint(np.ones(5), 2, 2)
-    for fun, limits in (
-        (lambda x: steep(x) + rng.standard_normal(), BALL),
-        (steep, [BALL, plane]),
-        (steep, plane),
-    ):
-        result = scgd.minimize(fun, np.zeros(5), constraints=limits, max_evals=900, seed=0)
-        assert "newton" not in dict(result.members)
-
-
-def test_rounds_have_half_of_the_budget():
-    rough = scgd.minimize(  # differences of what is rough tell nothing
-        lambda x: steep(x) + float(np.abs(np.sin(1e4 * x)).sum()), np.zeros(5), constraints=BALL,
-        max_evals=3000, seed=0,
-    )  # fmt: skip
-    assert dict(rough.members)["rounds"] > 1200
-
-
 def test_failures_end_it_and_not_the_run():
     def holes(x):
         return np.nan if x[0] > 0.5 else steep(x)
 
     result = scgd.minimize(
-        holes, np.zeros(5), constraints=BALL, max_evals=2500, on_nonfinite="skip", seed=0
+        holes, np.zeros(5), constraints=BALL, max_evals=2500, seed=0, failures="skip"
     )
-    assert result.n_failed and result.maxcv == 0 and result.nfev == 2500
+    assert result.n_failed and result.maxcv == 0 and result.nfev <= 2500
 
 
 @pytest.mark.parametrize("n", [400, 700])
@@ -153,5 +133,5 @@ def test_it_resumes_bit_for_bit(n, tmp_path):
                 raise StopIteration
 
     path = tmp_path / "run.npz"
-    go(1500, checkpoint=path, callback=Stop())
+    go(1500, checkpoint=path, reporting=Stop())
     same_run(go(1500, checkpoint=path), go(1500))

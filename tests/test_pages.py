@@ -12,8 +12,8 @@ from scgd.cli import main
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {  # executed by tests of their own rooms
-    "torch.md", "blocks.md", "adding-a-policy.md", "adding-a-search.md", "adding-a-step-rule.md",
-    "plots.md", "doors.md", "spaces.md", "laboratory.md", "constraints.md",
+    "torch.md", "blocks.md", "adding-a-policy.md", "adding-a-step-rule.md",
+    "plots.md", "doors.md", "spaces.md", "laboratory.md", "constraints.md", "engines.md",
 }  # fmt: skip
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PROGRAM = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
@@ -49,8 +49,12 @@ def before_scaling(folder):
     names = {"simulate": simulate, "x0": np.zeros(8)}
     small = {'Client("tcp://scheduler:8786")': "Client(n_workers=1, dashboard_address=None)"}
     small["max_evals=20_000"] = "max_evals=100"
-    small["workers=client, asynchronous"] = "workers=2, max_evals=100, asynchronous"
-    small["asynchronous=run.events"] = "max_evals=100, asynchronous=run.events"
+    small["scgd.Workers(client, asynchronous=16)"] = (
+        "scgd.Workers(2, asynchronous=16), max_evals=100"
+    )
+    small["scgd.Workers(asynchronous=run.events)"] = (
+        "scgd.Workers(asynchronous=run.events), max_evals=100"
+    )
     return names, small
 
 

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+import scgd
 from scgd import minimize
 from scgd.plots import data, svg
 from scgd.plots.page import page
@@ -23,7 +24,7 @@ def valley(x):
 def result():
     rng = np.random.default_rng(0)
     return minimize(lambda x: valley(x) + 0.01 * rng.standard_normal(), np.zeros(5), scale=1.0,
-                    method="musketeer", max_evals=1500, seed=0, record=True)  # fmt: skip
+                    method="musketeer", max_evals=1500, seed=0, reporting=scgd.Reporting(record=True))  # fmt: skip
 
 
 def titles(figure):
@@ -41,7 +42,7 @@ def test_figure_has_every_panel(result):
     assert np.array_equal(reached.y, part.middle) and np.array_equal(reached.x, part.nfev)
     answer = next(trace for trace in figure.data if trace.name == "answer")
     assert answer.y[0] == result.fun and answer.error_y.array[0] == 2 * result.fun_error
-    first, dots = [trace for trace in figure.data if trace.name in ("repeat", "steps")]
+    first, dots = [trace for trace in figure.data if trace.name in ("x0", "length scale", "SCGD")]
     assert {*first.y, *dots.y} == set(result.evaluations.value) and len(first.y) == 4
 
 
@@ -73,7 +74,14 @@ def test_without_plotly_the_extra_is_named(result, monkeypatch):
 @pytest.mark.parametrize("max_evals", [1, 2, 5, 20])
 @pytest.mark.parametrize("method", ["auto", "musketeer"])
 def test_any_result_can_be_drawn(max_evals, method):
-    found = minimize(valley, np.zeros(4), method=method, max_evals=max_evals, seed=0, record=True)
+    found = minimize(
+        valley,
+        np.zeros(4),
+        method=method,
+        max_evals=max_evals,
+        seed=0,
+        reporting=scgd.Reporting(record=True),
+    )
     found.plot()
     assert 3 <= len(repr(found).splitlines()) <= 10
     StatusFile("run.html", "f", None).page({"state": "x", "evaluations": 1}, found)
@@ -164,7 +172,7 @@ def test_result_is_ten_lines(result):
     assert len(lines) <= 10 and max(map(len, lines)) <= 100
     assert lines[0] == f"musketeer: 1,500 of 1,500 evaluations, {result.nit:,} steps"
     assert f"{result.fun:.8g} +- {result.fun_error:.2g}" in lines[1]
-    assert "All evaluations of the budget were used." in text
+    assert "Budget exhausted" in text
     assert sum("x[" in line for line in lines[4:]) == 5
     assert str(result) == text
 

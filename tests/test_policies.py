@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import scgd
+from asking import steps_of
 from policy_reference import CHOICES, REFERENCES
 from registry import CURVATURES, EVERY_POLICY, GREEDY, MINIMUM, POLICIES, P, quadratic
 from scgd.policies import Policy
@@ -126,11 +127,19 @@ def test_a_mixing_that_misbehaves_is_named(mixing):
 
 
 def test_the_mixing_may_be_a_function_that_returns_one_number():
-    keywords = {"learning_rate": 0.1, "radius": 0.1, "max_evals": 400, "seed": 0}
-    plain = scgd.minimize(quadratic, np.zeros(P), policy=scgd.Musketeer(mixing=0.2), **keywords)
+    sizes, keywords = {"learning_rate": 0.1, "radius": 0.1}, {"max_evals": 400, "seed": 0}
+    plain = scgd.minimize(
+        quadratic,
+        np.zeros(P),
+        method=scgd.SCGD(policy=scgd.Musketeer(mixing=0.2), **sizes),
+        **keywords,
+    )
     given = scgd.Musketeer(mixing=lambda n: 0.2)
     np.testing.assert_array_equal(
-        scgd.minimize(quadratic, np.zeros(P), policy=given, **keywords).x, plain.x
+        scgd.minimize(
+            quadratic, np.zeros(P), method=scgd.SCGD(policy=given, **sizes), **keywords
+        ).x,
+        plain.x,
     )
 
 
@@ -310,7 +319,7 @@ def test_the_skeleton_of_the_page_runs():
     np.testing.assert_array_equal(other.coords, first)
     for parts in ({}, {"block_size": 4}, {"estimator": "spsa", "block_size": 3}):
         result = scgd.minimize(
-            quadratic, np.zeros(P), policy=policy, max_evals=1000, seed=0, **parts
+            quadratic, np.zeros(P), max_evals=1000, seed=0, method=scgd.SCGD(policy=policy, **parts)
         )
         assert result.fun < 0.1 * quadratic(np.zeros(P))
 
@@ -329,7 +338,9 @@ class Paced(scgd.Uniform):
 def test_a_policy_is_paced_by_the_budget():
     assert Paced().paced and not scgd.Uniform().paced and scgd.RecentGains().paced
     Paced.notes.clear()
-    scgd.minimize(quadratic, np.zeros(P), policy=Paced(), max_evals=244, scale=1.0, seed=0)
+    scgd.minimize(
+        quadratic, np.zeros(P), max_evals=244, scale=1.0, seed=0, method=scgd.SCGD(policy=Paced())
+    )
     # Four evaluations tell whether f repeats itself; one pair per step, three steps per phase.
     expected = np.arange(0, 120, 3) / 120
     np.testing.assert_allclose(sorted(set(Paced.notes))[: len(expected)], expected)
@@ -384,7 +395,7 @@ def test_scaling_gradients_leaves_l1_weights(slopes, factor):
 
 def mean_step(policy, importance, block_size=1, replace=True):
     """The expected move from fixed exact gradients, by simulation, and its standard error."""
-    recipe = scgd.RECIPES["uniform"].override(
+    recipe = scgd.SCGD(
         policy=policy,
         learning_rate=1.0,
         importance=importance,
@@ -392,7 +403,7 @@ def mean_step(policy, importance, block_size=1, replace=True):
         replace=replace,
     )
     opt = scgd.Optimizer(np.zeros(P), recipe, first_order=True, seed=1)
-    point, gradient = opt.run.plan.point, CURVATURES * MINIMUM + 0.1
+    point, gradient = steps_of(opt).point, CURVATURES * MINIMUM + 0.1
     moves = np.zeros((20_000, P))
     for move in moves:
         point.put(np.zeros(P))
@@ -449,7 +460,7 @@ def test_coordinates_are_independent_of_samples():
     """Assumption 2: the coordinates drawn do not tell the rows drawn."""
     opt = scgd.Optimizer(
         np.zeros(4),
-        scgd.RECIPES["uniform"].override(learning_rate=1e-9, radius=1.0),
+        scgd.SCGD(policy="uniform", learning_rate=1e-9, radius=1.0),
         sample=5,
         seed=0,
     )

@@ -7,6 +7,7 @@ from runs import BUDGET, CASES, Cut, P, Stops, check_same, n_accepted, run
 from scgd.checkpoint import read
 
 BODIES = (
+    "importance",
     "musketeer", "scaled", "bounded", "block", "steps-xi", "steps-rows", "spsa", "auto-noise", "auto-rows",
     "auto-xi",
 )  # fmt: skip
@@ -103,11 +104,11 @@ def test_a_smaller_budget_is_read_back_and_said(name, tmp_path):
 
 
 def test_open_questions_are_not_paid_from_a_smaller_budget(tmp_path):
-    """A scan of 40 coordinates is open; a budget below its end buys none of the rest."""
+    """A batch of 64 points is open; a budget below its end buys none of the rest."""
     import scgd
 
     path, x0 = tmp_path / "run.npz", np.zeros(40)
-    options = {"method": "parabola", "seed": 1, "checkpoint": path, "scale": 1.0}
+    options = {"method": "random", "workers": map, "seed": 1, "checkpoint": path, "scale": 1.0}
     stops = Stops(lambda x: float(np.sum((x - 1) ** 2)), 60)
     with pytest.raises(Cut):
         scgd.minimize(stops, x0, max_evals=2000, **options)

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scgd import minimize
+from scgd import SCGD, minimize
 from scgd.workers import cluster
 
 P = 6
-KEYWORDS = {"x0": np.zeros(P), "block_size": 3, "max_evals": 96, "seed": 3}
+KEYWORDS = {"x0": np.zeros(P), "method": SCGD(block_size=3), "max_evals": 96, "seed": 3}
 pytestmark = pytest.mark.faults
 
 
@@ -96,7 +96,7 @@ def test_scheduler_that_comes_back(processes):
 
     here = minimize(quadratic, **KEYWORDS)
     with Client(processes.address, timeout=20) as client:
-        there = minimize(quadratic, **KEYWORDS, workers=client, callback=once(restart))
+        there = minimize(quadratic, reporting=once(restart), **KEYWORDS, workers=client)
     assert np.array_equal(there.x, here.x) and there.nfev == here.nfev
 
 
@@ -111,7 +111,7 @@ def test_scheduler_that_comes_back_while_a_large_point_is_sent(processes):
     case = {**KEYWORDS, "x0": np.zeros(9000), "max_evals": 60}
     here = minimize(first_few, **case)
     with Client(processes.address, timeout=20) as client:
-        there = minimize(first_few, **case, workers=client, callback=once(restart, at=1))
+        there = minimize(first_few, reporting=once(restart, at=1), **case, workers=client)
     assert np.array_equal(there.x, here.x) and there.nfev == here.nfev
 
 
@@ -134,7 +134,7 @@ def test_scheduler_that_is_gone(processes, tmp_path, monkeypatch):
     client = Client(processes.address, timeout=10)
     try:
         with pytest.raises(ConnectionError, match="same checkpoint"):
-            minimize(quadratic, **keywords, workers=client, callback=once(processes.kill))
+            minimize(quadratic, reporting=once(processes.kill), **keywords, workers=client)
     finally:
         client.close(timeout=2)
     here, there = minimize(quadratic, **KEYWORDS), minimize(quadratic, **keywords)

@@ -35,7 +35,11 @@ def test_values(schedule, values):
 def test_any_callable_works():
     rate = as_schedule(lambda t: 1 / t, "learning_rate")
     result = scgd.minimize(
-        lambda x: float(x @ x), np.ones(3), learning_rate=rate, radius=0.1, max_evals=500, seed=0
+        lambda x: float(x @ x),
+        np.ones(3),
+        max_evals=500,
+        seed=0,
+        method=scgd.SCGD(learning_rate=rate, radius=0.1),
     )
     assert result.fun < 0.1
 
@@ -49,22 +53,25 @@ def rates_of(opt):
 def test_passes_count_completed_passes():
     """per='pass': gamma / (i // p + k0) for step i = 1, 2, ... as in the published experiments."""
     rate = scgd.InverseTime(1.0, 10.0, per="pass")
-    opt = scgd.Optimizer(
-        np.ones(4), scgd.RECIPES["uniform"].override(learning_rate=rate, radius=0.1)
-    )
+    opt = scgd.Optimizer(np.ones(4), scgd.SCGD(policy="uniform", learning_rate=rate, radius=0.1))
     rates = rates_of(opt)
     np.testing.assert_allclose(rates[:9], 1 / (np.arange(1, 10) // 4 + 10))
     assert rates[2] == 1 / 10 and rates[3] == 1 / 11
 
 
 def test_linear_decay_spans_the_budget():
-    opt = scgd.Optimizer(np.ones(4), "uniform", max_evals=2 * 512)
+    method = scgd.SCGD("uniform", step="rms", learning_rate=scgd.Linear(0.3), radius=0.1)
+    opt = scgd.Optimizer(np.ones(4), method, max_evals=2 * 512)
     np.testing.assert_allclose(rates_of(opt), 0.3 * (1 - np.arange(1, 513) / 512), atol=1e-15)
 
 
 def test_a_schedule_that_misbehaves_is_named():
     with pytest.raises(ValueError, match=r"learning_rate must not be negative, got -1"):
-        scgd.minimize(lambda x: 0.0, np.ones(3), learning_rate=lambda t: -1.0 + 0 * t, radius=0.1)
+        scgd.minimize(
+            lambda x: 0.0,
+            np.ones(3),
+            method=scgd.SCGD(learning_rate=lambda t: -1.0 + 0 * t, radius=0.1),
+        )
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, np.inf, -np.inf, np.nan])

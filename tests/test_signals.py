@@ -1,5 +1,6 @@
 """A signal on any line of the library, and in the user's own: saved whole, or not at all."""
 
+import asyncio
 import contextlib
 import os
 import random
@@ -15,12 +16,12 @@ import numpy as np
 import pytest
 
 import scgd
-from runs import CASES, check_same, n_accepted, quadratic, run
+from runs import CASES, check_same, n_accepted, nested, quadratic, run
 from scgd.run.signals import Terminate
 from scgd.steps import StepRule
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-ELSEWHERE = ("scgd.experiments", "scgd.compare", "scgd.linear", "scgd.torch")
+ELSEWHERE = ("scgd.linear", "scgd.torch")
 N_PLACES = 50  # in all, in make test
 MANY = 44  # per case, in make test-faults
 
@@ -164,7 +165,7 @@ def no_early_save(monkeypatch):
     monkeypatch.setattr("scgd.checkpoint.FIRST", 1e9)
 
 
-METHODS = ("musketeer", "spsa", "auto", "bfgs", "parabola", "random")
+METHODS = ("musketeer", "spsa", "auto", "dds", "random")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -205,9 +206,7 @@ def test_a_signal_inside_a_users_step_rule_waits_until_its_slots_are_whole(tmp_p
     def half(n_steps, **keywords):
         COUNTDOWN[0] = n_steps
         return scgd.minimize(
-            quadratic, np.zeros(6), step=Half(), method="musketeer", learning_rate=0.05,
-            radius=0.01, max_evals=240, seed=5, **keywords,
-        )  # fmt: skip
+            quadratic, np.zeros(6), max_evals=240, seed=5, method=scgd.SCGD(step=Half(), learning_rate=0.05, radius=0.01), **keywords)  # fmt: skip
 
     cut = half(41, checkpoint=path)
     assert cut.status == 4 and cut.nit == 41
@@ -262,9 +261,9 @@ def test_a_slow_function_is_not_waited_for(workers, method, tmp_path):
     thread = threading.Thread(target=interrupt)
     thread.start()
     result = scgd.minimize(
-        SlowAt(str(flag), 20), np.zeros(6), method=method, block_size=None, max_evals=240, seed=5,
+        SlowAt(str(flag), 20), np.zeros(6), max_evals=240, seed=5,
         workers=workers, checkpoint=path,
-    )  # fmt: skip
+    method=method)  # fmt: skip
     thread.join()
     assert result.status == 4 and not Path(f"{flag}-over").exists()
     keywords = {"method": method, "max_evals": 240, "seed": 5}
@@ -306,6 +305,112 @@ def test_where_nobody_handles_sigterm_the_program_ends_by_it_after_saving(tmp_pa
     )
     assert done.returncode == -signal.SIGTERM and done.stdout == "", done.stderr
     assert n_accepted(path) == 99
+
+
+class Inner:
+    """A function that is a run of its own, hit by a signal in its 3rd call and inside another run."""
+
+    def __init__(self, place, n_signals=1):
+        self.place, self.n_signals, self.n, self.at_x0 = place, n_signals, 0, 0
+
+    def hit(self):
+        for _ in range(self.n_signals):
+            with contextlib.suppress(KeyboardInterrupt if self.n_signals > 1 else ()):
+                signal.raise_signal(signal.SIGINT)
+
+    def __call__(self, x):
+        self.n += 1
+
+        def inner(z):
+            inner.n += 1
+            if self.n == 3 and inner.n == 5 and self.place == "function":
+                self.hit()
+            return quadratic(z)
+
+        def callback(result):
+            if self.n == 3 and self.place == "callback":
+                self.hit()
+
+        inner.n = 0
+        found = scgd.minimize(inner, x, method="spsa", max_evals=30, seed=0, reporting=callback)
+        assert found.status != 4, "a cut run has returned"
+        return float(x @ x) + found.fun
+
+
+@pytest.mark.parametrize("place", ["function", "callback"])
+@pytest.mark.parametrize("n_signals", [1, 2])
+def test_a_run_inside_a_run_hands_on_what_it_was_interrupted_by(place, n_signals, tmp_path):
+    path, keywords = tmp_path / "run.npz", {"method": "spsa", "max_evals": 12, "seed": 5}
+    cut = scgd.Checkpoint(path, every=1e9)
+    if n_signals == 2:
+        with pytest.raises(KeyboardInterrupt):
+            scgd.minimize(Inner(place, 2), np.zeros(6), checkpoint=cut, **keywords)
+        assert not path.exists()
+    else:
+        result = scgd.minimize(Inner(place), np.zeros(6), checkpoint=cut, **keywords)
+        assert result.status == 4 and result.nfev == n_accepted(path) == 2
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    resumed = scgd.minimize(Inner("nowhere"), np.zeros(6), checkpoint=path, **keywords)
+    check_same(resumed, scgd.minimize(Inner("nowhere"), np.zeros(6), **keywords))
+
+
+def test_a_run_in_a_worker_hands_on_its_interrupt():
+    """A terminal sends Ctrl-C to the workers too: what their runs had found is no value."""
+
+    def evaluate(call, calls):
+        return [call(c) for c in calls]
+
+    fun = Inner("function")
+    keywords = {"method": "spsa", "max_evals": 12, "seed": 5}
+    result = scgd.minimize(fun, np.zeros(6), workers=evaluate, **keywords)
+    assert result.status == 4 and result.nfev == 0  # of the question that was cut
+
+
+def test_a_signal_while_a_run_goes_on_in_a_thread():
+    """The main thread has the interrupt, as without us; the run is not cut."""
+    results, begun, over = [], threading.Event(), threading.Event()
+
+    def fun(x):
+        if not begun.is_set():
+            begun.set()
+            os.kill(os.getpid(), signal.SIGINT)
+        return nested(x)
+
+    def work():
+        results.append(scgd.minimize(fun, np.zeros(6), method="spsa", max_evals=12, seed=5))
+        over.set()
+
+    thread = threading.Thread(target=work)
+    with pytest.raises(KeyboardInterrupt):
+        thread.start()
+        over.wait(60)
+    assert over.wait(60)
+    thread.join()
+    check_same(results[0], scgd.minimize(nested, np.zeros(6), method="spsa", max_evals=12, seed=5))
+
+
+@pytest.mark.parametrize("name", ["nested", "auto"])
+def test_signals_in_a_notebook(name, tmp_path):
+    """There, cells run inside an event loop; the next cell goes on."""
+    whole, visits = lines(name)
+    loop = asyncio.new_event_loop()
+
+    async def cell(place, visit, path):
+        tracer = Tracer(place, visit, signal.SIGINT)
+        with tracer:
+            return run(name, path)
+
+    async def next_cell(path):
+        return run(name, path)
+
+    try:
+        for i, (place, visit) in enumerate(chosen(visits, 4, random.Random(name))):
+            path = tmp_path / f"{i}.npz"
+            with contextlib.suppress(KeyboardInterrupt):
+                loop.run_until_complete(cell(place, visit, path))
+            check_same(loop.run_until_complete(next_cell(path)), whole)
+    finally:
+        loop.close()
 
 
 def test_a_run_in_a_thread_leaves_signals_alone():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import scgd
-from asking import Plain, accepted, run_with, same_run, same_state, told
+from asking import Plain, accepted, run_with, same_run, same_state, steps_of, told
 from registry import P
-from scgd.explore import SingleBody
+from scgd.descent.single import SingleLoop
 from test_agreement import (
     VARIANTS,
     normal,
@@ -18,7 +18,7 @@ from test_agreement import (
 )
 
 
-def in_two(opt, fun, args=(), cls=SingleBody):
+def in_two(opt, fun, args=(), cls=SingleLoop):
     """Run a body for odd numbers of evaluations and then by phases."""
     for room in (2, 14, 1, 38):
         run_with(cls, opt, fun, args, room=room)
@@ -39,7 +39,7 @@ def test_it_is_ask_and_tell(variant):
 @pytest.mark.parametrize("variant", ["plain", "forward", "forward-bounded", "central-bounded"])
 def test_lost_values_cost_one_each(variant):
     keywords = {**VARIANTS[variant], "step": "rms"}
-    one, two = (optimizer(keywords, on_nonfinite="skip", max_evals=240) for _ in range(2))
+    one, two = (optimizer(keywords, failures="skip", max_evals=240) for _ in range(2))
     by_asking = told(one, python_pitted)
     same_run(in_two(two, python_pitted), by_asking)
     same_state(two, one)
@@ -50,12 +50,12 @@ def test_lost_values_cost_one_each(variant):
 @pytest.mark.parametrize("seed", range(3))
 def test_values_are_refused_where_they_were_seen(estimator, seed):
     said = []
-    for go in (accepted, lambda opt, fun: run_with(SingleBody, opt, fun)):
+    for go in (accepted, lambda opt, fun: run_with(SingleLoop, opt, fun)):
         opt = optimizer({"estimator": estimator, "scale": 1.0, "step": "rms"}, seed=seed)
         told(opt, python_quadratic, until=10 * seed)  # evaluations are counted from the first
         with pytest.raises(FloatingPointError) as caught:
             go(opt, python_pitted)
-        said.append((str(caught.value), opt.x.tolist()))
+        said.append((str(caught.value), steps_of(opt).x.tolist()))
     assert said[0] == said[1]
 
 
@@ -64,13 +64,13 @@ def test_samples_and_arguments_reach_it(bounds):
     keywords = {"step": "rms", "bounds": bounds}
     one, two = (optimizer(keywords, sample=normal, max_evals=80) for _ in range(2))
     same_run(in_two(two, sampled), told(one, sampled))
-    options = {"sample": 50, "batch_size": 3, "max_evals": 80}
+    options = {"sample": scgd.Rows(50, 3), "max_evals": 80}
     one, two = (optimizer(keywords, **options) for _ in range(2))
     same_run(in_two(two, python_rows, (2.0,)), told(one, python_rows, (2.0,)))
     same_state(two, one)
 
 
-@pytest.mark.parametrize("cls", [SingleBody, Plain])
+@pytest.mark.parametrize("cls", [SingleLoop, Plain])
 @pytest.mark.parametrize("estimator", ["forward", "central"])
 def test_of_two_equal_values_the_first_asked_is_kept(cls, estimator):
     def fun(x):
@@ -83,7 +83,7 @@ def test_of_two_equal_values_the_first_asked_is_kept(cls, estimator):
     assert two.run.ledger.best.value == 2.0
 
 
-@pytest.mark.parametrize("cls", [SingleBody, Plain])
+@pytest.mark.parametrize("cls", [SingleLoop, Plain])
 def test_phases_go_on_over_the_ends_of_chunks(cls):
     """Rates are made for 512 steps at a time, of which a phase of 7 is no part."""
     keywords = {"policy": scgd.Musketeer(length=7), "step": "rms"}

@@ -1,15 +1,16 @@
 """Steps of SCGD by themselves: units, legs, averages, books of a phase, states."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import scgd
-from scgd.experiments.walking import answer, steps_of
+from scgd.descent import CoordinateDescent
 from scgd.problem import Problem
-from scgd.questions import Point
 from scgd.run.seeds import Seed
 from scgd.samples import CHUNK, Samples
-from scgd.searches import Stepping
+from scgd_paper.walking import answer, steps_of
 
 P = 4
 CENTRE = np.array([1.0, -1.0, 0.5, 0.0])
@@ -23,9 +24,12 @@ def slopes(x, coords):
     return 2 * (x - CENTRE)[coords]
 
 
-def recipe(name="uniform", **parts):
+def recipe(name="uniform", relative_rate=False, relative_radius=False, **parts):
     parts = {"learning_rate": 0.1, "radius": 0.2, "step": "sgd", **parts}
-    return scgd.RECIPES[name].override(**parts)
+    for name_of, own in (("learning_rate", relative_rate), ("radius", relative_radius)):
+        if own:
+            parts[name_of] = scgd.Relative(parts[name_of])
+    return dataclasses.replace(scgd.METHODS[name], **parts)
 
 
 def made(own=None, scale=None, budget=None, bounds=None, **parts):
@@ -33,8 +37,8 @@ def made(own=None, scale=None, budget=None, bounds=None, **parts):
     samples = Samples.check(None, 1, root.sample_key)
     own = recipe(**parts) if own is None else own
     scale = None if scale is None else np.asarray(scale, float)
-    return Stepping(
-        own, problem, samples, Point(problem.x0), root.searches, scale=scale, budget=budget
+    return CoordinateDescent(
+        own, problem, problem.x0, root.searches, scale=scale, budget=budget, samples=samples
     )
 
 
@@ -113,7 +117,7 @@ def test_what_a_step_costs(parts, cost, step):
     search = made(**parts)
     assert search.step_cost == step and search.cost == cost
     search.gradient = np.zeros(P)
-    assert search.cost == search.recipe.estimator.n_evals(search.sampler.block_size)
+    assert search.cost == search.method.estimator.n_evals(search.sampler.block_size)
 
 
 # ---- legs ----------------------------------------------------------------------------------------
@@ -158,7 +162,8 @@ def test_a_leg_is_over_when_it_does_not_pay_for_another_step():
     search = made()
     assert not search.finished
     go(search, 3)
-    assert search.begin_leg(5, base=2.0) is search and search.until == 11 and search.base == 2.0
+    search.begin_leg(5, base=2.0)
+    assert search.until == 11 and search.base == 2.0
     one = search.pose()
     two = search.pose()
     assert one is not None and two is not None and search.pose() is None
@@ -174,12 +179,12 @@ def test_a_leg_is_over_when_it_does_not_pay_for_another_step():
 def test_going_back_keeps_the_stream():
     search = made(policy=scgd.Musketeer(length=3), step="rms")
     go(search, 4)
-    kept = search.snapshot()
+    search.keep()
     x, slots, state = search.point.x.copy(), search.slots.copy(), search.sampler.state_dict()
     go(search, 5)
     stream = search.sampler.stream.copy()
     assert np.any(stream != state["stream"]) and np.any(search.slots != slots)
-    search.go_back(kept)
+    search.go_back()
     np.testing.assert_array_equal(search.point.x, x)
     np.testing.assert_array_equal(search.slots, slots)
     np.testing.assert_array_equal(search.sampler.coords, state["coords"])
@@ -250,15 +255,15 @@ def test_steps_move_by_rate_times_gradient_inside_the_bounds():
 @pytest.mark.parametrize("policy", ["full", "uniform"])
 def test_the_average_is_that_of_the_iterates_after_each_step(policy):
     search = made(policy=policy, average=True)
-    assert search.standing.x is search.point.x
+    assert search.recommended[0] is search.point.x
     iterates = []
     for _ in range(9):
         go(search, 1)
         iterates.append(search.point.x.copy())
-    np.testing.assert_allclose(search.standing.x, np.mean(iterates, axis=0))
+    np.testing.assert_allclose(search.recommended[0], np.mean(iterates, axis=0))
     plain = made(policy=policy)
     go(plain, 9)
-    np.testing.assert_array_equal(plain.standing.x, plain.point.x)
+    np.testing.assert_array_equal(plain.recommended[0], plain.point.x)
     assert plain.average.shape == (2, 0) and search.average.shape == (2, P)
 
 
@@ -326,11 +331,11 @@ def test_a_level_is_made_of_twenty_observations_at_least(length, n):
 
 def test_what_a_search_stands_for():
     search = made(policy=scgd.Musketeer(length=3))
-    assert search.standing.values.size == 3 and np.isnan(search.standing.values).all()
+    assert search.recommended[1].size == 3 and np.isnan(search.recommended[1]).all()
     go(search, 2)
-    assert np.isfinite(search.standing.values).sum() == 2
+    assert np.isfinite(search.recommended[1]).sum() == 2
     go(search, 2)
-    assert np.isfinite(search.standing.values).all()  # the last whole phase
+    assert np.isfinite(search.recommended[1]).all()  # the last whole phase
     np.testing.assert_allclose(search.weights.sum(), 1.0)
     assert made(policy="full").weights is None and made(policy="gauss-southwell").weights is None
 

@@ -197,15 +197,15 @@ LOOPS = [
 @pytest.mark.parametrize("loop, fun, parts", LOOPS, ids=[row[0] for row in LOOPS])
 def test_a_users_kernel_runs_in_every_loop(loop, fun, parts):
     """After n visits of one slope a coordinate has moved by 2 * rate * (1 + 1/2 + ... + 1/n)."""
-    keywords = {"learning_rate": 0.01, "radius": 0.1, "step": Sign(), "seed": 0, "max_evals": 120}
-    result = scgd.minimize(fun, np.zeros(4), method="uniform", **keywords, **parts)
+    sizes = {"learning_rate": 0.01, "radius": 0.1, "step": Sign()}
+    method = scgd.SCGD(**{"policy": "uniform", **parts}, **sizes)
+    keywords = {"method": method, "seed": 0, "max_evals": 120}
+    result = scgd.minimize(fun, np.zeros(4), **keywords)
     told = scgd.minimize(
         lambda x: [bowl(row) for row in x],
         np.zeros(4),
-        method="uniform",
-        vectorized=True,
+        workers=scgd.Workers(vectorized=True),
         **keywords,
-        **parts,
     )
     np.testing.assert_array_equal(result.x, told.x)
     harmonic = np.cumsum(1 / np.arange(1, 121))
@@ -226,9 +226,8 @@ def test_the_skeleton_of_the_page_runs():
     assert rule.kernel(0, 3.0, 0.1, rule.hyper, [[0.0] * P]) == pytest.approx(0.05)
     results = [
         scgd.minimize(
-            quadratic, np.zeros(P), step=rule, learning_rate=0.5, radius=0.1, max_evals=2000, seed=0,
-            **parts,
-        )
+            quadratic, np.zeros(P), max_evals=2000, seed=0,
+            method=scgd.SCGD(step=rule, learning_rate=0.5, radius=0.1, **parts))
         for parts in ({}, {"block_size": 3})
     ]  # fmt: skip
     assert all(result.fun < 0.1 * quadratic(np.zeros(P)) for result in results)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scgd
-from asking import answer, run_body, same_state, steps_of, told
+from asking import answer, begin, run_loop, same_state, steps_of, told
 from registry import P, quadratic
 from scgd.samples import CHUNK
 from scgd.timetable import Mixings, Timetable, resolved
@@ -212,11 +212,11 @@ def test_a_leg_is_saved():
 ])  # fmt: skip
 def test_a_pass_of_each_estimator(estimator, block_size, policy, per_pass):
     """Coordinates count, p of them to a pass; so do directions, each of which is one."""
-    recipe = scgd.RECIPES["uniform"].override(
+    recipe = scgd.SCGD(
         estimator=estimator, block_size=block_size, policy=policy, radius=0.1,
         learning_rate=scgd.InverseTime(1.0, 10.0, per="pass"),
     )  # fmt: skip
-    search = steps_of(scgd.Optimizer(np.zeros(P), recipe))
+    search = begin(scgd.Optimizer(np.zeros(P), recipe), quadratic)
     assert search.timetable.n_coords / search.timetable.n_draws == per_pass
     search.prepare()
     steps = np.arange(1, 41)
@@ -244,7 +244,7 @@ def test_a_budget_may_be_lifted_in_the_middle_of_a_chunk():
     search = steps_of(opt)
     steps = np.arange(1, 51) / 4
     np.testing.assert_allclose(
-        search.timetable.rates[600 - CHUNK : 650 - CHUNK], 0.3 * np.sqrt(10 / (steps + 10))
+        search.timetable.rates[598 - CHUNK : 648 - CHUNK], 0.3 * np.sqrt(10 / (steps + 10))
     )
 
 
@@ -265,8 +265,8 @@ def test_weights_by_phase_are_those_of_every_phase(parts, body):
         phases.append(phase)
         return np.full(P, 1.0 + phase)
 
-    recipe = scgd.RECIPES["uniform"].override(
-        learning_rate=1e-3, radius=0.1, importance=weights, **parts
+    recipe = scgd.SCGD(
+        **{"policy": "uniform", **parts}, learning_rate=1e-3, radius=0.1, importance=weights
     )
     opt = scgd.Optimizer(np.zeros(P), recipe, max_evals=400, seed=0)
     if body:
@@ -286,12 +286,13 @@ def test_weights_by_phase_scale_the_step(parts):
     """Weights that are 0.5 in phase 0 and 2 later halve and then double every move."""
 
     def run(importance):
-        recipe = scgd.RECIPES["uniform"].override(
-            learning_rate=1e-2, radius=0.1, importance=importance, **parts
+        recipe = scgd.SCGD(
+            policy="uniform", learning_rate=1e-2, radius=0.1, importance=importance, **parts
         )
         opt, moves = scgd.Optimizer(np.zeros(P), recipe, seed=0), []
+        begin(opt, quadratic)
         for _ in range(2 * steps_of(opt).sampler.n_steps):
-            opt.run.plan.point.put(np.zeros(P))
+            steps_of(opt).point.put(np.zeros(P))
             answer(opt, quadratic)
             moves.append(opt.x)
         return np.array(moves)
@@ -306,20 +307,25 @@ def test_weights_by_phase_scale_the_step(parts):
 def test_weights_by_phase_of_the_wrong_length_are_named():
     with pytest.raises(ValueError, match=r"importance returned 2 weights for 12 coordinates"):
         scgd.minimize(
-            quadratic, np.zeros(P), learning_rate=0.1, radius=0.1, importance=lambda n: [1, 2]
+            quadratic,
+            np.zeros(P),
+            method=scgd.SCGD(learning_rate=0.1, radius=0.1, importance=lambda n: [1, 2]),
         )
 
 
 def test_weights_by_phase_go_on_after_a_resume(tmp_path):
-    recipe = scgd.RECIPES["uniform"].override(
-        learning_rate=0.1, radius=0.1, importance=lambda n: np.linspace(1, 2, P) / (n + 1)
+    recipe = scgd.SCGD(
+        policy="uniform",
+        learning_rate=0.1,
+        radius=0.1,
+        importance=lambda n: np.linspace(1, 2, P) / (n + 1),
     )
     whole, half, other = (
         scgd.Optimizer(np.zeros(P), recipe, max_evals=300, seed=0) for _ in range(3)
     )
     told(whole, quadratic)
-    run_body(half, quadratic, (), 104)  # in the middle of a phase
+    run_loop(half, quadratic, (), 104)  # in the middle of a phase
     half.save(tmp_path / "run")
     assert other.resume(tmp_path / "run")
-    run_body(other, quadratic)
+    run_loop(other, quadratic)
     same_state(other, whole)

@@ -1,4 +1,4 @@
-"""Words people look for: maximize, catch, on_nonfinite="worst"; the result counts failures."""
+"""Words people look for: maximize, catch, failures="worst"; the result counts failures."""
 
 import contextlib
 import io
@@ -11,12 +11,13 @@ import pytest
 
 import scgd
 from asking import same_run
+from grouped import grouped
 from registry import MINIMUM, P, quadratic, quadratic_gradient
 from scgd.cli import main
 from scgd.history import Status
 from scgd.outcomes import CAUGHT, is_caught
 
-METHODS = ["auto", "musketeer", "uniform", "spsa", "race", "parabola", "bfgs", "random"]
+METHODS = ["auto", "musketeer", "uniform", "spsa", "dds", "random"]
 
 
 def peak(x, *rest):
@@ -73,8 +74,8 @@ def test_maximising_is_minimising_the_negative_bit_for_bit(method):
 )
 def test_maximising_whoever_evaluates(up, down, more):
     keywords = {"max_evals": 200, "scale": 1.0, "seed": 3, **more}
-    above = scgd.minimize(up, np.zeros(P), maximize=True, **keywords)
-    mirrored(above, scgd.minimize(down, np.zeros(P), **keywords))
+    above = scgd.minimize(up, np.zeros(P), maximize=True, **grouped(**keywords))
+    mirrored(above, scgd.minimize(down, np.zeros(P), **grouped(**keywords)))
 
 
 def test_maximising_with_derivatives():
@@ -88,7 +89,7 @@ def test_the_target_of_a_maximum_lies_above():
     seen = []
     keywords = {"max_evals": 4000, "scale": 1.0, "seed": 0, "maximize": True}
     result = scgd.minimize(
-        peak, np.zeros(P), target=-0.01, callback=lambda r: seen.append(r.fun), **keywords
+        peak, np.zeros(P), target=-0.01, reporting=lambda r: seen.append(r.fun), **keywords
     )
     assert result.status == Status.TARGET and result.success and -0.01 <= result.fun <= 0
     assert max(seen) <= 0.0 and seen[-1] >= seen[0]
@@ -155,11 +156,11 @@ def failing_rows(x):
     return rows_below(x)
 
 
-@pytest.mark.parametrize("method", ["musketeer", "uniform", "spsa", "auto", "race", "bfgs"])
+@pytest.mark.parametrize("method", ["musketeer", "uniform", "spsa", "auto", "dds"])
 def test_an_exception_that_is_caught_is_a_value_that_was_lost(method):
     keywords = {"method": method, "max_evals": 300, "scale": 1.0, "seed": 1}
-    caught = scgd.minimize(failing, np.zeros(P), catch=RuntimeError, **keywords)
-    skipped = scgd.minimize(nan_there, np.zeros(P), on_nonfinite="skip", **keywords)
+    caught = scgd.minimize(failing, np.zeros(P), failures=RuntimeError, **keywords)
+    skipped = scgd.minimize(nan_there, np.zeros(P), failures="skip", **keywords)
     same_run(caught, skipped)
     assert caught.n_failed > 0 and f"{caught.n_failed} evaluations failed" in caught.message
 
@@ -171,17 +172,18 @@ def test_an_exception_that_is_caught_is_a_value_that_was_lost(method):
 )
 def test_exceptions_are_caught_wherever_they_are_raised(more):
     keywords = {"method": "uniform", "max_evals": 120, "scale": 1.0, "seed": 1}
-    caught = scgd.minimize(failing, np.zeros(P), catch=(OSError, RuntimeError), **keywords, **more)
-    skipped = scgd.minimize(nan_there, np.zeros(P), on_nonfinite="skip", **keywords, **more)
+    caught = scgd.minimize(
+        failing, np.zeros(P), failures=(OSError, RuntimeError), **grouped(**keywords, **more)
+    )
+    skipped = scgd.minimize(nan_there, np.zeros(P), failures="skip", **grouped(**keywords, **more))
     same_run(caught, skipped)
     assert 0 < caught.n_failed < caught.nfev
 
 
 def test_a_call_of_a_vectorized_function_that_raises_loses_its_values():
     result = scgd.minimize(
-        failing_rows, np.zeros(P), catch=RuntimeError, vectorized=True, method="uniform",
-        block_size=4, max_evals=124, scale=1.0, seed=1,
-    )  # fmt: skip
+        failing_rows, np.zeros(P), max_evals=124, scale=1.0, seed=1,
+    method=scgd.SCGD(policy="uniform", block_size=4), failures=RuntimeError, workers=scgd.Workers(vectorized=True))  # fmt: skip
     assert 0 < result.n_failed < result.nfev == 124 and result.n_failed % 4 == 0
 
 
@@ -192,18 +194,18 @@ def test_derivatives_that_raise():
         return quadratic_gradient(x, coords)
 
     result = scgd.minimize(
-        quadratic, np.zeros(P), jac=jac, catch=RuntimeError, method="musketeer", max_evals=400,
+        quadratic, np.zeros(P), jac=jac, method="musketeer", max_evals=400,
         scale=1.0, seed=0,
-    )  # fmt: skip
+    failures=RuntimeError)  # fmt: skip
     assert result.n_failed > 0 and result.x[0] == 0.0 and result.x[1] != 0.0
 
 
 def test_what_is_not_listed_is_raised_and_so_is_a_nan():
     keywords = {"method": "uniform", "max_evals": 300, "scale": 1.0, "seed": 1}
     with pytest.raises(RuntimeError, match="solver failed"):
-        scgd.minimize(failing, np.zeros(P), catch=(OSError,), **keywords)
+        scgd.minimize(failing, np.zeros(P), failures=(OSError,), **keywords)
     with pytest.raises(FloatingPointError, match="fun returned nan"):
-        scgd.minimize(nan_there, np.zeros(P), catch=RuntimeError, **keywords)
+        scgd.minimize(nan_there, np.zeros(P), failures=RuntimeError, **keywords)
 
 
 def test_the_nan_of_an_exception_is_known_by_its_bits():
@@ -211,7 +213,7 @@ def test_the_nan_of_an_exception_is_known_by_its_bits():
     assert not is_caught(float("nan")) and not is_caught(-CAUGHT) and not is_caught(np.inf)
 
 
-@pytest.mark.parametrize("method", ["musketeer", "auto", "race"])
+@pytest.mark.parametrize("method", ["musketeer", "auto", "dds"])
 @pytest.mark.parametrize("failing", [nan_there, failing])
 def test_worst_stands_in_for_values_that_were_lost(method, failing):
     """The same run as of a function that returns the highest value seen so far by itself."""
@@ -226,9 +228,9 @@ def test_worst_stands_in_for_values_that_were_lost(method, failing):
 
     keywords = {"method": method, "max_evals": 400, "scale": 1.0, "seed": 1}
     worst = scgd.minimize(
-        failing, np.zeros(P), on_nonfinite="worst", catch=RuntimeError, **keywords
+        failing, np.zeros(P), failures=scgd.Failures("worst", RuntimeError), **keywords
     )
-    hand = scgd.minimize(by_hand, np.zeros(P), on_nonfinite="skip", **keywords)
+    hand = scgd.minimize(by_hand, np.zeros(P), failures="skip", **keywords)
     assert worst.n_failed > hand.n_failed
     assert np.array_equal(worst.x, hand.x) and worst.fun == hand.fun
     assert np.array_equal(worst.history["fun"], hand.history["fun"])
@@ -236,16 +238,16 @@ def test_worst_stands_in_for_values_that_were_lost(method, failing):
 
 def test_the_worst_of_a_maximum_is_the_lowest():
     keywords = {"method": "uniform", "max_evals": 300, "scale": 1.0, "seed": 1}
-    down = scgd.minimize(nan_there, np.zeros(P), on_nonfinite="worst", **keywords)
+    down = scgd.minimize(nan_there, np.zeros(P), failures="worst", **keywords)
     up = scgd.minimize(
-        lambda x: -nan_there(x), np.zeros(P), on_nonfinite="worst", maximize=True, **keywords
+        lambda x: -nan_there(x), np.zeros(P), maximize=True, failures="worst", **keywords
     )
     mirrored(up, down)
 
 
 def test_worst_and_catch_resume(tmp_path):
-    keywords = {"method": "uniform", "scale": 1.0, "seed": 1, "catch": RuntimeError}
-    keywords |= {"on_nonfinite": "worst", "maximize": True, "workers": 1}
+    keywords = {"method": "uniform", "scale": 1.0, "seed": 1, "workers": 1}
+    keywords |= {"failures": scgd.Failures("worst", RuntimeError), "maximize": True}
     file = str(tmp_path / "run")
 
     def fun(x):
@@ -254,7 +256,7 @@ def test_worst_and_catch_resume(tmp_path):
         return peak(x)
 
     stopped = scgd.minimize(
-        fun, np.zeros(P), max_evals=400, checkpoint=file, callback=stop_at(150), **keywords
+        fun, np.zeros(P), max_evals=400, checkpoint=file, reporting=stop_at(150), **keywords
     )
     assert 150 <= stopped.nfev < 400 and stopped.n_failed
     resumed = scgd.minimize(fun, np.zeros(P), max_evals=400, checkpoint=file, **keywords)
@@ -286,7 +288,7 @@ def test_the_command_knows_the_words(tmp_path, monkeypatch):
     (tmp_path / "words_module.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    words = ["--maximize", "--catch", "words_module:Odd", "--on-nonfinite", "worst"]
+    words = ["--maximize", "--catch", "words_module:Odd", "--failures", "worst"]
     run = ["minimize", "words_module:peak", "--dim", "3", "--max-evals", "300", "--seed", "0"]
     with contextlib.redirect_stdout(io.StringIO()):
         code = main([*run, *words, "--no-progress", "--out", "out.json"])
@@ -301,7 +303,7 @@ def test_the_command_knows_the_words(tmp_path, monkeypatch):
         (["--catch", "nowhere:Nothing"], "--catch must be the name of an exception"),
         (["--catch", ":"], "--catch must be the name of an exception"),
         (["--catch", "int"], "catch must be a subclass of Exception"),
-        (["--on-nonfinite", "ignore"], "on_nonfinite must be one of"),
+        (["--failures", "ignore"], "must be one of ('raise', 'skip', 'worst')"),
     ],
 )
 def test_the_command_refuses_other_words(words, message, capsys):

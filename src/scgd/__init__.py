@@ -1,5 +1,8 @@
 """Stochastic gradient descent with coordinate sampling."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from scgd.checkpoint import Checkpoint, CheckpointError
 from scgd.estimators import (
     ESTIMATORS,
@@ -10,9 +13,11 @@ from scgd.estimators import (
     GaussianSmoothing,
     SphereSmoothing,
 )
+from scgd.method import SCGD
+from scgd.methods import METHODS
 from scgd.minimize import minimize
 from scgd.optimizer import Optimizer, Trial
-from scgd.plans import METHODS
+from scgd.options import Failures, Reporting, Rows, Workers
 from scgd.policies import (
     POLICIES,
     Adaptive,
@@ -25,8 +30,7 @@ from scgd.policies import (
     Uniform,
     coordinate_smoothness,
 )
-from scgd.recipes import RECIPES, Recipe
-from scgd.schedules import SCHEDULES, Constant, InverseLog, InverseTime, Linear, SqrtOf
+from scgd.schedules import SCHEDULES, Constant, InverseLog, InverseTime, Linear, Relative, SqrtOf
 from scgd.scipy import scipy_method
 from scgd.spaces import Choice, Float, Int, Space
 from scgd.steps import RMS, SGD, STEPS, Adam, Learned, Momentum, Wiener
@@ -35,8 +39,8 @@ __all__ = [
     "ESTIMATORS",
     "METHODS",
     "POLICIES",
-    "RECIPES",
     "RMS",
+    "SCGD",
     "SCHEDULES",
     "SGD",
     "SPSA",
@@ -48,6 +52,7 @@ __all__ = [
     "CheckpointError",
     "Choice",
     "Constant",
+    "Failures",
     "FirstOrder",
     "FixedWeights",
     "Float",
@@ -65,16 +70,40 @@ __all__ = [
     "Musketeer",
     "Optimizer",
     "RecentGains",
-    "Recipe",
+    "Relative",
+    "Reporting",
+    "Rows",
     "Space",
     "SphereSmoothing",
     "SqrtOf",
     "Trial",
     "Uniform",
     "Wiener",
+    "Workers",
     "coordinate_smoothness",
     "minimize",
     "scipy_method",
 ]
 
 __version__ = "0.2.0"
+
+ROOMS = ("linear", "optuna", "sklearn", "theory", "torch")
+"""Public modules that load when they are first asked for: some need what not everybody has."""
+
+
+if TYPE_CHECKING:
+    from scgd import linear as linear
+    from scgd import optuna as optuna
+    from scgd import sklearn as sklearn
+    from scgd import theory as theory
+    from scgd import torch as torch
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name in ROOMS:
+            return import_module(f"scgd.{name}")
+        raise AttributeError(f"module 'scgd' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *ROOMS, "__version__"]

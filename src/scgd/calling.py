@@ -8,14 +8,14 @@ from functools import partial
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
-__all__ = ["calls_user", "from_handler", "from_user", "inside_user", "join_ours"]
+__all__ = ["calls_user", "from_handler", "from_user", "inside_user", "join_ours", "within_run"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CALLERS: set[CodeType] = set()
 """The functions of ours that call the user's, or wait for somebody who does."""
 JOINED: set[CodeType] = set()
 """Functions written by users that are parts of the machinery: the kernels of their step rules."""
-OUTSIDE = ("scgd.experiments", "scgd.compare", "scgd.linear", "scgd.torch", "scgd.run.signals")
+OUTSIDE = ("scgd.linear", "scgd.torch", "scgd.run.signals")
 """Rooms of ours whose functions may be what is minimised, or interrupt what is."""
 
 
@@ -48,13 +48,28 @@ def inside_user(frame: FrameType | None) -> bool:
     return False
 
 
+def within_run(frame: FrameType | None) -> bool:
+    """Tell whether a frame belongs to what a run has called, directly or not."""
+    while frame is not None:
+        if frame.f_code in CALLERS:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def from_user(error: BaseException) -> bool:
-    """Tell whether the user's function raised an error, so that nothing of ours is half done."""
-    last, trace = None, error.__traceback__
+    """Tell whether the user's function raised an error, so that nothing of ours is half done.
+
+    What it has called may be ours again: another run, which is not the one that asks.
+    """
+    caller, trace = False, error.__traceback__
     while trace is not None:
-        last = trace.tb_frame if ours(trace.tb_frame) else last
-        innermost, trace = trace.tb_frame, trace.tb_next
-    return last is not None and last is not innermost and last.f_code in CALLERS
+        frame, trace = trace.tb_frame, trace.tb_next
+        mine = ours(frame)
+        if caller and not mine:
+            return True
+        caller = mine and frame.f_code in CALLERS
+    return False
 
 
 def from_handler(error: BaseException) -> bool:

@@ -1,8 +1,9 @@
 """Checkpoints: a run's whole state in one ``.npz`` file, written atomically, read without pickle.
 
-The file holds the arrays of a run's ``state_dict()`` under their paths and everything else as one
-JSON document. It is written beside the target and renamed over it, so the file on disk is always a
-whole checkpoint; the one before is kept as ``.NAME.previous`` for disks that break that promise.
+The file holds the arrays of a run's ``state_dict()`` under their paths, everything else as one JSON
+document, and a checksum of both: a file that was altered anywhere is refused. It is written beside
+the target and renamed over it, so the file on disk is always a whole checkpoint; the one before is
+kept as ``.NAME.previous`` for disks that break that promise.
 Identity is what must match for a resumed run to be the same run: the shape of the problem, the
 configuration, the seed, the sample size and the format version; never the source of the user's
 function.
@@ -10,6 +11,7 @@ function.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import math
@@ -24,12 +26,14 @@ from typing import Any
 import numpy as np
 
 from scgd.checks import as_number, shown
-from scgd.files import regular, replacing, sweep
+from scgd.files import regular, replacing, settled, sweep
 from scgd.typing import Array
 
 __all__ = ["Checkpoint", "CheckpointError", "OtherRun"]
 
-FORMAT = 4
+FORMAT = 5
+ARRAY = ESCAPE = "~"
+"""Stands in the place of an array, and before names that begin like that."""
 FIRST = 1.0
 """Seconds after which a run is saved for the first time."""
 
@@ -42,31 +46,32 @@ class OtherRun(CheckpointError):
     """A checkpoint that belongs to another run, or says that nothing here fits it."""
 
 
-def flatten(state: dict[str, Any], prefix: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split a nested state into arrays by path and a JSON-able rest of the same nesting."""
-    arrays: dict[str, Any] = {}
-    rest: dict[str, Any] = {}
-    for name, value in state.items():
-        if isinstance(value, np.ndarray):
-            arrays[prefix + name] = value
-        elif isinstance(value, dict):
-            inner, rest[name] = flatten(value, prefix + name + "/")
-            arrays.update(inner)
-        else:
-            rest[name] = value
-    return arrays, rest
+def pack(state: Any, columns: dict[str, list[Array]]) -> Any:
+    """Return a state as JSON has it; its arrays go to the end of one column per type.
+
+    An array leaves its type and its shape in its place. The state of a run has thousands of small
+    ones where many trials are open, and a file of its own for each would be mostly heads.
+    """
+    if isinstance(state, dict):
+        return {
+            ESCAPE * name.startswith(ARRAY) + name: pack(v, columns) for name, v in state.items()
+        }
+    if not isinstance(state, np.ndarray):
+        return state
+    columns.setdefault(state.dtype.str, []).append(state.ravel())
+    return {ARRAY: [state.dtype.str, *state.shape]}
 
 
-def unflatten(arrays: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
-    """Undo :func:`flatten`."""
-    state = json.loads(json.dumps(rest))
-    for path, array in arrays.items():
-        *parents, name = path.split("/")
-        place = state
-        for parent in parents:
-            place = place.setdefault(parent, {})
-        place[name] = array
-    return dict(state)
+def unpack(packed: Any, columns: dict[str, Array]) -> Any:
+    """Undo :func:`pack`; what was taken leaves the columns."""
+    if not isinstance(packed, dict):
+        return packed
+    if ARRAY not in packed:
+        return {name.removeprefix(ESCAPE): unpack(value, columns) for name, value in packed.items()}
+    kind, *shape = packed[ARRAY]
+    size = math.prod(shape)
+    found, columns[kind] = np.split(columns[kind], [size])
+    return found.reshape(shape).copy()
 
 
 class Checkpoint:
@@ -80,6 +85,13 @@ class Checkpoint:
         Seconds between writes; the first is made after one second at the latest, and the end of a
         run is always written.
 
+    Attributes
+    ----------
+    path
+        The file, as an absolute path: it stays where it is when the working folder changes.
+    unlocked
+        Why the file could not be locked, if it could not; see :mod:`scgd.run.lock`.
+
     Examples
     --------
     >>> Checkpoint("run.npz", every=60).every
@@ -89,7 +101,11 @@ class Checkpoint:
     def __init__(self, path: str | os.PathLike[str], every: float = 30.0) -> None:
         if not isinstance(path, str | os.PathLike) or not os.fspath(path):
             raise TypeError(f"checkpoint must be the path of a file, got {shown(path)}")
-        self.path = Path(path)
+        try:
+            self.path = settled(path, "checkpoint")
+        except ValueError as error:
+            raise CheckpointError(str(error)) from None
+        self.unlocked: OSError | None = None
         seconds = as_number(every)
         if seconds is None or not seconds >= 0:
             raise ValueError(f"every must be a number of seconds >= 0, got {every!r}")
@@ -103,17 +119,18 @@ class Checkpoint:
 
     def save(self, identity: dict[str, Any], state: dict[str, Any]) -> None:
         """Write the state; on a full or read-only disk warn once and keep the last good file."""
+        trouble = ""
         try:
             write(self.path, identity, state)
         except OSError as error:
-            if not self._warned:
-                self._warned = True
-                warnings.warn(
-                    f"checkpoint {self.path} could not be written ({error}); the run goes on and "
-                    "keeps the last good one",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
+            trouble = f"written ({error}); the run goes on and keeps the last good one"
+        else:
+            if self.unlocked is not None:
+                trouble = f"locked ({self.unlocked}); take care that no other run writes it"
+        if trouble and not self._warned:
+            self._warned = True
+            words = f"checkpoint {self.path} could not be {trouble}"
+            warnings.warn(words, RuntimeWarning, stacklevel=2)
         self._due = time.monotonic() + self.every
 
     def load(self, take_up: Callable[[dict[str, Any], dict[str, Any]], None]) -> bool:
@@ -145,12 +162,30 @@ def previous(path: Path) -> Path:
 
 def write(path: Path, identity: dict[str, Any], state: dict[str, Any]) -> None:
     """Write a checkpoint in the place of ``path``; keep the one before."""
-    arrays, rest = flatten(state)
-    head = {"format": FORMAT, "arrays": list(arrays)}
-    document = json.dumps({**head, "identity": identity, "state": rest})
-    contents: dict[str, Any] = {"document": np.array(document), **arrays}
+    parts: dict[str, list[Array]] = {}
+    packed = pack(state, parts)
+    columns = {kind: np.concatenate(arrays) for kind, arrays in parts.items()}
+    head = {"format": FORMAT, "columns": list(columns)}
+    document = json.dumps({**head, "identity": identity, "state": packed})
+    contents: dict[str, Any] = {"document": np.frombuffer(document.encode(), np.uint8)}
+    contents |= {f"column{i}": column for i, column in enumerate(columns.values())}
+    contents["digest"] = np.array(digest(document, columns))
     with replacing(path, previous(path)) as file:
         np.savez(file, **contents)
+
+
+def text_of(document: Array) -> str:
+    """Return the text that an entry of the file holds; formats before 5 kept it as such."""
+    return document.tobytes().decode() if document.dtype == np.uint8 else str(document)
+
+
+def digest(document: str, arrays: dict[str, Any]) -> str:
+    """Return a checksum of everything that a checkpoint says."""
+    found = hashlib.sha256(document.encode())
+    for name, array in arrays.items():
+        found.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -163,12 +198,14 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
                 raise ValueError("it is compressed, so its size cannot be told")
             arrays = {info.filename: parse(file.read(info)) for info in file.infolist()}
         arrays = {name.removesuffix(".npy"): array for name, array in arrays.items()}
-        document = json.loads(str(arrays.pop("document")))
+        text, known = text_of(arrays.pop("document")), str(arrays.pop("digest", ""))
+        document = json.loads(text)
         version = document["format"]
-        if version == FORMAT and list(arrays) != document["arrays"]:
-            raise ValueError("arrays are missing")
         if version == FORMAT:
-            return dict(document["identity"]), unflatten(arrays, document["state"])
+            columns = dict(zip(document["columns"], arrays.values(), strict=True))
+            if known != digest(text, columns):
+                raise ValueError("its content is not what was written")
+            return dict(document["identity"]), unpack(document["state"], columns)
     except Exception as error:  # a malformed file can make the parsers raise anything
         raise CheckpointError(
             f"{path} is not a readable checkpoint ({type(error).__name__}: {error}); delete it to "

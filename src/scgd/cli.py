@@ -15,15 +15,12 @@ from importlib import import_module
 
 from scgd import __version__
 from scgd.errors import CommandError, UsageError, nearest
+from scgd.files import settled
+from scgd.words import printable
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
 COMMANDS = (
-    "scgd.experiments.commands.show",
-    "scgd.experiments.commands.run",
-    "scgd.experiments.commands.report",
-    "scgd.experiments.commands.data",
-    "scgd.compare.command",
     "scgd.linear.tables.fit",
     "scgd.linear.tables.predict",
     "scgd.command",
@@ -31,18 +28,22 @@ COMMANDS = (
 """The modules of the commands, in the order of ``scgd --help``."""
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line.
+def build_parser(
+    modules: Sequence[str] = COMMANDS,
+    prog: str = "scgd",
+    description: str = "SGD with coordinate sampling, from the shell.",
+) -> argparse.ArgumentParser:
+    """Return the parser of a whole command line, by default that of ``scgd``.
 
     Examples
     --------
-    >>> build_parser().parse_args(["list"]).command
-    'list'
+    >>> build_parser().parse_args(["predict", "model.npz", "new.csv"]).command
+    'predict'
     """
-    parser = Parser(prog="scgd", description="SGD with coordinate sampling, from the shell.")
+    parser = Parser(prog=prog, description=description)
     parser.add_argument("--version", action="version", version=f"scgd {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name in COMMANDS:
+    for name in modules:
         module = import_module(name)
         known = set(subparsers.choices)
         module.add_parser(subparsers)
@@ -60,10 +61,10 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"{value!r} is not known{hint}")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
+def main(argv: Sequence[str] | None = None, parser: argparse.ArgumentParser | None = None) -> int:
+    """Run one command of a parser, by default that of ``scgd``, and return its exit code."""
     try:
-        args = build_parser().parse_args(argv)
+        args = (build_parser() if parser is None else parser).parse_args(argv)
         check_words(args)
         return int(args.run(args))
     except UsageError as error:
@@ -83,6 +84,8 @@ PLACES = (
 """Options that name a file or a folder."""
 LONGEST = 255
 """Bytes of a name that file systems take."""
+FOLDERS = ("data", "folder", "out", "published")
+"""Those that may be a folder."""
 
 
 def check_words(args: argparse.Namespace) -> None:
@@ -96,11 +99,22 @@ def check_words(args: argparse.Namespace) -> None:
         parts = [part for word in words for part in word.split(os.sep)]
         if name in PLACES and max(len(os.fsencode(part)) for part in parts) > LONGEST:
             raise UsageError(f"{name} must be a name of at most {LONGEST} bytes")
+        for word in words if name in PLACES and value is not None else ():
+            if not (name in FOLDERS and os.path.isdir(word)):
+                check_file(word, name)
+
+
+def check_file(word: str, name: str) -> None:
+    """Refuse pipes, which would be waited for, folders and loops of links."""
+    try:
+        settled(word, name)
+    except (ValueError, OSError) as error:
+        raise UsageError(str(error)) from None
 
 
 def complain(message: object, code: int) -> int:
     """Say in one line what went wrong and return the exit code."""
-    print("scgd:", " ".join(str(message).splitlines()), file=sys.stderr)
+    print("scgd:", printable(" ".join(str(message).splitlines())), file=sys.stderr)
     return code
 
 

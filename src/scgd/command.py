@@ -7,18 +7,22 @@ import contextlib
 import importlib
 import importlib.util
 import json
+import math
 import os
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from scgd.calling import from_user
+from scgd.checks import count
 from scgd.errors import CommandError, UsageError
-from scgd.files import replacing
+from scgd.files import replacing, settled
 from scgd.places import check_place
+from scgd.words import printable
 
 __all__ = ["add_parser", "run"]
 
@@ -46,7 +50,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--seed", type=int, help="one seed, one trajectory")
     parser.add_argument("--maximize", action="store_true", help="look for the largest value")
     parser.add_argument(
-        "--on-nonfinite", default="raise", metavar="WHAT", help="raise, skip or worst, for NaN"
+        "--failures", default="raise", metavar="WHAT", help="raise, skip or worst, for NaN"
     )
     parser.add_argument(
         "--catch", action="append", default=[], metavar="ERROR", help="count this exception as NaN"
@@ -66,29 +70,38 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Minimise; 0 when the run ended as planned, 1 when it was stopped or failed."""
-    from scgd import minimize
+    from scgd import METHODS, SCGD, Failures, Reporting, Workers, minimize
     from scgd.status import StatusFile
 
     check_places(args)
     module, fun = find(args.function)
     begin = start(args)
     status = StatusFile(args.status, args.function, args.max_evals) if args.status else None
-    names = ["max_evals", "max_time", "target", "method", "block_size", "scale", "noise", "sample"]
-    names += ["batch_size", "seed", "timeout", "asynchronous", "checkpoint"]
-    names += ["maximize", "on_nonfinite", "log"]
+    names = ["max_evals", "max_time", "target", "scale", "noise", "seed", "checkpoint", "maximize"]
     keywords = {name: getattr(args, name) for name in names}
+    method: Any = args.method
+    if args.block_size is not None:
+        chosen = METHODS.get(method) if method != "auto" else SCGD()
+        if not isinstance(chosen, SCGD):
+            raise UsageError(f"--block-size is for methods that take SCGD steps, not for {method}")
+        method = replace(chosen, block_size=args.block_size)
     with workers(args, module) as those, terminable():
         try:
             result = minimize(
                 fun,
                 begin,
                 **keywords,
+                method=method,
+                sample=rows_of(args),
                 bounds=None if args.bounds is None else [tuple(args.bounds)],
-                catch=tuple(find_exception(name) for name in args.catch),
-                workers=those,
-                callback=status,
-                progress=not args.no_progress,
-                record=args.plot is not None and recordable(begin),
+                failures=Failures(args.failures, tuple(find_exception(n) for n in args.catch)),
+                workers=Workers(those, args.timeout, args.asynchronous),
+                reporting=Reporting(
+                    progress=not args.no_progress,
+                    callback=status,
+                    record=args.plot is not None and recordable(begin),
+                    log=args.log,
+                ),
             )
         except (ValueError, TypeError) as error:
             if from_user(error):  # with its traceback: it is the user's to mend
@@ -100,6 +113,15 @@ def run(args: argparse.Namespace) -> int:
         status.write(result, result.message)
     report(result, args)
     return 0 if result.success else 1
+
+
+def rows_of(args: argparse.Namespace) -> Any:
+    """Return the rows that a function takes, if any."""
+    from scgd import Rows
+
+    if args.sample is None:
+        return None
+    return Rows(count(args.sample, "sample"), args.batch_size)
 
 
 PLACES = {"checkpoint": (), "status": (), "out": (), "plot": (".html",), "log": (".csv",)}
@@ -206,9 +228,10 @@ def read_start(text: str) -> Any:
     """Return the numbers of a word, or of the file that it names."""
     import numpy as np
 
+    settled(text, "--x0")
     if text.endswith(".npy"):
         return np.load(text, allow_pickle=False)
-    if not os.path.exists(text) and "," in text:
+    if not os.path.lexists(text) and "," in text:
         return np.array([float(part) for part in text.split(",")])
     with open(text, encoding="utf-8") as file:
         return np.array([float(part) for part in file.read().replace(",", " ").split()])
@@ -255,25 +278,42 @@ def terminable() -> Iterator[None]:
 
 
 def report(result: Any, args: argparse.Namespace) -> None:
-    """Say how it ended, and write the result."""
+    """Write the result, then say how it ended: a pipe that is closed does not lose it."""
+    if args.out is not None:
+        write_out(result, Path(args.out))
+    if args.plot is not None:
+        draw(result, args)
     print(
         f"f = {result.fun:.8g} +- {result.fun_error:.2g} after {result.nfev} evaluations "
         f"({result.nfev_repeated} repeated, {result.n_failed} failed). {result.message}"
     )
     describe(result)
     if args.plot is not None:
-        draw(result, args)
-    if args.out is None:
-        return
+        print(f"plot: {args.plot}")
+
+
+def write_out(result: Any, path: Path) -> None:
+    """Write the result as JSON, which has no word for what is not a number: that is null."""
     names = ("fun", "fun_error", "nfev", "nfev_repeated", "nit", "n_failed", "status", "message")
-    contents = {name: result[name] for name in names} | {"x": result.x.tolist()}
+    contents = {name: result[name] for name in names} | {"x": result.x}
     if "params" in result:
         contents["params"] = result.params
     try:
-        with open(args.out, "w", encoding="utf-8") as file:
-            json.dump(contents, file, default=lambda array: array.tolist())
+        with replacing(path) as file:
+            file.write(json.dumps(plain(contents), allow_nan=False).encode())
     except OSError as error:
-        raise CommandError(f"cannot write {args.out}: {error}") from error
+        raise CommandError(f"cannot write {path}: {error}") from error
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: lists for arrays, null for what is not a finite number."""
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def describe(result: Any) -> None:
@@ -283,7 +323,7 @@ def describe(result: Any) -> None:
     from scgd.plots.data import named, relevant
 
     for name, value in result.get("params", {}).items():
-        print(f"{name} = {value!r}")
+        print(printable(f"{name} = {value!r}"))
     if "params" not in result:
         words = np.array2string(
             result.x, threshold=SHOWN, edgeitems=5, precision=8, separator=", ", max_line_width=96
@@ -291,7 +331,7 @@ def describe(result: Any) -> None:
         print(f"x = {words}")
     found = relevant(result, 5)
     words = ", ".join(f"{named(result, k)} {size:.3g}" for k, size, _ in found)
-    print(f"most relevant: {words or 'nothing is known'}")
+    print(printable(f"most relevant: {words or 'nothing is known'}"))
 
 
 SHOWN = 50
@@ -307,4 +347,3 @@ def draw(result: Any, args: argparse.Namespace) -> None:
             file.write(page(result, args.function).encode())
     except OSError as error:
         raise CommandError(f"cannot write {args.plot}: {error}") from error
-    print(f"plot: {args.plot}")

@@ -1,9 +1,11 @@
-"""numba's ``njit`` with a disk cache that notices edits.
+"""numba's ``njit``, loaded when something compiled is first used, with a cache that notices edits.
+
+Importing numba takes longer than all the rest of this package. Functions are therefore handed to
+numba when they are first called, or when compiled code that calls them is compiled.
 
 numba keys its cache by the caller's own file, so an edit in a callee of another module goes
 unnoticed. Here the cache lives in a folder named by the version and a checksum of all sources of
 the package: any edit, and any new version, starts a fresh one. ``NUMBA_CACHE_DIR`` overrides it.
-Who waits in front of a terminal or a notebook for compiled code is told so, once.
 """
 
 from __future__ import annotations
@@ -11,53 +13,40 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 import zlib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial, update_wrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import numba
-from numba.core import event
+__all__ = ["is_compiled", "njit", "overload", "register_jitable"]
 
-__all__ = ["njit"]
-
-PATIENCE = 2.0
-
-
-class Notice(event.Listener):  # type: ignore[misc]
-    """Says that code is being compiled when that has taken longer than a moment."""
-
-    def __init__(self) -> None:
-        self.depth, self.spent, self.began = 0, 0.0, 0.0
-        self.timer: threading.Timer | None = None
-        self.said = False
-
-    def on_start(self, event: Any) -> None:
-        """Start the clock with the outermost function."""
-        self.depth += 1
-        if self.depth == 1 and not self.said:
-            self.began = time.perf_counter()
-            self.timer = threading.Timer(max(PATIENCE - self.spent, 0.0), self.say)
-            self.timer.daemon = True
-            self.timer.start()
-
-    def on_end(self, event: Any) -> None:
-        """Stop the clock."""
-        self.depth -= 1
-        if self.depth == 0 and self.timer is not None:
-            self.timer.cancel()
-            self.timer, self.spent = None, self.spent + time.perf_counter() - self.began
-
-    def say(self) -> None:
-        """Tell a person, not a file."""
-        if not self.said and (sys.stderr.isatty() or "ipykernel" in sys.modules):
-            print("scgd: compiling for the first use; later runs start at once", file=sys.stderr)
-        self.said = True
+Function = TypeVar("Function", bound=Callable[..., Any])
+LOCK = threading.RLock()
+WAITING: list[Callable[[], Any]] = []
+"""What numba is to be told as soon as it is loaded."""
 
 
-event.register("numba:compile", Notice())
+@cache
+def loaded() -> Any:
+    """Import numba, once."""
+    import numba
+    from numba.core import event
+
+    from scgd.notice import Notice
+
+    event.register("numba:compile", Notice())
+    return numba
+
+
+def load() -> Any:
+    """Return numba, which knows all that was said to it so far."""
+    with LOCK:
+        module = loaded()
+        while WAITING:
+            WAITING[0]()
+            del WAITING[0]
+        return module
 
 
 @cache
@@ -70,7 +59,7 @@ def cache_folder() -> str:
     for path in sorted(package.rglob("*.py")):
         checksum = zlib.crc32(path.read_bytes(), checksum)
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = home / "scgd" / f"numba-{numba.__version__}-{checksum:08x}"
+    folder = home / "scgd" / f"numba-{load().__version__}-{checksum:08x}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -78,15 +67,86 @@ def cache_folder() -> str:
     return str(folder)
 
 
-def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile like ``numba.njit(**options)``, keeping the result in this package's own cache."""
+class Lazy(partial[Any]):
+    """A function that numba gets when it is first called, or seen by other compiled code.
 
-    def decorate(function: Callable[..., Any]) -> Any:
-        chosen = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = cache_folder() or chosen
-        try:
-            return numba.njit(**options)(function)
-        finally:
-            numba.config.CACHE_DIR = chosen
+    A ``partial`` has no Python frame of its own, so once the function is compiled a call costs what
+    a call of numba's dispatcher costs.
+    """
+
+    options: dict[str, Any]
+    made: Any
+
+    def __new__(cls, function: Callable[..., Any], options: dict[str, Any]) -> Lazy:
+        """Keep a function and numba's options for it."""
+        self = super().__new__(cls, function)
+        update_wrapper(self, function)
+        self.options = options
+        self.__setstate__((self._first, (), {}, self.__dict__))
+        return self
+
+    def dispatcher(self) -> Any:
+        """Return what numba makes of the function; calls go there from now on."""
+        with LOCK:
+            if "made" not in self.__dict__:
+                self.made = dispatcher(self.__wrapped__, self.options)
+            self.__setstate__((self.made, (), {}, self.__dict__))
+            return self.made
+
+    def _first(self, *args: Any, **keywords: Any) -> Any:
+        return self.dispatcher()(*args, **keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        """Look like numba's dispatcher, which is how compiled code sees the function."""
+        return getattr(self.dispatcher(), name)
+
+    def __reduce__(self) -> Any:
+        """Travel as numba's dispatcher does."""
+        return self.dispatcher().__reduce__()
+
+
+def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Return ``numba.njit(**options)(function)``, which keeps its code in this package's cache."""
+    config = load().config
+    chosen = config.CACHE_DIR
+    config.CACHE_DIR = cache_folder() or chosen
+    try:
+        return load().njit(**options)(function)
+    finally:
+        config.CACHE_DIR = chosen
+
+
+def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile like ``numba.njit(**options)``, later, with a cache of this package's own."""
+    return partial(Lazy, options=options)
+
+
+def is_compiled(function: Any) -> bool:
+    """Tell whether a function is one that numba compiles, by whomever it was made."""
+    registry = sys.modules.get("numba.core.registry")  # without it nobody has made one
+    return isinstance(function, Lazy) or (
+        registry is not None and isinstance(function, registry.CPUDispatcher)
+    )
+
+
+def register_jitable(function: Function, **options: Any) -> Function:
+    """Let compiled code call a function, which stays the plain Python it is."""
+    told = (function,) if not options else ()  # numba's own takes one or the other
+
+    def tell() -> None:
+        known = loaded().extending.register_jitable(*told, **options)
+        if options:
+            known(function)
+
+    WAITING.append(tell)
+    return function
+
+
+def overload(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Say what compiled code does where it calls a function, like ``numba.extending.overload``."""
+
+    def decorate(resolve: Any) -> Any:
+        WAITING.append(lambda: loaded().extending.overload(function)(resolve))
+        return resolve
 
     return decorate

@@ -67,7 +67,7 @@ class Desk:
         if method is None:
             method = "gp" if space.n_coords <= LARGEST_MODEL else "dds"
         self.opt = Optimizer(
-            space, method, max_evals=n_trials, seed=seed, maximize=maximize, on_nonfinite="skip"
+            space, method, max_evals=n_trials, seed=seed, maximize=maximize, failures="skip"
         )
 
     def fetch(self) -> Trial:
@@ -76,7 +76,7 @@ class Desk:
         Raises LookupError where there is nothing left to try, or until more is known.
         """
         run = self.opt.run
-        if run.max_evals is not None and not self.opt.queue and run.plan.cost > run.room:
+        if run.max_evals is not None and not self.opt.queue and run.strategy.cost > run.room:
             self.opt.extend(2 * run.max_evals)
         found = [] if run.done else self.opt.ask(1)
         if not found:
@@ -92,8 +92,8 @@ class Desk:
 
     def know(self, params: Mapping[str, Any], value: float) -> None:
         """Hand in a measurement that was not fetched here."""
-        search: Any = self.opt.run.plan.active
-        search.know(self.space.encode(params), -float(value) if self.maximize else float(value))
+        inward = -float(value) if self.maximize else float(value)
+        self.opt.run.know(self.space.encode(params), inward)
 
     @property
     def best(self) -> dict[str, Any]:

@@ -9,18 +9,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba.core.registry import CPUDispatcher
 
 from scgd.calling import calls_user, from_handler, from_user
-from scgd.checks import as_number
-from scgd.explore import choose
+from scgd.checks import as_number, shown
+from scgd.compiling import is_compiled
+from scgd.descent import choose_loop
 from scgd.history import Status
 from scgd.problem import count
 from scgd.progress import Progress
+from scgd.run.inline import Inline
 from scgd.run.run import Run
 from scgd.run.saving import Saved
 from scgd.run.signals import Interrupts, Ticker
-from scgd.searches import Search, Stop
+from scgd.run.stop import Stop
 from scgd.typing import Ints
 from scgd.workers import Evaluator
 
@@ -52,7 +53,7 @@ class Limits:
 
     def check(self, run: Run) -> Status:
         """Return why the run must end now, or that it goes on."""
-        if self.target is not None and run.plan.level <= self.target:
+        if self.target is not None and run.strategy.level <= self.target:
             return Status.TARGET
         if self.deadline is not None and time.monotonic() >= self.deadline:
             return Status.TIME
@@ -82,6 +83,18 @@ class Events:
     limit: int
     order: Ints | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "limit", count(self.limit, "limit"))
+        if self.order is None:
+            return
+        order = np.asarray(self.order)
+        whole = order.ndim == 1 and (order.dtype.kind in "iu" or not order.size)
+        if not whole or np.any(order < 0) or len(np.unique(order)) < len(order):
+            raise ValueError(
+                f"order must be different whole numbers of evaluations, got {shown(self.order)}"
+            )
+        object.__setattr__(self, "order", order.astype(np.int64))
+
     @classmethod
     def check(cls, wanted: int | Events | None, run: Run, *, vectorized: bool) -> Events | None:
         """Check the argument of the same name."""
@@ -90,9 +103,9 @@ class Events:
         if vectorized:
             raise ValueError("a vectorized fun takes whole questions; drop asynchronous=")
         events = wanted if isinstance(wanted, Events) else cls(count(wanted, "asynchronous"))
-        if events.limit < run.plan.cost:
+        if events.limit < run.strategy.cost:
             raise ValueError(
-                f"asynchronous must be at least the {run.plan.cost} evaluations of a step, "
+                f"asynchronous must be at least the {run.strategy.cost} evaluations of a step, "
                 f"got {events.limit}"
             )
         return events
@@ -115,7 +128,7 @@ def drive(
     advance = partial(forward, run, Serial(run, evaluate), stop, by_phase)
     if events is not None:
         advance = partial(fly, run, Flights(run, evaluate, events), stop)
-    compiled = isinstance(evaluate.job.fun, CPUDispatcher)
+    compiled = is_compiled(evaluate.job.fun)
     ticks = progress or saved.file is not None or compiled
     interrupts = Interrupts(stop)
     with (
@@ -136,7 +149,7 @@ def drive(
             run.status = Status.INTERRUPTED
         else:
             saved.save(force=True)
-    interrupts.redeliver()
+    interrupts.hand_on(cut=run.status is Status.INTERRUPTED)
 
 
 def ended(
@@ -183,28 +196,31 @@ class Serial:
     """Answers in this process, or by workers one question at a time."""
 
     def __init__(self, run: Run, evaluate: Evaluator) -> None:
-        self.run, self.evaluate = run, evaluate
-        self.search: Search | None = None
-        self.body: Any = None
+        self.run, self.evaluate, job = run, evaluate, evaluate.job
+        self.inline = Inline(run.strategy, job.fun, job.args, run.ledger, job.samples)
+        self.engine: Any = None
+        self.loop: Any = None
 
     def fitting(self) -> Any:
-        """Return the body of the search in turn, if there is one for what it asks next."""
-        search, job = self.run.plan.active, self.evaluate.job
-        if search is not self.search:
-            self.search, self.body = search, None
-            if self.evaluate.inline and self.run.by_bodies:
-                sampled = job.samples.controlled
-                self.body = choose(search, job.fun, job.args, self.run.ledger, sampled=sampled)
-        return self.body if self.body is not None and self.body.ready(self.run.room) else None
+        """Return what makes many evaluations at a time, if there is something for what comes."""
+        run, job = self.run, self.evaluate.job
+        if not self.evaluate.inline or not run.by_loops or run.ledger.on_nonfinite == "worst":
+            return None
+        if not run.strategy.stepping:
+            return self.inline if self.inline.ready(run.room) else None
+        if run.strategy.engine is not self.engine:
+            self.engine = run.strategy.engine
+            self.loop = choose_loop(self.engine, job.fun, job.args, run.ledger)
+        return self.loop
 
 
 def forward(run: Run, serial: Serial, stop: Stop, by_phase: bool) -> None:
     """Answer questions until stopped, or until there is something to report."""
     reports = run.n_reports
     while not stop.raised and not run.done:
-        body = None if run.open else serial.fitting()
-        if body is not None:
-            run.run_body(partial(body.run, stop=stop, by_phase=by_phase))
+        loop = None if run.open else serial.fitting()
+        if loop is not None:
+            run.run_loop(partial(loop.run, stop=stop, by_phase=by_phase))
         else:
             answer(run, serial.evaluate, stop)
         if by_phase and run.n_reports != reports:
@@ -241,7 +257,7 @@ class Flights:
     def launch(self) -> None:
         """Ask as long as there is room; a question larger than that flies alone."""
         run = self.run
-        while not run.place or len(run.place) + run.plan.cost <= self.limit:
+        while not run.place or len(run.place) + run.strategy.cost <= self.limit:
             opened = run.next_question()
             if opened is None:
                 return

@@ -14,6 +14,10 @@ class UsageError(Exception):
     """The command line asks for something that does not exist (exit code 2)."""
 
 
+MOST = 50
+"""Names that one line of an error lists: the longest registry of ours has fewer."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the end of a sentence that suggests what may have been meant.
 
@@ -25,4 +29,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
     known = list(known)
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     guess = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
-    return f"{guess} Known: {', '.join(known)}"
+    more = f" and {len(known) - MOST} more" if len(known) > MOST else ""
+    return f"{guess} Known: {', '.join(known[:MOST])}{more}"

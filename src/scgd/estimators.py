@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numba.extending import register_jitable
 
 from scgd.checks import flag
-from scgd.compiling import njit
+from scgd.compiling import njit, register_jitable
 from scgd.questions import BASE, Point, Question
 from scgd.typing import Array, Floats, Ints
 
@@ -55,7 +54,7 @@ class Estimator(Protocol):
         """Return what a step counts for in a pass: coordinates, or one direction."""
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@register_jitable
 def sides(central: bool, x: float, h: float, lower: float, upper: float) -> tuple[float, float]:
     """Return the two entries (down, up) that are compared at a coordinate, inside its bounds.
 
@@ -117,7 +116,7 @@ def slopes(lows, highs, downs, ups, out):  # type: ignore[no-untyped-def]
         out[i] = change / width if width != 0.0 else change * 0.0
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@register_jitable
 def halfway(low: Any, high: Any) -> Any:
     """Return the mean of two values, which does not overflow where they do not."""
     return low + 0.5 * (high - low)

@@ -148,8 +148,9 @@ class Evaluations:
 
     Examples
     --------
-    >>> from scgd import minimize
-    >>> result = minimize(lambda x: float(x @ x), [3.0, 4.0], max_evals=50, seed=0, record=True)
+    >>> from scgd import Reporting, minimize
+    >>> result = minimize(lambda x: float(x @ x), [3.0, 4.0], max_evals=50, seed=0,
+    ...                   reporting=Reporting(record=True))
     >>> seen = result.evaluations
     >>> len(seen), seen.number[:3].tolist(), float(seen.value[0])
     (50, [0, 1, 2], 25.0)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-__all__ = ["regular", "replacing", "sweep"]
+__all__ = ["regular", "replacing", "settled", "sweep"]
 
 
 @contextlib.contextmanager
@@ -82,6 +82,31 @@ def sweep(path: Path) -> None:
     for leftover in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
         with contextlib.suppress(OSError):
             leftover.unlink()
+
+
+def settled(path: str | os.PathLike[str], name: str) -> Path:
+    """Return a path that stays where it is when the working folder changes.
+
+    Refuses what is there and is no ordinary file: a pipe would be waited for, a folder or a loop
+    of links would end a run when it is written at last.
+    """
+    try:
+        found = Path(os.path.abspath(path))
+    except OSError:
+        raise FileNotFoundError(
+            f"{name}: {path} is relative to a folder that is gone; give an absolute path"
+        ) from None
+    if os.path.lexists(found) and not regular(found) and not dangling(found):
+        raise ValueError(f"{name}: {path} is not an ordinary file; give another name")
+    return found
+
+
+def dangling(path: Path) -> bool:
+    """Tell whether a path is a link to a file that is yet to be made."""
+    with contextlib.suppress(OSError):
+        os.stat(path)
+        return False
+    return path.is_symlink() and not os.path.islink(os.path.realpath(path))
 
 
 def regular(path: Path) -> bool:

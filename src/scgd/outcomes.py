@@ -12,11 +12,10 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
-from numba.core.registry import CPUDispatcher
 
 from scgd.calling import calls_user
+from scgd.compiling import is_compiled, njit
 from scgd.problem import as_scalar
 from scgd.typing import Array
 
@@ -59,7 +58,7 @@ def called(
     ``shape`` says what the function returns: a ``"value"``, the ``"values"`` of the rows of a
     matrix, or the ``"partials"`` at some coordinates.
     """
-    if maximize and not catch and shape == "value" and isinstance(fun, CPUDispatcher):
+    if maximize and not catch and shape == "value" and is_compiled(fun):
         return negative_compiled(fun)
     return Called(fun, maximize, catch, shape) if maximize or catch else fun
 
@@ -96,7 +95,7 @@ def negative(value: Any) -> Any:
 def negative_compiled(fun: Any) -> Callable[..., Any]:
     """Return minus a function compiled by numba, compiled."""
 
-    @numba.njit
+    @njit()
     def negative(x, *args):  # type: ignore[no-untyped-def]
         return -fun(x, *args)
 

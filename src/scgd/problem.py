@@ -6,7 +6,7 @@ argument, the value and the remedy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +18,14 @@ from scgd.typing import Floats
 if TYPE_CHECKING:
     from scgd.spaces import Space
 
-__all__ = ["Problem", "as_scalar", "check_start", "count"]
+__all__ = ["Known", "Problem", "as_scalar", "check_start", "count"]
 
 APART = 1000.0
 """The ratio of two entries of x0 from which they are taken for numbers in different units."""
 ALL = slice(None)
 """All coordinates, without a copy of anything."""
+SMALLEST = 1e-150
+"""Lengths below this tell no unit, and ranges have one value: squares of them vanish."""
 
 
 def as_scalar(value: Any) -> float:
@@ -32,7 +34,7 @@ def as_scalar(value: Any) -> float:
         return float(value)
     array = np.asarray(value)
     if array.ndim == 0 and array.dtype.kind in "fiu":
-        return float(array)
+        return float("nan") if np.ma.is_masked(value) else float(array)
     raise TypeError(
         f"fun must return one real number, got {type(value).__name__} of shape {array.shape}; "
         "return float(...) of it"
@@ -88,6 +90,9 @@ def check_bounds(bounds: Any, x0: Floats) -> tuple[Floats, Floats]:
         raise ValueError(
             f"x0[{k}] = {x0[k]} lies outside its bounds [{lower[k]}, {upper[k]}]; move x0 inside"
         )
+    with np.errstate(over="ignore"):
+        fixed = upper - lower <= SMALLEST
+    lower[fixed] = upper[fixed] = x0[fixed]
     return lower, upper
 
 
@@ -112,14 +117,58 @@ def check_noise(noise: Any) -> float:
     return float(noise)
 
 
+class Known:
+    """Points and values that were measured without being asked for; more may come during a run.
+
+    Attributes
+    ----------
+    points, values
+        In the order in which they came.
+    """
+
+    def __init__(self, points: Floats | None = None, values: Floats | None = None) -> None:
+        self.points: list[Floats] = [] if points is None else list(points)
+        self.values: list[float] = [] if values is None else values.tolist()
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.values)
+
+    def add(self, x: Floats, value: float) -> None:
+        """Take another one."""
+        self.points.append(x)
+        self.values.append(value)
+
+    def keep(self, n: int) -> None:
+        """Forget all but the first n."""
+        del self.points[n:], self.values[n:]
+
+
 @dataclass(frozen=True)
 class Problem:
     """The checked arguments that describe a problem.
 
-    ``scale`` is ``None`` when nothing tells the typical size of a coordinate and a short search has
-    to find it: it comes from the argument, else from the bounds, else from x0; ``told`` says that
-    it was not guessed from x0. ``noise`` is the standard deviation of the noise where the user
-    knows it. Where there is a ``space``, points are those of its unit cube.
+    Parameters
+    ----------
+    x0
+        Where to start.
+    lower, upper
+        The bounds, empty where there are none.
+    scale
+        The typical size of each coordinate: from the argument, else from the bounds, else from x0;
+        None where nothing tells it and a short search has to find it.
+    told
+        Whether it was not guessed from x0.
+    noise
+        The standard deviation of the noise where the user knows it.
+    space
+        Where there is one, points are those of its unit cube.
+    sampled
+        Whether the user hands in samples, so that points of one batch share their noise.
+    has_gradient
+        Whether partial derivatives may be asked for.
+    known
+        Points and values that were measured before.
     """
 
     x0: Floats
@@ -129,6 +178,9 @@ class Problem:
     told: bool = False
     noise: float | None = None
     space: Space | None = None
+    sampled: bool = False
+    has_gradient: bool = False
+    known: Known = field(default_factory=lambda: Known(), compare=False)
 
     @property
     def n_coords(self) -> int:
@@ -204,10 +256,10 @@ def sizes_of(x0: Floats) -> Floats | None:
     array([2.e+06, 1.e-06, 2.e+06])
     """
     sizes = np.abs(x0)
-    if not sizes.any():
+    if not sizes.max() > SMALLEST:
         return None
     order = np.argsort(sizes)
-    order = order[sizes[order] > 0]
+    order = order[sizes[order] > SMALLEST]
     ends = np.flatnonzero(sizes[order[1:]] / APART >= sizes[order[:-1]]) + 1
     found = np.full(x0.size, root_mean_square(sizes))
     for part in np.split(order, ends) if len(ends) else ():

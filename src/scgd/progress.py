@@ -17,7 +17,7 @@ class Progress:
 
     def __init__(self, run: Run, wanted: bool) -> None:
         self.run = run
-        self.wanted = wanted
+        self.wanted = wanted and sys.stderr is not None  # as in a program without a console
         self.bar: Any = None
         self._next = 0.0
 

@@ -109,7 +109,7 @@ class Result(OptimizeResult):  # type: ignore[misc]
     __str__ = __repr__
 
     def _facts(self) -> list[str]:
-        method = name_of(self.get("recipe"))
+        method = name_of(self.get("method"))
         budget = "" if self.get("max_evals") is None else f" of {self.max_evals:,}"
         failed = f", {self.n_failed:,} failed" if self.get("n_failed") else ""
         error = self.get("fun_error", np.nan)
@@ -142,9 +142,9 @@ class Result(OptimizeResult):  # type: ignore[misc]
         return lines
 
 
-def name_of(recipe: Any) -> str:
+def name_of(method: Any) -> str:
     """Return what a method is called."""
-    return str(getattr(recipe, "name", "") or "scgd")
+    return str(getattr(method, "name", "") or "scgd")
 
 
 def brief(value: Any) -> str:

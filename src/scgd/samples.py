@@ -78,7 +78,12 @@ class Samples:
             return ()
         if isinstance(self.sample, int):
             return (self.rows(number // CHUNK, lane)[number % CHUNK],)
-        return (self.sample(self._generator(number, lane)),)
+        try:
+            return (self.sample(self._generator(number, lane)),)
+        except StopIteration as end:  # which would end whatever calls us in silence
+            raise RuntimeError(
+                "sample raised StopIteration; it must return a sample each time it is called"
+            ) from end
 
     def rows_of(self, number: int, n: int, lane: int) -> Ints:
         """Return the row numbers of consecutive samples, one line each."""

@@ -24,8 +24,10 @@ __all__ = [
     "InverseLog",
     "InverseTime",
     "Linear",
+    "Relative",
     "Schedule",
     "SqrtOf",
+    "absolute",
     "as_schedule",
     "values_at",
 ]
@@ -197,6 +199,38 @@ SCHEDULES: dict[str, type] = {
     "linear": Linear,
     "sqrt-of": SqrtOf,
 }
+
+
+@dataclass(frozen=True)
+class Relative:
+    """A learning rate or radius in units of the typical ``scale`` of each coordinate.
+
+    Parameters
+    ----------
+    schedule
+        A schedule or a number.
+
+    Examples
+    --------
+    >>> Relative(0.1)(np.array([1, 2]))
+    array([0.1, 0.1])
+    """
+
+    schedule: float | Schedule
+
+    def __post_init__(self) -> None:
+        settle(self, schedule=as_schedule(self.schedule, "schedule"))
+
+    def __call__(self, t: Array) -> Any:
+        """Return the values of the schedule."""
+        return absolute(self)(t)
+
+
+def absolute(schedule: Schedule) -> Schedule:
+    """Return a schedule without its unit."""
+    return (
+        as_schedule(schedule.schedule, "schedule") if isinstance(schedule, Relative) else schedule
+    )
 
 
 def as_schedule(value: float | Schedule, name: str) -> Schedule:

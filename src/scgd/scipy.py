@@ -97,7 +97,7 @@ def scipy_method(
     start = np.atleast_1d(reals(x0, "x0"))
     result = minimize(
         Copying(fun), start, args, jac=None if jac is None else Partials(jac), bounds=bounds,
-        callback=watch if watch.needed else None, **words,
+        reporting=watch if watch.needed else None, **words,
     )  # fmt: skip
     if watch.reached:
         result.message = f"maxiter={maxiter} steps were reached. {result.message}"

@@ -7,12 +7,11 @@ import json
 import os
 import time
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scgd.files import replacing
+from scgd.files import replacing, settled
 from scgd.plots import svg
 
 __all__ = ["StatusFile"]
@@ -54,7 +53,7 @@ class StatusFile:
     """
 
     def __init__(self, path: str | os.PathLike[str], title: str, max_evals: int | None) -> None:
-        self.path = Path(path)
+        self.path = settled(path, "status")
         self.title = title
         self.max_evals = max_evals
         self.started = time.monotonic()

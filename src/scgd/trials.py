@@ -5,6 +5,7 @@ Values are kept as they are minimised; the front door turns signs.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,17 +16,17 @@ from scgd.problem import Problem, as_scalar
 from scgd.typing import Array, Floats
 
 __all__ = [
-    "Earlier",
+    "Known",
     "Trials",
-    "check_earlier",
     "check_error",
+    "check_known",
     "check_told",
     "lost_value",
     "sized",
 ]
 
-STATES = ("out", "told", "failed", "earlier")
-OUT, TOLD, FAILED, EARLIER = range(4)
+STATES = ("out", "told", "failed", "known")
+OUT, TOLD, FAILED, KNOWN = range(4)
 NO_ID = -1
 
 
@@ -44,16 +45,14 @@ class Trials:
     >>> trials.add(np.ones(2), 3.0)
     >>> trials.enter(0, 1.5, 0.1)
     >>> [(row["state"], row["value"]) for row in trials.rows()]
-    [('told', 1.5), ('earlier', 3.0)]
+    [('told', 1.5), ('known', 3.0)]
     """
 
     def __init__(self, n_coords: int) -> None:
         self.n_coords = n_coords
         self.ids: list[int] = []
-        self.points: list[Floats] = []
-        self.values: list[float] = []
-        self.errors: list[float] = []
-        self.penalties: list[float] = []
+        self.entries = array("d")  # of the points, one after the other
+        self.values, self.errors, self.penalties = array("d"), array("d"), array("d")
         self.states: list[int] = []
         self.place: dict[int, int] = {}
 
@@ -65,11 +64,11 @@ class Trials:
 
     def add(self, x: Floats, value: float, error: float = float("nan")) -> None:
         """Note an earlier measurement."""
-        self._append(NO_ID, x, value, error, EARLIER)
+        self._append(NO_ID, x, value, error, KNOWN)
 
     def _append(self, number: int, x: Floats, value: float, error: float, state: int) -> None:
         self.ids.append(number)
-        self.points.append(np.array(x, np.float64))
+        self.entries.frombytes(np.asarray(x, np.float64).tobytes())
         self.values.append(value)
         self.errors.append(error)
         self.penalties.append(0.0)
@@ -91,6 +90,11 @@ class Trials:
         if value is not None and not failed:
             self.values[i], self.errors[i], self.penalties[i] = value, error, penalty
 
+    @property
+    def points(self) -> Floats:
+        """All points, one per row."""
+        return np.array(self.entries).reshape(len(self.ids), self.n_coords)
+
     def known(self) -> tuple[Floats, Floats]:
         """Return the points that have a value, and the values with errors and penalties added.
 
@@ -100,8 +104,9 @@ class Trials:
         known = np.isfinite(values)
         if not known.any():
             return np.empty((0, self.n_coords)), np.empty(0)
-        points = np.stack([x for x, there in zip(self.points, known, strict=True) if there])
-        return points, values[known] + np.where(np.isfinite(errors[known]), errors[known], 0.0)
+        return self.points[known], values[known] + np.where(
+            np.isfinite(errors[known]), errors[known], 0.0
+        )
 
     def rows(self, sign: float = 1.0) -> list[dict[str, Any]]:
         """Return the table, one dict per trial; None where there is nothing."""
@@ -120,10 +125,9 @@ class Trials:
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on."""
-        points = np.array(self.points, np.float64).reshape(len(self.ids), self.n_coords)
         return {
             "ids": np.array(self.ids, np.int64),
-            "points": points,
+            "points": self.points,
             "values": np.array(self.values, np.float64),
             "errors": np.array(self.errors, np.float64),
             "penalties": np.array(self.penalties, np.float64),
@@ -140,14 +144,14 @@ class Trials:
             raise ValueError("the points of the table have another dimension")
         if not np.isin(state["states"], range(len(STATES))).all():
             raise ValueError("the table knows no such state")
-        self.ids, self.values = state["ids"].tolist(), state["values"].tolist()
-        self.errors, self.states = state["errors"].tolist(), state["states"].tolist()
-        self.penalties = state["penalties"].tolist()
-        self.points = [x.copy() for x in points]
+        self.ids, self.states = state["ids"].tolist(), state["states"].tolist()
+        for name in ("values", "errors", "penalties"):
+            setattr(self, name, array("d", state[name].tolist()))
+        self.entries = array("d", points.ravel().tolist())
         self.place = {number: i for i, number in enumerate(self.ids) if number != NO_ID}
 
 
-Earlier = tuple[Floats, Floats]
+Known = tuple[Floats, Floats]
 """Points, one per row, and their values as they are minimised."""
 
 
@@ -159,18 +163,18 @@ def is_scalar(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.ndim == 0
 
 
-def check_earlier(earlier: Any, problem: Problem, sign: float) -> Earlier:
+def check_known(known: Any, problem: Problem, sign: float) -> Known:
     """Return earlier measurements as arrays, or say what is wrong with them."""
     points, values = [], []
-    if not isinstance(earlier, Iterable) or isinstance(earlier, NOT_A_LIST) or is_scalar(earlier):
-        raise TypeError(f"earlier must be a list of pairs (x, value), got {earlier!r}")
-    for i, pair in enumerate(earlier):
+    if not isinstance(known, Iterable) or isinstance(known, NOT_A_LIST) or is_scalar(known):
+        raise TypeError(f"known must be a list of pairs (x, value), got {known!r}")
+    for i, pair in enumerate(known):
         try:
             x, value = pair
         except (TypeError, ValueError):
-            raise TypeError(f"earlier[{i}] must be a pair (x, value), got {pair!r}") from None
-        points.append(check_point(x, problem, f"the point of earlier[{i}]"))
-        values.append(sign * check_value(value, f"the value of earlier[{i}]"))
+            raise TypeError(f"known[{i}] must be a pair (x, value), got {pair!r}") from None
+        points.append(check_point(x, problem, f"the point of known[{i}]"))
+        values.append(sign * check_value(value, f"the value of known[{i}]"))
     return np.array(points).reshape(len(points), problem.n_coords), np.array(values, np.float64)
 
 

@@ -8,9 +8,15 @@ from typing import NamedTuple
 from odd_values import VALUES, allowed
 
 HUGE = {"1e300", "10**30"}
-PROCESSES = {("workers", "-1"), ("n_jobs", "10**30"), ("n_jobs", "-1")}
+PROCESSES = {("workers", "-1"), ("engine", "-1"), ("n_jobs", "10**30"), ("n_jobs", "-1")}
 """Calls that would start what the machine has."""
-ALSO = {"X": "y", "params": "parameter"}
+ALSO = {
+    "X": "y",
+    "params": "parameter",
+    "engine": "workers",
+    "nonfinite": "failures",
+    "schedule": "learning_rate",
+}
 """What else an error may name: two arguments that do not fit each other."""
 FREE = {"self", "verbose", "random_state", "class_weight", "args"}
 """What others check (scikit-learn), or nobody need."""

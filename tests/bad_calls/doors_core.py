@@ -1,5 +1,7 @@
 """What the arguments of minimize and its parts take: ``{door: (call, whose signature, kinds)}``."""
 
+import dataclasses
+
 import numpy as np
 
 import scgd
@@ -29,11 +31,10 @@ PARTS = {
     "block_size": "count+none", "importance": "none+vector+callable",
 }  # fmt: skip
 RUN = {
-    "x0": "vector+one", "method": "choice", "sample": "count+callable+none", "batch_size": "count",
-    **PARTS, "scale": "positive+vector+none", "bounds": "none", "max_evals": "count+none",
-    "on_nonfinite": "choice", "seed": "seeds+none", "noise": "none", "tol": "fraction",
-    "patience": "count+none", "maximize": "flag", "earlier": "nothing", "constraints": "nothing+none",
-    "record": "flag",
+    "x0": "vector+one", "method": "choice", "sample": "count+callable+none",
+    "scale": "positive+vector+none", "bounds": "none", "max_evals": "count+none",
+    "failures": "choice+nothing", "seed": "seeds+none", "noise": "none", "tol": "fraction",
+    "max_stall": "count+none", "maximize": "flag", "known": "nothing", "constraints": "nothing+none",
 }  # fmt: skip
 LAW = {"mixing": "fraction+callable"}
 
@@ -42,7 +43,10 @@ def schedule(cls, **fixed):
     def call(**keywords):
         made = cls(**{**fixed, **keywords})
         return scgd.minimize(
-            bowl, np.ones(P), method="uniform", learning_rate=made, radius=0.1, max_evals=6
+            bowl,
+            np.ones(P),
+            max_evals=6,
+            method=scgd.SCGD(policy="uniform", learning_rate=made, radius=0.1),
         )
 
     return call
@@ -50,21 +54,20 @@ def schedule(cls, **fixed):
 
 def drawn(cls, **fixed):
     def call(**keywords):
-        return minimize(policy=cls(**{**fixed, **keywords}))
+        return minimize(method=scgd.SCGD(policy=cls(**{**fixed, **keywords})))
 
     return call
 
 
 def stepped(cls):
     def call(**keywords):
-        return minimize(step=cls(**keywords), learning_rate=0.1, radius=0.1)
+        return minimize(method=scgd.SCGD(step=cls(**keywords), learning_rate=0.1, radius=0.1))
 
     return call
 
 
-def recipe(**keywords):
-    made = scgd.Recipe(**{"name": "mine", **keywords})
-    return scgd.minimize(bowl, np.ones(P), method=made, scale=1.0, max_evals=6)
+def scgd_of(**keywords):
+    return scgd.minimize(bowl, np.ones(P), method=scgd.SCGD(**keywords), scale=1.0, max_evals=6)
 
 
 def in_space(**keywords):
@@ -82,9 +85,7 @@ def laboratory(act):
     """Act on an optimizer that has handed out three trials."""
 
     def call(**keywords):
-        opt = scgd.Optimizer(
-            (1.0, 2.0, 3.0), "uniform", max_evals=9, scale=1.0, on_nonfinite="skip"
-        )
+        opt = scgd.Optimizer((1.0, 2.0, 3.0), "uniform", max_evals=9, scale=1.0, failures="skip")
         opt.ask(3)
         return act(opt, **keywords)
 
@@ -92,7 +93,9 @@ def laboratory(act):
 
 
 def pictured(**keywords):
-    return scgd.minimize(bowl, np.ones(P), max_evals=40, seed=0, record=True).plot(**keywords)
+    return scgd.minimize(
+        bowl, np.ones(P), max_evals=40, seed=0, reporting=scgd.Reporting(record=True)
+    ).plot(**keywords)
 
 
 NUMERIC = {"size": "count+none", "when": "none+dict", "log": "flag"}
@@ -101,11 +104,22 @@ NUMERIC = {"size": "count+none", "when": "none+dict", "log": "flag"}
 DOORS = {
     "minimize": (minimize, scgd.minimize, {
         **RUN, "fun": "callable", "args": "anything", "jac": "callable+none", "max_time": "limit+none",
-        "target": "target+none", "workers": "workers+callable", "timeout": "none", "asynchronous": "count+none",
-        "vectorized": "flag", "callback": "callable+none", "progress": "flag",
-        "checkpoint": "none+path", "catch": "nothing", "log": "none+name",
+        "target": "target+none", "workers": "workers+callable", "reporting": "none+flag+path+callable", "checkpoint": "none+path",
     }),
-    "Optimizer": (optimizer, scgd.Optimizer, {**RUN, "first_order": "flag"}),
+    "Optimizer": (optimizer, scgd.Optimizer, {**RUN, "first_order": "flag", "record": "flag"}),
+    "Workers": (lambda **k: minimize(workers=scgd.Workers(**k)), scgd.Workers, {
+        "engine": "workers+callable", "timeout": "none", "asynchronous": "count+none",
+        "vectorized": "flag",
+    }),
+    "Reporting": (lambda **k: minimize(reporting=scgd.Reporting(**k)), scgd.Reporting, {
+        "progress": "flag", "callback": "callable+none", "record": "flag", "log": "none+name",
+    }),
+    "Failures": (lambda **k: minimize(failures=scgd.Failures(**k)), scgd.Failures, {
+        "nonfinite": "choice", "catch": "nothing",
+    }),
+    "Rows": (lambda n=9, **k: minimize(sample=scgd.Rows(n, **k)), scgd.Rows, {
+        "n": "count", "batch_size": "count",
+    }),
     "Float": (lambda **k: in_space(kind=scgd.Float, **k), scgd.Float, {
         "low": "number", "high": "number", "default": "none+number", "step": "none+positive",
         **NUMERIC,
@@ -123,10 +137,10 @@ DOORS = {
     "plot": (pictured, Result.plot, {
         "fun": "callable+none", "n_inputs": "natural", "dark": "flag",
     }),
-    "Recipe": (recipe, scgd.Recipe, {
-        "name": "name", **PARTS, "policy": "choice", "estimator": "choice", "step": "choice",
+    "SCGD": (scgd_of, scgd.SCGD, {
+        "name": "name", **PARTS, "policy": "choice", "estimator": "choice", "step": "choice+none",
         "learning_rate": "positive+callable", "radius": "positive+callable", "block_size": "count",
-        "relative_rate": "flag", "relative_radius": "flag", "replace": "flag", "average": "flag",
+        "replace": "flag", "average": "flag",
     }),
     "Checkpoint": (lambda path="x", **k: scgd.Checkpoint(path, **k), scgd.Checkpoint, {
         "path": "path", "every": "limit+nonnegative",
@@ -163,9 +177,10 @@ DOORS = {
         "scale": "nonnegative", "end": "fraction", "power": "nonnegative", "start": "natural",
         "total": "natural+none",
     }),
+    "Relative": (schedule(scgd.Relative), scgd.Relative, {"schedule": "callable+nonnegative"}),
     "SqrtOf": (schedule(scgd.SqrtOf), scgd.SqrtOf, {"schedule": "callable+nonnegative"}),
     "SphereSmoothing": (
-        lambda **k: minimize(method="sphere", estimator=scgd.SphereSmoothing(**k)),
+        lambda **k: minimize(method=dataclasses.replace(scgd.METHODS["sphere"], estimator=scgd.SphereSmoothing(**k))),
         scgd.SphereSmoothing, {"unbiased": "flag"},
     ),
 }  # fmt: skip

@@ -1,9 +1,9 @@
-"""What the arguments of scgd.theory take."""
+"""What the arguments of scgd_paper.theory take."""
 
 import numpy as np
 
 import scgd
-from scgd import theory
+from scgd_paper import theory
 
 CONSTANTS = theory.Constants(1.0, 0.5, 1.0, 1.0)
 
@@ -61,13 +61,6 @@ DOORS = {
         theory.regret_terms,
         {"gradients": "vector+one+matrix+np.matrix", "weights": "vector+one+positive",
          "variance": "vector+one+nonnegative"},
-    ),
-    "warn_if_violated": (
-        lambda **k: theory.warn_if_violated(
-            **{"learning_rate": None, "mixing": None, "radius": None, **k}),
-        theory.warn_if_violated,
-        {"learning_rate": "nonnegative+none+callable", "mixing": "fraction+none+callable",
-         "radius": "nonnegative+none+callable"},
     ),
     "known": (theory.known, theory.known, {"schedule": "anything"}),
 }  # fmt: skip

@@ -2,7 +2,8 @@
 
 import torch
 
-from scgd.torch import SCGD, BlockOptimizer, ForwardLoss, SparseMeZO, ZeroOrderSCGD
+from scgd.torch import SCGD, BlockOptimizer, ZeroOrderSCGD
+from scgd.torch.directions import SparseMeZO
 
 
 def parameters():
@@ -38,13 +39,6 @@ def by_blocks(model=None, **keywords):
         made.step()
 
 
-def with_closure(model=None, loss=torch.nn.functional.mse_loss, inputs=None, targets=None):
-    """Make a closure; a batch is handed on to the model as it is."""
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(3, 1)) if model is None else model
-    ForwardLoss(model, loss, inputs, targets)
-
-
 RULE = {
     "rule": "choice", "momentum": "fraction", "dampening": "fraction", "nesterov": "flag",
     "betas": "nothing", "eps": "nonnegative", "amsgrad": "flag", "weight_decay": "nonnegative",
@@ -67,10 +61,8 @@ DOORS = {
         "model": "none", "inner": "callable", "blocks": "callable", "period": "count",
         "policy": "choice", "always": "patterns", "never": "patterns", "first": "patterns",
         "active": "count", "keep_state": "choice", "cost": "none", "groups": "none+dict",
-        "warmup": "natural", "importance": "none", "fp32_copy": "flag", "seed": "seeds+none",
-    }),
-    "ForwardLoss": (with_closure, ForwardLoss, {
-        "model": "none", "loss": "callable", "inputs": "anything", "targets": "anything",
+        "warmup": "natural", "importance": "none", "fp32_copy": "flag",
+        "in_backward": "flag", "seed": "seeds+none",
     }),
     "SparseMeZO": (
         lambda **k: zeroth_order(estimator=SparseMeZO(**k)), SparseMeZO, {"kept": "fraction"},

@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 from odd_words import WORDS, allowed
 
-from scgd.cli import build_parser, main
+from scgd import cli
+from scgd_arena import command as arena
+from scgd_paper import commands as paper
 
 MODULE = """
 import numpy as np
@@ -31,8 +33,8 @@ COMMANDS = {
     "run": ["run", "theory", "--panel=rescaled", "--quick", "--runs=1", "--no-progress", "--workers=1"],
     "report": ["report", "results/quick"],
     "data": ["data", "show", "mnist", "--data=folder"],
-    "compare": ["compare", "good:sphere", "--dim=2", "--max-evals=5", "--methods=random",
-                "--instances=1-1", "--out=arena"],
+    "arena": ["good:sphere", "--dim=2", "--max-evals=5", "--methods=random",
+              "--instances=1-1", "--out=arena"],
     "fit": ["fit", "table.csv"],
     "predict": ["predict", "model.npz", "table.csv"],
     "minimize": ["minimize", "good:sphere", "--dim=3", "--max-evals=6", "--method=uniform",
@@ -50,7 +52,7 @@ KINDS = {
     },
     "report": {"folder": "none", "published": "old folder"},
     "data": {"action": "none", "names": "none", "data": "anything"},
-    "compare": {
+    "arena": {
         "function": "none", "dim": "count", "x0": "point", "bounds": "none", "max_evals": "count",
         "suite": "none", "problems": "none", "budgets": "none", "methods": "none",
         "instances": "natural", "jobs": "count", "max_seconds": "positive", "out": "new folder",
@@ -67,7 +69,7 @@ KINDS = {
         "function": "none", "dim": "count", "x0": "point", "space": "none", "max_evals": "count",
         "max_time": "limit", "target": "target", "method": "none", "block_size": "count",
         "bounds": "fixed", "scale": "positive", "noise": "none", "sample": "count",
-        "batch_size": "count", "seed": "natural+huge", "on_nonfinite": "none", "catch": "none",
+        "batch_size": "count", "seed": "natural+huge", "failures": "none", "catch": "none",
         "workers": "count", "cluster": "none", "timeout": "none", "asynchronous": "count",
         "checkpoint": "new file", "status": "new file", "out": "new file", "plot": "none",
         "log": "new table",
@@ -76,10 +78,19 @@ KINDS = {
 """What each option takes: the words of ``odd_words.KINDS``."""
 
 
+def program(command):
+    """Return the module whose ``main`` has a command."""
+    return {"list": paper, "run": paper, "report": paper, "data": paper, "arena": arena}.get(
+        command, cli
+    )
+
+
 def actions(command):
     """Return the options and positional arguments of a command that take a word."""
-    subparsers = build_parser()._subparsers._group_actions[0]
-    return {a.dest: a for a in subparsers.choices[command]._actions if a.nargs != 0}
+    parser = program(command).build_parser()
+    if parser._subparsers:
+        parser = parser._subparsers._group_actions[0].choices[command]
+    return {a.dest: a for a in parser._actions if a.nargs != 0}
 
 
 def line(command, name, word):
@@ -87,7 +98,7 @@ def line(command, name, word):
     action, words = actions(command)[name], COMMANDS[command]
     if not action.option_strings:
         positional = [a.dest for a in actions(command).values() if not a.option_strings]
-        place = 1 + positional.index(name)
+        place = (words[0] == command) + positional.index(name)
         return [*words[:place], word, *words[place + 1 :]]
     flag = action.option_strings[0]
     gone = (f"{flag}=", INSTEAD.get(name, f"{flag}="))
@@ -95,12 +106,12 @@ def line(command, name, word):
     return [*kept, flag, word, word] if action.nargs == 2 else [*kept, f"{flag}={word}"]
 
 
-def said(arguments):
-    """Run a command; return its code and what it says on standard error."""
+def said(command, arguments):
+    """Run a command line; return its code and what it says on standard error."""
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()):
         try:
-            code = main(arguments)
+            code = program(command).main(arguments)
         except SystemExit as end:  # of argparse
             code = end.code
     return code, errors.getvalue()
@@ -110,7 +121,7 @@ def complaint(command, name, label):
     """What is wrong with how a command fails, or works; None where all is well."""
     words = line(command, name, WORDS[label])
     try:
-        code, errors = said(words)
+        code, errors = said(command, words)
     except Exception as error:
         return f"{name}={label} fails inside: {type(error).__name__}: {str(error)[:200]}"
     last = errors.strip().splitlines()[-1] if errors.strip() else ""
@@ -160,8 +171,8 @@ def made(tmp_path_factory):
         (folder / "nothing.csv").touch()
         (folder / "bytes.bin").write_bytes(bytes(range(256)))
         (folder / "folder").mkdir()
-        assert said(["fit", "table.csv", "--out=model.npz"])[0] == 0
-        assert said(COMMANDS["run"])[0] == 0
+        assert said("fit", ["fit", "table.csv", "--out=model.npz"])[0] == 0
+        assert said("run", COMMANDS["run"])[0] == 0
     return folder
 
 
@@ -186,7 +197,7 @@ def test_every_option_has_a_word(command):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_line_works(command, folder):
-    assert said(COMMANDS[command])[0] == 0
+    assert said(command, COMMANDS[command])[0] == 0
 
 
 @pytest.mark.parametrize("command", COMMANDS)

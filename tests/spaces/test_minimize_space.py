@@ -69,7 +69,7 @@ def test_a_small_space_is_exhausted_and_the_run_ends(method):
     fun = Recorded(lambda p: p["a"] * (1.0 if p["b"] == "x" else p["c"] - 1.5))
     result = scgd.minimize(fun, space, method=method, max_evals=100, seed=0)
     assert len({repr(call) for call in fun.calls}) == 12 and fun.n_repeats <= 1
-    assert result.status == 8 and result.success
+    assert result.status in (8, 9) and result.success
     assert result.params == {"a": 4, "b": "y", "c": 1} and result.fun == -2.0
 
 
@@ -93,7 +93,7 @@ def test_noise_is_averaged_and_the_luckiest_value_is_not_believed(method):
     assert np.mean(believed) > -0.4  # the least of 120 values lies .75 below
 
 
-def test_samples_are_handed_over_and_races_share_them():
+def test_samples_are_handed_over_and_shared_by_points_that_are_compared():
     seen = {}
 
     def fun(params, xi):
@@ -103,9 +103,8 @@ def test_samples_are_handed_over_and_races_share_them():
     result = scgd.minimize(
         fun, SPACE, sample=lambda rng: rng.standard_normal(), method="dds", max_evals=200, seed=0
     )
-    raced = sorted((v for v in seen.values() if len(v) > 2), key=len)
-    assert len(raced) > 1
-    assert all(v == raced[-1][: len(v)] for v in raced)
+    again = [set(v) for v in seen.values() if len(v) > 2]
+    assert any(v & w for i, v in enumerate(again) for w in again[:i])
     assert loss(result.params) < 0.6
 
 
@@ -116,12 +115,12 @@ def test_failures_are_counted_and_avoided(method):
             return float("nan")
         return loss(params)
 
-    result = scgd.minimize(fun, SPACE, method=method, max_evals=120, seed=1, on_nonfinite="skip")
+    result = scgd.minimize(fun, SPACE, method=method, max_evals=120, seed=1, failures="skip")
     assert 0 < result.n_failed < 50 and loss(result.params) < 0.3
 
 
 def test_nothing_but_failures_is_no_success():
-    result = scgd.minimize(lambda p: float("nan"), SPACE, max_evals=40, on_nonfinite="skip", seed=0)
+    result = scgd.minimize(lambda p: float("nan"), SPACE, max_evals=40, seed=0, failures="skip")
     assert result.status == 7 and not result.success and result.params.keys() == SPACE.start.keys()
 
 
@@ -182,7 +181,7 @@ def test_workers_change_nothing(method):
 def test_several_at_a_time(method):
     fun = Recorded(loss)
     result = scgd.minimize(
-        fun, SPACE, method=method, max_evals=100, seed=2, asynchronous=4, workers=map
+        fun, SPACE, method=method, max_evals=100, seed=2, workers=scgd.Workers(map, asynchronous=4)
     )
     assert result.nfev == 100 and fun.n_repeats <= 1 and result.fun < 0.3
 
@@ -211,7 +210,6 @@ def test_real_numbers_alone_go_to_the_searches_of_auto():
     result = scgd.minimize(fun, space, max_evals=600, seed=0)
     assert result.fun < 1e-6 and result.params["a"] == pytest.approx(20, rel=1e-2)
     assert scgd.minimize(fun, space, method="musketeer", max_evals=600, seed=0).fun < 0.1
-    assert "niches" in scgd.minimize(fun, space, max_evals=60, seed=0).message
 
 
 def test_a_target_ends_the_run():
@@ -223,10 +221,10 @@ BAD = [
     ({"bounds": [(0, 1)]}, "bounds makes no sense with a Space; drop it: give each parameter its own"),
     ({"scale": 1.0}, "scale makes no sense with a Space; drop it: the bounds of the parameters"),
     ({"jac": loss}, "jac makes no sense with a Space; drop it: a function of named parameters"),
-    ({"vectorized": True}, "vectorized makes no sense with a Space; drop it: fun is called with one dict"),
+    ({"workers": scgd.Workers(vectorized=True)}, "vectorized makes no sense with a Space; drop it: fun is called with one dict"),
     ({"method": "musketeer"}, "knows no whole numbers, choices or conditions; with this Space use one of ['auto', 'random', 'gp', 'dds']"),
-    ({"method": "race"}, "method 'race' knows no whole numbers"),
-    ({"policy": "uniform"}, "knows no whole numbers"),
+    ({"method": "quadratic-model"}, "method 'quadratic-model' knows no whole numbers"),
+    ({"method": scgd.SCGD(policy="uniform")}, "knows no whole numbers"),
 ]  # fmt: skip
 
 

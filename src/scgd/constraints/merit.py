@@ -46,8 +46,12 @@ class Merit:
     """
 
     def __init__(self, constraints: Constraints, n_coords: int) -> None:
-        self.constraints, self.equal = constraints, constraints.equal
-        m = len(self.equal)
+        self.constraints, self.equal, self.n_coords = constraints, constraints.equal, n_coords
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything that was measured."""
+        m, n_coords = len(self.equal), self.n_coords
         self.vectors: Floats = np.empty((0, m + 2))
         self.multipliers, self.margins = np.zeros(m), np.zeros(m)
         self.weights, self.first, self.left = np.ones(m + 1), np.ones(m + 1), np.full(m, np.inf)
@@ -57,13 +61,6 @@ class Merit:
         self.answer_x = np.zeros(n_coords)
         self.error: Floats = np.array([np.nan])  # of that value
         self.noisy: Floats = np.zeros(1)
-
-    @property
-    def arrays(self) -> dict[str, Floats]:
-        """Everything it remembers, by name; changed in place."""
-        names = ("multipliers", "margins", "weights", "first", "left", "seen", "seen_x", "answer",
-                 "answer_x", "error", "noisy")  # fmt: skip
-        return {f"merit {name}": getattr(self, name) for name in names}
 
     @property
     def size(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy  # whose rooms load when they are used
 
 from scgd.checks import number, reals
 from scgd.policies.base import LawPolicy
@@ -76,10 +76,10 @@ def coordinate_smoothness(X: Array, *, curvature: float = 1.0, l2: float = 0.0) 
     array([1., 2.])
     """
     curvature, l2 = number(curvature, "curvature", 0), number(l2, "l2", 0)
-    given: Any = X if sparse.issparse(X) else reals(X, "X")
+    given: Any = X if scipy.sparse.issparse(X) else reals(X, "X")
     if given.ndim != 2 or min(given.shape) == 0:
         raise ValueError(f"X must have samples and coordinates, got shape {given.shape}")
-    squares = given.multiply(given) if sparse.issparse(X) else np.square(given)
+    squares = given.multiply(given) if scipy.sparse.issparse(X) else np.square(given)
     means = np.asarray(squares.mean(axis=0), np.float64).ravel()
     if not np.all(np.isfinite(means)):
         raise ValueError("X must be finite, and so must its squares")

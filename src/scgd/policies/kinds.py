@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from numba.extending import overload
-
-from scgd.compiling import njit
+from scgd.compiling import njit, overload
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["Kernels", "draw", "draw_blocks", "draw_distinct", "kernels_of", "register", "update",

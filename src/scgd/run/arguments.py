@@ -14,18 +14,20 @@ import numpy as np
 
 from scgd.checkpoint import CheckpointError
 from scgd.estimators import ESTIMATORS
-from scgd.plans import METHODS, Planned
+from scgd.method import SCGD
+from scgd.methods import METHODS, Named
+from scgd.options import Failures, Rows
 from scgd.policies import POLICIES
-from scgd.recipes import Recipe
-from scgd.schedules import SCHEDULES
+from scgd.schedules import SCHEDULES, Relative
 from scgd.spaces import Choice, Float, Int, Space
 from scgd.steps import STEPS
 
 __all__ = ["from_file", "to_file"]
 
+OTHERS: dict[str, Any] = {"m": SCGD, "u": Relative, "r": Rows, "f": Float, "i": Int}
 CLASSES: dict[str, Any] = {
     cls.__name__: cls
-    for registry in (POLICIES, ESTIMATORS, STEPS, SCHEDULES, {"": Recipe, "f": Float, "i": Int})
+    for registry in (POLICIES, ESTIMATORS, STEPS, SCHEDULES, OTHERS)
     for cls in registry.values()
 }
 AGAIN = {"kind": "again"}
@@ -46,8 +48,10 @@ def to_file(value: Any) -> Any:
         return value.item()
     if isinstance(value, dict):
         return {"kind": "dict", "items": {name: to_file(item) for name, item in value.items()}}
-    if isinstance(value, Planned) and METHODS.get(value.name) is value:
+    if isinstance(value, Named) and METHODS.get(value.name) is value:
         return value.name
+    if isinstance(value, Failures):  # exceptions to catch are for calls, which nobody makes here
+        return value.nonfinite
     if isinstance(value, Space):
         return {"kind": "space", "items": {k: to_file(v) for k, v in value.parameters.items()}}
     if isinstance(value, Choice):

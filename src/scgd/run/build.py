@@ -1,8 +1,9 @@
-"""From a user's arguments to a run; both front doors come through here."""
+"""From a user's arguments to a run; ``minimize`` and ``Optimizer`` both come through here."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,25 +11,28 @@ import numpy as np
 from scgd.checks import count, flag
 from scgd.constraints import Constraints, Merit, constrained
 from scgd.estimators import FirstOrder
-from scgd.plans import METHODS, TOL, Ground, Method, Plan, Planned, as_method, story_of
-from scgd.policies import Musketeer
+from scgd.method import SCGD
+from scgd.methods import METHODS, Method, Named, Ran, as_method
+from scgd.options import Failures, Rows
+from scgd.problem import Known as Measurements
 from scgd.problem import Problem, check_noise
-from scgd.recipes import RECIPES, Recipe
+from scgd.run.asked import checked
 from scgd.run.identity import identity
+from scgd.run.interpreter import Interpreter
 from scgd.run.ledger import Ledger
 from scgd.run.run import Run
 from scgd.run.seeds import Seed
 from scgd.samples import Samples
 from scgd.spaces import Space
-from scgd.steps import SGD
-from scgd.theory import known as is_known
-from scgd.theory import warn_if_violated
-from scgd.trials import Earlier, check_earlier
+from scgd.strategies.asks import Strategy
+from scgd.strategies.budget import TOL
+from scgd.strategies.fixed_method import run_method
+from scgd.strategies.incumbent import with_incumbent
+from scgd.trials import Known, check_known
 
-__all__ = ["Built", "build", "choose_method"]
+__all__ = ["Built", "build", "choose_method", "ran"]
 
-
-USES_NOISE = ("auto", "noisy")
+USES_NOISE = ("auto",)
 
 
 @dataclass(frozen=True)
@@ -40,15 +44,15 @@ class Built:
     method: Method
     problem: Problem
     samples: Samples
-    earlier: Earlier
+    known: Known
     constraints: Constraints | None = None
 
     def identity(self, args: tuple[Any, ...] = (), asynchronous: int = 0) -> dict[str, Any]:
-        """Return what must match for the run to be taken up."""
+        """Return what must match for the run to be resumed."""
+        strategy = self.run.strategy
         return identity(
             self.problem, self.samples, self.seed, self.method, self.run.ledger.on_nonfinite, args,
-            asynchronous, self.run.ledger.sign < 0, self.earlier, self.run.plan.ground.tol,
-            self.run.plan.ground.patience,
+            asynchronous, self.run.ledger.sign < 0, self.known, strategy.tol, strategy.max_stall,
             "none" if self.constraints is None else self.constraints.text,
         )  # fmt: skip
 
@@ -58,26 +62,24 @@ def build(
     method: Method,
     *,
     sample: Any = None,
-    batch_size: Any = 1,
     bounds: Any = None,
     scale: Any = None,
     noise: Any = None,
     max_evals: Any = None,
     seed: Any = None,
-    on_nonfinite: str = "raise",
+    failures: Any = "raise",
     tol: Any = TOL,
-    patience: Any = None,
-    asks: bool = False,
+    max_stall: Any = None,
     first_order: bool = False,
     maximize: bool = False,
-    earlier: Any = (),
+    known: Any = (),
     constraints: Any = (),
 ) -> Built:
     """Check the arguments and make a run of them."""
     noise = None if noise is None else check_noise(noise)
     if isinstance(x0, Space):
         problem = replace(x0.problem(bounds=bounds, scale=scale), noise=noise)
-        check_steps(x0, method)
+        check_discrete(x0, method)
         if np.size(constraints):
             raise ValueError(
                 "constraints are over coordinates, which a Space hides; return a penalty or NaN "
@@ -86,41 +88,68 @@ def build(
     else:
         problem = Problem.check(x0, bounds, scale, noise)
     flag(maximize, "maximize")
-    known = check_earlier(earlier, problem, -1.0 if maximize else 1.0)
-    if len(known[1]):  # the best place that is known is where to start
-        problem = replace(problem, x0=known[0][np.argmin(known[1])].copy())
+    measured = check_known(known, problem, -1.0 if maximize else 1.0)
+    if len(measured[1]):  # the best place that is known is where to start
+        problem = replace(problem, x0=measured[0][np.argmin(measured[1])].copy())
     given = Constraints.check(constraints, problem)
     merit = None if given is None else Merit(given, problem.n_coords)
     problem = problem if given is None else given.free(problem)
     root = Seed(seed)
-    samples = Samples.check(sample, batch_size, root.sample_key)
-    refuse_noise(problem, method, samples)
+    rows = sample if isinstance(sample, Rows) else None
+    drawn, size = (sample, 1) if rows is None else (rows.n, rows.batch_size)
+    samples = Samples.check(drawn, size, root.sample_key)
+    problem = replace(
+        problem, sampled=samples.controlled, has_gradient=first_order, known=Measurements(*measured)
+    )
+    refuse_noise(problem, method)
     budget = None if max_evals is None else count(max_evals, "max_evals")
-    repeats = not samples.controlled
-    ledger = Ledger(problem.n_coords, on_nonfinite, repeats=repeats, maximize=maximize)
-    ground = Ground(
-        problem, samples, root.searches, budget, tol=check_tol(tol),
-        patience=None if patience is None else count(patience, "patience"), asks=asks,
-        first_order=first_order, recipe=isinstance(method, Recipe),
+    ledger = Ledger(
+        problem.n_coords, Failures.of(failures).nonfinite, repeats=not samples.controlled,
+        maximize=maximize,
     )  # fmt: skip
-    ground.earlier = known
-    story = story_of(method) if merit is None else constrained(story_of(method), merit)
-    run = Run(Plan(story, ground), ledger, budget, merit)
-    for x, value in zip(*known, strict=True):
+    strategy = strategy_of(method)
+    strategy = strategy if merit is None else constrained(strategy, merit)
+    interpreter = Interpreter(
+        strategy, problem, samples, root.searches, budget, tol=check_tol(tol),
+        max_stall=None if max_stall is None else count(max_stall, "max_stall"),
+        width=0 if merit is None else merit.size,
+    )  # fmt: skip
+    run = Run(interpreter, ledger, budget, merit)
+    for x, value in zip(*measured, strict=True):
         run.know(x, value)
-    return Built(run, root, method, problem, samples, known, given)
+    return Built(run, root, method, problem, samples, measured, given)
 
 
-def refuse_noise(problem: Problem, method: Method, samples: Samples) -> None:
-    """Refuse a known noise where nobody would use it."""
+def strategy_of(method: Method) -> Strategy:
+    """Return the strategy of a method, which re-evaluates its best candidates at the end."""
+    if isinstance(method, SCGD):
+        strategy = run_method(method)
+    elif METHODS.get(method.name) is method:
+        strategy = method.strategy
+    else:
+        strategy = partial(checked, method.strategy)
+    return partial(with_incumbent, strategy)
+
+
+def ran(built: Built) -> SCGD | Ran:
+    """Return what really ran: SCGD, or the solvers of a strategy."""
+    if isinstance(built.method, SCGD):
+        return built.method
+    strategy = built.run.strategy
+    steps = None if strategy.engine is None else strategy.engine.method
+    return Ran(built.method.name, tuple(strategy.ran.items()), steps)
+
+
+def refuse_noise(problem: Problem, method: Method) -> None:
+    """Refuse a known noise level where nothing uses it."""
     if problem.noise is None:
         return
-    if samples.controlled:
+    if problem.sampled:
         raise ValueError(
-            "noise= is for noise that nobody controls; with sample= the sample is the noise: "
-            "drop one of them"
+            "noise= is for independent noise; with sample= the sample is the noise: drop one of "
+            "them"
         )
-    if not isinstance(method, Planned) or method.name not in USES_NOISE:
+    if method.name not in USES_NOISE and METHODS.get(method.name) is method:
         raise ValueError(
             f"noise is used by method {' and '.join(USES_NOISE)}, not by {method.name!r}; drop it"
         )
@@ -134,50 +163,28 @@ def check_tol(tol: Any) -> float:
     return float(tol)
 
 
-def check_steps(space: Space, method: Method) -> None:
+def check_discrete(space: Space, method: Method) -> None:
     """Refuse a method that would round where a space has steps."""
-    if not space.continuous and not (isinstance(method, Planned) and method.knows_steps):
-        able = [name for name, row in METHODS.items() if getattr(row, "knows_steps", False)]
+    if not space.continuous and not (isinstance(method, Named) and method.discrete):
+        able = [name for name, row in METHODS.items() if isinstance(row, Named) and row.discrete]
         raise ValueError(
-            f"method {getattr(method, 'name', 'given')!r} knows no whole numbers, choices or "
-            f"conditions; with this Space use one of {able} and replace none of its parts"
+            f"method {method.name!r} knows no whole numbers, choices or conditions; with this "
+            f"Space use one of {able}"
         )
 
 
-def choose_method(method: Any, jac: Any, parts: dict[str, Any]) -> Method:
-    """Return the method with the parts that the user gave replaced.
-
-    Where parts of a method that chooses its own are given, they replace those of ``"musketeer"``.
-    """
+def choose_method(method: Any, jac: Any) -> Method:
+    """Return the method, with exact derivatives where ``jac`` is given."""
     chosen = as_method(method)
-    given = {name: value for name, value in parts.items() if value is not None}
-    if isinstance(chosen, Planned) and jac is not None and chosen.name != "auto":
-        raise ValueError(f"method {chosen.name!r} does not use jac; drop it, or choose another")
-    if isinstance(chosen, Planned) and given:
-        chosen = RECIPES["musketeer"]
-    if isinstance(chosen, Planned):
+    if isinstance(chosen, Named):
+        if jac is not None and chosen.name in METHODS and chosen.name != "auto":
+            raise ValueError(f"method {chosen.name!r} does not use jac; drop it, or choose another")
         return chosen
-    chosen = chosen.override(**given)
-    warn_of_theory(chosen, given)
     exact = isinstance(chosen.estimator, FirstOrder)
     if jac is None:
         if exact:
             raise ValueError("estimator 'first-order' needs jac=, a function of (x, coords)")
         return chosen
-    if "estimator" in given and not exact:
+    if not exact and chosen.estimator != SCGD().estimator:
         raise ValueError("jac and an estimator of differences exclude each other; drop one of them")
     return chosen.first_order()
-
-
-def warn_of_theory(recipe: Recipe, given: dict[str, Any]) -> None:
-    """Warn where plain steps under schedules of a known form leave what the theorems cover."""
-    if not isinstance(recipe.step, SGD):
-        return
-    rate, radius, policy = (given.get(name) for name in ("learning_rate", "radius", "policy"))
-    mixing = policy.mixing if isinstance(policy, Musketeer) else None
-    own = is_known(mixing) and mixing != Musketeer().mixing
-    warn_if_violated(
-        rate if is_known(rate) else None,
-        mixing if own else None,
-        radius if is_known(radius) else None,
-    )

@@ -46,9 +46,9 @@ def identity(
     args: tuple[Any, ...] = (),
     asynchronous: int = 0,
     maximize: bool = False,
-    earlier: tuple[Any, Any] = ((), ()),
+    known: tuple[Any, Any] = ((), ()),
     tol: float = 0.0,
-    patience: int | None = None,
+    max_stall: int | None = None,
     constraints: str = "none",
 ) -> dict[str, Any]:
     """Return what a run is, item by item."""
@@ -66,11 +66,11 @@ def identity(
         "on_nonfinite": on_nonfinite,
         "maximize": maximize,
         "constraints": constraints,
-        "earlier": "none" if not len(earlier[1]) else digest(np.column_stack(earlier)),
+        "known": "none" if not len(known[1]) else digest(np.column_stack(known)),
         "seed": seed.text,
         "asynchronous": asynchronous,
         "tol": tol,
-        "patience": patience,
+        "max_stall": max_stall,
     }
 
 
@@ -81,7 +81,7 @@ def check_identity(path: Any, mine: dict[str, Any], found: dict[str, Any], seed:
         if theirs == value or (name == "seed" and not seed.given):
             continue
         what = "differs"
-        if name not in ("x0", "bounds", "scale", "earlier"):
+        if name not in ("x0", "bounds", "scale", "known"):
             what = f"is {theirs!r} there and {value!r} here"
         raise OtherRun(
             f"checkpoint {path} belongs to another run: its {name} {what}; use another file, or "

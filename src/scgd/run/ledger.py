@@ -91,9 +91,9 @@ class Ledger:
         The lowest one; None where samples make values incomparable.
     first
         F at x0, where that was evaluated before anything else; NaN where it was not, or was lost.
-    told, marks
-        The values that a body has seen since it began, and (how many, when) now and then; None
-        where nobody wants to know. Compiled loops tell nothing.
+    noted, marks
+        The values that a loop has seen since it began, and (how many, when) now and then; None
+        where they are not wanted. Compiled loops note nothing.
     worst
         The highest finite one (minus infinity before the first), where it stands in for others.
     """
@@ -107,45 +107,47 @@ class Ledger:
         self.n_failed = 0
         self.best = Best(n_coords) if repeats else None
         self.first = float("nan")
-        self.told: list[float] | None = None
+        self.noted: list[float] | None = None
         self.marks: list[tuple[int, float]] = []
         self.worst = -float("inf")
         self.sign = -1.0 if maximize else 1.0
 
-    def begin_telling(self, wanted: bool) -> list[float] | None:
-        """Have the next body tell what it sees, if that is wanted."""
-        self.told, self.marks = ([] if wanted else None), [(0, monotonic())]
-        return self.told
+    def begin_noting(self, wanted: bool) -> list[float] | None:
+        """Have the next loop note what it sees, if that is wanted."""
+        self.noted, self.marks = ([] if wanted else None), [(0, monotonic())]
+        return self.noted
 
     def mark(self) -> None:
-        """Note when the values told so far had been seen."""
-        if self.told is not None:
-            self.marks.append((len(self.told), monotonic()))
+        """Note when the values noted so far had been seen."""
+        if self.noted is not None:
+            self.marks.append((len(self.noted), monotonic()))
 
     @property
     def stand_in(self) -> float:
-        """What a search is told in the place of a value that was lost."""
+        """What a strategy is sent in the place of a failed value."""
         return self.worst if self.worst > -np.inf else float("nan")
 
     def accepted(self, value: Any) -> None:
-        """Count a value that is entered in the books."""
+        """Count a value that is entered."""
         self.n_accepted += 1
         if self.on_nonfinite == "worst" and isinstance(value, float) and value > self.worst:
             self.worst = value
 
-    def lost(self, value: float, number: int, point: Callable[[], Floats], *, far: bool) -> None:
-        """Count a value that is not finite, or refuse it.
+    def failed(
+        self, value: float, number: int, point: Callable[[], Floats], *, far: bool, who: str = "fun"
+    ) -> None:
+        """Count a value that is not finite, or refuse it; ``who`` returned it.
 
         ``far`` says that it was seen where nobody had looked before: then it tells only that this
-        was too far. Minus infinity is an end that no search can go on from. An exception that the
-        user wants counted is never refused.
+        was too far; the first value of a run must be sound all the same. Minus infinity is an end
+        that no search can go on from. An exception that the user wants counted is never refused.
         """
-        refused = not far or value == -np.inf
+        refused = not far or number == 0 or value == -np.inf
         if self.on_nonfinite == "raise" and refused and not is_caught(value):
             where = np.array2string(point(), threshold=8)
             raise FloatingPointError(
-                f"fun returned {self.sign * value} at evaluation {number}, x = {where}; mend fun, "
-                "or pass on_nonfinite='skip' to do without such values"
+                f"{who} returned {self.sign * value} at evaluation {number}, x = {where}; mend "
+                f"{who.split()[-1]}, or pass failures='skip' to do without such values"
             )
         self.n_failed += 1
 
@@ -156,7 +158,7 @@ class Ledger:
         return {**counts, "best": best, "worst": self.worst, "first": self.first}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up the books of another run."""
+        """Take up the ledger of another run."""
         if min(state["n_accepted"], state["n_failed"]) < 0:
             raise ValueError("the ledger counts below zero")
         self.n_accepted, self.n_failed = int(state["n_accepted"]), int(state["n_failed"])

@@ -2,7 +2,8 @@
 
 The lock is the operating system's, on a file beside the checkpoint that says who holds it. It is
 not inherited by children, ends with its process however that ends, and its file is removed when it
-is released; what a killed process leaves is taken over and removed by the next run.
+is released; what a killed process leaves is taken over and removed by the next run. Where that
+fails (a disk that is full or read-only, a file system without locks) the run goes on without.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import stat
 from pathlib import Path
 
 from scgd.checkpoint import CheckpointError
@@ -25,6 +27,10 @@ held: dict[tuple[int, str], int] = {}
 """Files locked by this process, which the system would let it lock twice; by process, for forks."""
 
 
+FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""How a lock is opened: never through a link, and never waiting for the other end of a pipe."""
+
+
 class InUse(CheckpointError):
     """Another run writes this checkpoint."""
 
@@ -36,6 +42,11 @@ class Lock:
     ----------
     path
         The checkpoint; a link locks what it points to.
+
+    Attributes
+    ----------
+    error
+        Why there is no lock, if there is none.
     """
 
     def __init__(self, path: Path) -> None:
@@ -44,26 +55,51 @@ class Lock:
         self.key = (os.getpid(), str(self.path))
         if self.key in held:
             raise InUse(refusal(path, f"this process ({os.getpid()}), in another run"))
-        with contextlib.suppress(FileNotFoundError, PermissionError, NotADirectoryError):
+        self.error: OSError | None = None
+        try:
             self._take(path)
+        except OSError as error:
+            self.error = error
 
     def _take(self, path: Path) -> None:
         while fcntl is not None and self.file < 0:
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+            file = os.open(self.path, FLAGS, 0o644)
             try:
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                owner = os.read(file, 200).decode(errors="replace").strip()
+                self._lock(file, path)
+            except BaseException:
                 os.close(file)
-                if not isinstance(error, BlockingIOError | PermissionError):
-                    return  # a file system without locks
-                raise InUse(refusal(path, owner or "another process")) from None
-            if self._current(file):
-                self.file = held[self.key] = file
-                os.ftruncate(file, 0)
-                os.write(file, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
-            else:  # its owner removed it between opening and locking
+                raise
+            if self.file < 0:
                 os.close(file)
+
+    def _lock(self, file: int, path: Path) -> None:
+        """Lock an open file, unless its owner removed it between opening and locking."""
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(f"{self.path} is not an ordinary file")
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            owner = os.read(file, 200).decode(errors="replace").strip()
+            raise InUse(refusal(path, owner or "another process")) from None
+        except OSError:  # a file system without locks
+            self._remove(file)
+            raise
+        if not self._current(file):
+            return
+        if os.fstat(file).st_nlink > 1:  # a second name of somebody's file, which is not ours
+            self._remove(file)
+            return
+        self.file = held[self.key] = file
+        try:
+            os.ftruncate(file, 0)
+            os.write(file, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+        except OSError:  # locked all the same, on a full disk
+            pass
+
+    def _remove(self, file: int) -> None:
+        """Remove the name of a lock that is of no use."""
+        if self._current(file):
+            os.unlink(self.path)
 
     def _current(self, file: int) -> bool:
         with contextlib.suppress(FileNotFoundError):

@@ -12,15 +12,15 @@ import io
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scgd.evaluations import Points
-from scgd.files import regular, replacing
+from scgd.files import replacing, settled
 from scgd.spaces import Space
 from scgd.typing import Array, Floats
+from scgd.words import cell
 
 __all__ = ["WIDEST", "Log"]
 
@@ -51,13 +51,11 @@ class Log:
         space: Space | None = None,
     ) -> None:
         try:
-            self.path = Path(path)
+            self.path = settled(path, "log")
         except TypeError:
             raise TypeError(f"log must be the name of a file, got {type(path).__name__}") from None
         if not self.path.parent.is_dir():
-            raise FileNotFoundError(f"log: there is no folder {self.path.parent}")
-        if self.path.exists() and not regular(self.path):
-            raise ValueError(f"log: {self.path} is not a file; choose another name")
+            raise FileNotFoundError(f"log: there is no folder {os.path.dirname(path)}")
         self.start, self.space = start.copy(), space
         self.file: io.FileIO | None = None
 
@@ -65,7 +63,7 @@ class Log:
     def columns(self) -> list[str]:
         """The names of the columns."""
         if self.space is not None:
-            names = [*self.space.names, "point"]
+            names = [*map(cell, self.space.names), "point"]
         elif self.start.size <= WIDEST:
             names = [f"x{k}" for k in range(self.start.size)]
         else:
@@ -86,8 +84,7 @@ class Log:
         text = self.path.read_bytes() if self.path.exists() else b""
         whole = text[: text.rfind(b"\n") + 1]  # without a row that was cut
         if not whole:
-            self._open(fresh=True)
-            self._append(self.columns)
+            self.begin()
             return [], Points(self.start)
         head, *rows = csv.reader(io.StringIO(whole.decode(), newline=""))
         if head != self.columns:
@@ -130,8 +127,8 @@ class Log:
 
     # ---- writing ---------------------------------------------------------------------------------
 
-    def _open(self, *, fresh: bool = False) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_TRUNC if fresh else 0)
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self.file = io.FileIO(os.open(self.path, flags, 0o666), "w")
 
     def write(
@@ -152,7 +149,7 @@ class Log:
         """Return the parameters of a point; nothing for one that does not exist there."""
         found = space.decode(x)
         return [
-            str(value)
+            cell(str(value))
             for name, place in space.places.items()
             for value in several(found.get(name), place.stop - place.start)
         ]

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from scgd.plans import Plan
-from scgd.questions import Question
-from scgd.searches import Search
+from scgd.questions import Point, Question
 from scgd.typing import Floats
 
 __all__ = ["Open", "open_state", "reopened"]
@@ -25,13 +23,12 @@ class Open:
         What has arrived; None where nothing has.
     n_left
         How many are still to come.
-    owner, member
-        The search that asked, and the name under which that is noted.
+    solver
+        Who asked.
     """
 
-    def __init__(self, question: Question, first: int, owner: Search) -> None:
-        self.question, self.first, self.owner = question, first, owner
-        self.member = owner.active.member
+    def __init__(self, question: Question, first: int, solver: str) -> None:
+        self.question, self.first, self.solver = question, first, solver
         self.values: list[Any] = [None] * len(question)
         self.n_left = len(question)
 
@@ -47,15 +44,15 @@ def open_state(opened: Open) -> dict[str, Any]:
     values: Floats = np.array([opened.values[j] for j in arrived], np.float64)
     return {
         "question": opened.question.state_dict(),
-        "filled": not isinstance(opened.owner, Plan),
+        "solver": opened.solver,
         "arrived": np.array(arrived, np.int64),
         "values": values,
     }
 
 
-def reopened(owner: Search, first: int, saved: dict[str, Any]) -> Open:
+def reopened(point: Point, first: int, saved: dict[str, Any]) -> Open:
     """Return an open question that was saved."""
-    opened = Open(owner.reopen(saved["question"]), first, owner)
+    opened = Open(Question.from_state(point, saved["question"]), first, saved["solver"])
     if first < 0 or len(saved["arrived"]) >= len(opened.question):
         raise ValueError("an open question has no value to come")
     for j, value in zip(saved["arrived"].tolist(), saved["values"].tolist(), strict=True):

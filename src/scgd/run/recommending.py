@@ -1,61 +1,68 @@
-"""What a run recommends: what its search stands for, the best point seen, or x0."""
+"""What a run recommends: the best point seen, what its strategy recommends, or x0."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from scgd.history import mean_and_error
 from scgd.run.ledger import Ledger
-from scgd.searches import Standing
 from scgd.typing import Floats
 
-__all__ = ["chosen", "plausible"]
+__all__ = ["Recommendation", "chosen"]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A point, observations at it or near it, and whether they are its exact value."""
+
+    x: Floats
+    values: Floats
+    exact: bool = False
 
 
 def chosen(
-    standing: Standing, ledger: Ledger, start: Floats, asked: Floats, *, repeats: bool
-) -> Standing:
-    """Return the best point seen where f repeats itself, else what the search stands for.
+    found: Recommendation,
+    ledger: Ledger,
+    start: Floats,
+    *,
+    deterministic: bool,
+    reported: Floats | None = None,
+) -> Recommendation:
+    """Return the best point seen where f repeats itself, else what the strategy recommends.
 
-    X0 stays where no value is lower than its own: one as low elsewhere is no reason to move.
-
-    Parameters
-    ----------
-    standing
-        What the search stands for.
-    ledger
-        The best value, and the first.
-    start
-        X0.
-    asked
-        F at x0 and beside it, where a recipe asked for it; NaN where it did not.
-    repeats
-        Whether f repeats itself.
+    x0 stays where no value is lower than its own: one as low elsewhere is no reason to move.
+    ``reported`` are the values of a run whose best point nobody has evaluated again: then a best
+    value far below all of them is an outlier.
     """
-    best, first, (seen, _) = ledger.best, ledger.first, mean_and_error(standing.values)
-    origin = Standing(start, np.array([first]), exact=repeats or standing.exact)
-    if repeats and best is not None and np.isfinite(best.value):
+    best, first = ledger.best, ledger.first
+    if deterministic and reported is not None and best is not None:
+        deterministic = plausible(best.value, found.values, np.append(reported, first))
+    if deterministic and best is not None and np.isfinite(best.value):
         if best.value >= first:
-            return origin
-        if standing.exact and best.value >= seen:
-            return standing
-        if standing.exact or plausible(best.value, standing.values, asked):
-            return Standing(best.x, np.array([best.value]), exact=True)
-        return origin if seen >= first else standing
-    if standing.exact and seen == first:
-        return origin
-    unknown = np.isnan(seen) and np.array_equal(standing.x, start)
-    return origin if unknown else standing
+            return Recommendation(start, np.array([first]), exact=True)
+        return Recommendation(best.x, np.array([best.value]), exact=True)
+    seen, _ = mean_and_error(found.values)
+    if np.isnan(seen) and np.array_equal(found.x, start):
+        return Recommendation(start, np.array([first]))
+    return found
 
 
-def plausible(value: float, last: Floats, asked: Floats) -> bool:
-    """Tell whether the lowest value fits what was asked at x0 and beside it, and seen last.
+def plausible(value: float, last: Floats, reported: Floats) -> bool:
+    """Tell whether a lowest value is no more than twice the whole gain below everything reported.
 
-    A function that repeats itself most of the time and lies now and then has a lowest value that
-    means nothing: one far below all that was gained.
+    A function that repeats itself most of the time and has outliers now and then has a lowest
+    value that means nothing.
+
+    Examples
+    --------
+    >>> reported = np.array([9.0, 8.0, 7.0])
+    >>> plausible(5.5, np.array([6.0]), reported), plausible(-1e9, np.array([6.0]), reported)
+    (True, False)
     """
-    seen = last[np.isfinite(last)]
-    if not seen.size or not np.isfinite(asked[0]):
+    last, reported = last[np.isfinite(last)], reported[np.isfinite(reported)]
+    if not len(last) or not len(reported):
         return True
-    known = np.array([float(np.median(seen)), *asked[np.isfinite(asked)]])
+    known = np.array([np.median(last), reported[0], np.median(reported), reported[-1]])
     return bool(value >= known.min() - 2 * np.ptp(known))

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
+from scgd.problem import Problem
+
 __all__ = ["remedy"]
 
-STUCK = (
-    "Nothing improved on x0; give scale= (the typical size of a coordinate) or bounds=, more "
-    "evaluations, or another x0."
-)
-INSTEAD = ", or use method='auto'"
 LARGEST_SIZE = 1e140
-"""Values beyond it (or below its inverse) have gradients whose squares leave the numbers."""
+"""Values beyond it (or below its inverse) have gradients whose squares overflow."""
 
 
-def remedy(value: float, *, recipe: bool) -> str:
+def remedy(value: float, problem: Problem) -> str:
     """Return what helps a run that found nothing better than x0, where f has this value.
 
-    A ``recipe`` takes steps that divide by the mean square of slopes; others do not.
+    What the user has given already is not advised.
 
     Examples
     --------
-    >>> remedy(1e-300, recipe=True).split(', ')[0]
-    'Nothing improved on x0: values of f are near 1e-300'
+    >>> import numpy as np
+    >>> remedy(1.0, Problem.check(np.zeros(2), scale=1.0))
+    'Nothing improved on x0; try more evaluations or another x0.'
     """
     size = abs(value)
     if 0.0 < size < 1.0 / LARGEST_SIZE or size > LARGEST_SIZE:
         return (
             f"Nothing improved on x0: values of f are near {size:.0e}, and squares of its slopes "
-            f"leave the numbers; multiply f so that they are near 1{INSTEAD if recipe else ''}."
+            "overflow; multiply f so that they are near 1."
         )
-    return STUCK
+    scale = "" if problem.told else "scale= (the typical size of a coordinate), "
+    bounds = "bounds=, " if scale and not problem.lower.size else ""
+    return f"Nothing improved on x0; try {scale}{bounds}more evaluations or another x0."

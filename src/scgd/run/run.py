@@ -1,47 +1,68 @@
-"""A run keeps the books of a search: budget, numbers, values, faults, history.
+"""A run keeps the account of a strategy: budget, numbers, values, failures, history.
 
-Only the run issues numbers of evaluations. Each value arrives alone, in any order, late or lost;
-when the last one of a question is there, the search takes them all in one commit. Open questions,
-with the values that have arrived, are part of the state: a run that is taken up makes the
+Only the run issues numbers of evaluations. Each value arrives alone, in any order, late or never;
+when the last one of a question is there, the strategy takes them all in one commit. Open questions,
+with the values that have arrived, are part of the state: a run that is resumed makes the
 evaluations that are missing, and none twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from scgd.constraints.merit import Merit
 from scgd.history import History, Status, mean_and_error
-from scgd.plans import Plan
 from scgd.problem import as_scalar, count
 from scgd.questions import Question
+from scgd.run.interpreter import Interpreter
 from scgd.run.ledger import Ledger
 from scgd.run.opened import Open, open_state, reopened
-from scgd.run.recommending import chosen
+from scgd.run.recommending import Recommendation, chosen
 from scgd.run.remedies import remedy
-from scgd.searches import Search, Standing, Stepping
 from scgd.typing import Floats
 
 if TYPE_CHECKING:
     from scgd.results import Result
     from scgd.run.recording import Record
 
-__all__ = ["Run"]
+__all__ = ["Filler", "Run"]
 
-STRETCH = 10_000
-"""Evaluations that a body makes at a time where they are noted."""
+STRETCH = 50_000
+"""Evaluations that a loop makes at a time: what it has to report stays below 4 MB."""
+
+
+class Filler(Protocol):
+    """Has work for a laboratory while the strategy waits for values."""
+
+    n_evals: int
+
+    def pose(self) -> Question | None:
+        """Return a question of one point."""
+
+    def take(self, question: Question, values: Floats) -> None:
+        """Take its value."""
+
+    @property
+    def recommended(self) -> tuple[Floats, Floats]:
+        """The best centre it measured, and values there."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything needed to go on."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up another one."""
 
 
 class Run:
-    """The books of one search.
+    """The account of one strategy.
 
     Parameters
     ----------
-    plan
-        The search.
+    strategy
+        The interpreter of the strategy.
     ledger
         What happened to evaluations so far.
     max_evals
@@ -58,8 +79,8 @@ class Run:
     order, ordered
         Numbers of the evaluations in the order in which their values were accepted, and whether
         that is recorded.
-    filling, make_filling
-        A search that has work while the plan waits, once it was needed, and where it comes from;
+    filler, make_filler
+        What has work while the strategy waits, once it was needed, and where it comes from;
         None where waiting does no harm.
     record
         Where evaluations are noted; None for nowhere.
@@ -68,22 +89,27 @@ class Run:
     record: Record | None = None
 
     def __init__(
-        self, plan: Plan, ledger: Ledger, max_evals: int | None, merit: Merit | None = None
+        self,
+        strategy: Interpreter,
+        ledger: Ledger,
+        max_evals: int | None,
+        merit: Merit | None = None,
     ) -> None:
         self.merit = merit
-        self.plan, self.ledger, self.max_evals = plan, ledger, max_evals
+        self.strategy, self.ledger, self.max_evals = strategy, ledger, max_evals
         self.history = History()
         self.status = Status.RUNNING
         self.open: dict[int, Open] = {}
         self.place: dict[int, Open] = {}
+        self.attached: list[Open] = []  # asked since the last commit
         self.order: list[int] = []
         self.ordered = False
         self.n_issued = 0
         self.n_reports = 0
         self.remark = ""
-        self.earlier = False  # whether measurements were handed in that nobody asked for
-        self.make_filling: Callable[[], Search] | None = None
-        self.filling: Search | None = None
+        self.known = False  # whether measurements were handed in that nobody asked for
+        self.make_filler: Callable[[], Filler] | None = None
+        self.filler: Filler | None = None
         self.whole = True  # not in the middle of a commit, so that the state can be saved
 
     # ---- budget ----------------------------------------------------------------------------------
@@ -103,52 +129,52 @@ class Run:
     @property
     def done(self) -> bool:
         """Whether nothing is open and the budget does not pay for another question."""
-        return not self.open and (self.plan.finished or self.plan.cost > self.room)
+        return not self.open and self.strategy.cost > self.room
 
     def extend(self, max_evals: int | None) -> None:
         """Go on with another budget: schedules that fall over it start a new leg here."""
         self.max_evals = None if max_evals is None else count(max_evals, "max_evals")
         self.status = Status.RUNNING
-        self.plan.extend(self.max_evals)
+        self.strategy.extend(self.max_evals)
 
     # ---- questions and values --------------------------------------------------------------------
 
     def next_question(self) -> Open | None:
-        """Open the search's next question; None where it waits or the budget does not pay."""
-        if self.plan.cost > self.room:
+        """Open the strategy's next question; None where it waits or the budget does not pay."""
+        if self.strategy.cost > self.room:
             return None
-        self.plan.room = self.room
-        question = self.plan.pose()
-        if question is None:
-            return None
-        return self._opened(question, self.plan)
+        question = self.strategy.pose(self.room)
+        return None if question is None else self._opened(question, self.strategy.solver)
 
-    def filling_question(self) -> Open | None:
-        """Open a question beside the plan's; None where the budget does not pay for it."""
-        if self.make_filling is None or self.plan.finished or self.room < 1:
+    def filler_question(self) -> Open | None:
+        """Open a question beside the strategy's; None where the budget does not pay for it."""
+        if self.make_filler is None or self.strategy.finished or self.room < 1:
             return None
-        self.filling = self.filling or self.make_filling()
-        question = self.filling.pose()
-        return None if question is None else self._opened(question, self.filling)
+        if self.merit is not None:  # it compares numbers, and f alone says nothing here
+            return None
+        self.filler = self.filler or self.make_filler()
+        question = self.filler.pose()
+        return None if question is None else self._opened(question, FILLER)
 
     @property
     def n_filled(self) -> int:
-        """Values told to the filling."""
-        return 0 if self.filling is None else self.filling.n_evals
+        """Values of the filler."""
+        return 0 if self.filler is None else self.filler.n_evals
 
-    def _opened(self, question: Question, owner: Search) -> Open:
-        opened = Open(question, self.n_issued, owner)
+    def _opened(self, question: Question, solver: str) -> Open:
+        opened = Open(question, self.n_issued, solver)
         self._issue(opened)
         self.n_issued += len(question)
         return opened
 
     def _issue(self, opened: Open) -> None:
         self.open[opened.first] = opened
+        self.attached.append(opened)
         for j in opened.missing:
             self.place[opened.first + j] = opened
 
     def accept(self, number: int, value: Any) -> None:
-        """Take the value of an evaluation; the last one of a question makes the search move.
+        """Take the value of an evaluation; the last one of a question makes the strategy go on.
 
         A value that is refused (it is not a number, or not finite under ``"raise"``) leaves the
         question as it was.
@@ -172,7 +198,7 @@ class Run:
             self.ledger.n_failed = n_failed
 
     def _enter(self, number: int, checked: Any) -> None:
-        """Enter a value in the books."""
+        """Enter a value in the account."""
         opened = self.place[number]
         j, question = number - opened.first, opened.question
         opened.values[j] = checked
@@ -182,25 +208,25 @@ class Run:
         if self.ordered:
             self.order.append(number)
         if self.record is not None:
-            self.record.add(number, opened.member, checked, question, j)
+            self.record.add(number, opened.solver, checked, question, j)
         best = self.ledger.best
         if number == 0 and self.merit is None:
             self._note_first(checked, question)
-        if self.merit is not None:
-            self.merit.offer(np.asarray(checked), question.at(j))
-        elif best is not None and question.kind == "values" and checked < best.value:
+        if (
+            self.merit is None
+            and best is not None
+            and question.kind == "values"
+            and checked < best.value
+        ):
             best.offer(checked, question, j)
         if opened.n_left == 0:
             self._commit(opened)
 
     def _note_first(self, checked: Any, question: Question) -> None:
-        """Note f(x0) where a run begins with it: ends are measured by it.
-
-        Not that of a recipe's first step, of which compiled loops tell nothing.
-        """
-        if isinstance(self.plan.active, Stepping):
+        """Note f(x0) where a strategy begins with it (compiled loops tell nothing of theirs)."""
+        if self.strategy.stepping or question.kind != "values":
             return
-        if question.kind == "values" and np.array_equal(question.at(0), self.plan.start):
+        if np.array_equal(question.at(0), self.strategy.problem.x0):
             self.ledger.first = checked
 
     def lose(self, number: int) -> None:
@@ -215,7 +241,7 @@ class Run:
         self._enter(number, lost if self.merit is None else np.full(self.merit.size, np.nan))
 
     def _checked(self, value: Any, question: Question, number: int, j: int) -> Any:
-        """Return the value as the search wants it; where it was lost, what stands in for it."""
+        """Return the value as the strategy wants it; where it failed, what stands in for it."""
         if question.kind == "partials":
             return self._checked_partials(value, question, number, j)
         if self.merit is not None:
@@ -223,7 +249,7 @@ class Run:
         scalar = as_scalar(value)
         if scalar - scalar == 0.0:
             return scalar
-        self.ledger.lost(scalar, number, lambda: question.at(j), far=question.far)
+        self.ledger.failed(scalar, number, lambda: question.at(j), far=question.far)
         return self.ledger.stand_in
 
     def _checked_vector(self, value: Any, question: Question, number: int, j: int) -> Any:
@@ -231,65 +257,69 @@ class Run:
         vector: Floats = np.array(value, np.float64)
         if not np.isfinite(vector).all():
             bad = float(vector[~np.isfinite(vector)][0])
-            self.ledger.lost(bad, number, lambda: question.at(j), far=question.far)
+            who = "fun" if not np.isfinite(vector[0]) else "one of the constraints"
+            self.ledger.failed(bad, number, lambda: question.at(j), far=question.far, who=who)
             return np.full(vector.shape, np.nan)
         return vector
 
     def _checked_partials(self, value: Any, question: Question, number: int, j: int) -> Any:
         n = len(question.support)
         try:
+            if np.iscomplexobj(value):
+                raise TypeError
             array = np.array(value, np.float64)
         except (TypeError, ValueError):
             array = np.empty(0)
         if array.shape != (n,):
             raise TypeError(
-                f"jac must return {n} partial derivatives, one per coordinate it is given, got "
-                f"{type(value).__name__} of shape {np.shape(value)}"
+                f"jac must return {n} partial derivatives, real numbers and one per coordinate it "
+                f"is given, got {type(value).__name__} of shape {np.shape(value)} "
+                f"and type {getattr(value, 'dtype', 'object')}"
             )
         if not np.isfinite(array).all():
             bad = float(array[~np.isfinite(array)].flat[0])
-            self.ledger.lost(bad, number, lambda: question.at(j), far=question.far)
+            self.ledger.failed(bad, number, lambda: question.at(j), far=question.far, who="jac")
         return array
 
     def _commit(self, opened: Open) -> None:
-        """Let the search take the values of a question."""
+        """Let the strategy take the values of a question."""
         del self.open[opened.first]
-        for other in self.open.values():
+        for other in self.attached:
             other.question.detach()
+        self.attached.clear()
         values: Any = opened.values
         if opened.question.kind == "values":
             values = np.array(values)
-        if self.merit is not None:
-            self.merit.vectors = values
-            with np.errstate(all="ignore"):
-                values = self.merit(values)
         self.whole = False
         with np.errstate(all="ignore"):
-            opened.owner.take(opened.question, values)
+            taker = self.filler if opened.solver == FILLER else self.strategy
+            assert taker is not None
+            taker.take(opened.question, values)
         self.note()
         self.whole = True
 
     def note(self) -> None:
-        """Take away what the search has seen."""
-        for n_evals, value in self.plan.journal:
+        """Take away what the strategy has seen."""
+        for n_evals, value in self.strategy.journal:
             self.history.append(n_evals + self.n_filled, value)
             self.n_reports += 1
-        self.plan.journal.clear()
+        self.strategy.journal.clear()
 
-    def run_body(self, body: Callable[[float], None]) -> None:
-        """Let a body take steps of the search, and enter them in the books, whatever happens."""
-        member, record, room = self.plan.active.member, self.record, self.room
-        told = self.ledger.begin_telling(record is not None and record.room > 0)
-        if told is not None:
-            room = min(room, max(STRETCH, self.plan.cost))
+    def run_loop(self, loop: Callable[[float], None]) -> None:
+        """Let a loop make many evaluations, and enter them in the account, whatever happens."""
+        strategy, record, room = self.strategy, self.record, self.room
+        solver = strategy.solver
+        seen = self.ledger.begin_noting(record is not None and record.room > 0)
+        room = min(room, max(STRETCH, strategy.cost))
         try:
             with np.errstate(all="ignore"):
-                body(room)
+                loop(room)
         finally:
-            self.plan.settle()
-            n = self.plan.n_evals + self.n_filled - self.nfev
-            if record is not None and told is not None and len(told) >= n:
-                record.extend(self.n_issued, member, told[:n], self.ledger.marks)
+            with np.errstate(all="ignore"):
+                strategy.settle()
+            n = strategy.n_told + strategy.n_answered_now + self.n_filled - self.nfev
+            if record is not None and seen is not None and len(seen) >= n:
+                record.extend(self.n_issued, solver, seen[:n], self.ledger.marks)
             self.ledger.n_accepted += n
             self.n_issued += n
             self.note()
@@ -298,42 +328,44 @@ class Run:
 
     def result(self) -> Result:
         """Return the result so far."""
-        from scgd.results import Result  # half a second that `import scgd` need not take
+        from scgd.results import Result  # which `import scgd` need not load
 
-        status = self._final_status()
+        status, strategy = self._final_status(), self.strategy
         with np.errstate(all="ignore"):
-            standing = self.recommended(status)
-        fun, error = mean_and_error(standing.values)
-        still = np.array_equal(standing.x, self.plan.start)
+            end = self.recommended(status)
+        fun, error = mean_and_error(end.values)
+        error = self._pooled(error, end)
+        level = fun == self.ledger.first and not error > 0  # as high elsewhere is nothing gained
+        still = level or np.array_equal(end.x, strategy.problem.x0)
         if status is Status.BUDGET and (np.isnan(fun) or (self.max_evals == 1 and still)):
             status = Status.TOO_SMALL  # spent before anything was seen at x, or beyond x0
         if self.merit is not None:
             x, fun, error, violation = self.merit.best
-            standing = Standing(x, np.array([fun]), exact=error == 0.0)
-        history, space = self.history.arrays(), self.plan.ground.problem.space
-        shares, errors = self.plan.relevance or (None, None)
-        stuck = self.nfev > 0 and status in ENDS and still
+            end = Recommendation(x, np.array([fun]), exact=error == 0.0)
+        history, space = self.history.arrays(), strategy.problem.space
+        shares, errors = strategy.relevance or (None, None)
+        ended = self.nfev > 0 and status in ENDS
+        stuck, rose = ended and still, ended and self._rose(fun, error, end.values.size)
+        advice = remedy(fun, strategy.problem) if stuck else RISEN if rose else ""
         result = Result(
-            x=standing.x.copy(),
-            **({} if space is None else {"params": space.decode(standing.x), "names": space.names}),
+            x=end.x.copy(),
+            **({} if space is None else {"params": space.decode(end.x), "names": space.names}),
             fun=self.ledger.sign * fun,
-            fun_error=0.0 if standing.exact else error,
+            fun_error=0.0 if end.exact else error,
             nfev=self.nfev,
             max_evals=self.max_evals,
-            nit=self.plan.n_steps,
+            nit=strategy.n_steps,
             n_failed=self.ledger.n_failed,
-            success=status in SUCCESSES and not stuck,
+            success=status in SUCCESSES and not (stuck or rose),
             status=int(status),
-            message=self._message(
-                status, remedy(fun, recipe=self.plan.ground.recipe) if stuck else ""
-            ),
-            weights=self.plan.weights,
+            message=self._message(status, advice),
+            weights=strategy.weights,
             relevance=shares,
             relevance_error=errors,
-            members=list(self.plan.members.items()),
-            farthest=self.plan.farthest,
+            members=list(strategy.ran.items()),
+            farthest=strategy.farthest,
             history={**history, "fun": self.ledger.sign * history["fun"]},
-            scale=self.plan.scale.copy(),
+            scale=strategy.scale.copy(),
             table=None if self.record is None else self.record.so_far(),
         )
         if self.merit is not None:
@@ -342,64 +374,93 @@ class Run:
         return result
 
     @property
-    def by_bodies(self) -> bool:
-        """Whether loops may take many steps at a time: nobody looks at each evaluation."""
+    def by_loops(self) -> bool:
+        """Whether loops may make many evaluations at a time: nobody looks at each."""
         return self.merit is None and not (self.record is not None and self.record.whole)
 
-    def recommended(self, status: Status) -> Standing:
-        """Return the best point seen where f repeats itself, else what the search recommends."""
-        standing = self.plan.reached if status is Status.TARGET else self.plan.standing
+    def recommended(self, status: Status) -> Recommendation:
+        """Return the best point seen where f repeats itself, else what the strategy recommends."""
+        strategy = self.strategy
         if self.merit is not None:
-            return Standing(self.merit.best[0], np.array([self.merit.best[1]]))
-        ground = self.plan.ground
-        repeats = ground.repeats or (standing.exact and self.earlier)
-        asked = np.array([ground.first, ground.beside])
-        standing = chosen(standing, self.ledger, self.plan.start, asked, repeats=repeats)
-        if self.filling is None or standing.exact:
-            return standing
-        return self._filled(standing)
+            return Recommendation(self.merit.best[0], np.array([self.merit.best[1]]))
+        found = Recommendation(*strategy.recommended)
+        if strategy.outcome.diverged and strategy.engine is not None:
+            return Recommendation(strategy.problem.x0, np.array(strategy.engine.firsts[:2]))
+        if status is Status.TARGET and strategy.stepping and strategy.engine is not None:
+            found = Recommendation(*strategy.engine.recommended)
+        found = chosen(
+            found, self.ledger, strategy.problem.x0, deterministic=strategy.deterministic,
+            reported=self.history.arrays()["fun"] if strategy.stepping else None,
+        )  # fmt: skip
+        if self.filler is None or found.exact:
+            return found
+        return self._filled(found)
 
-    def _filled(self, standing: Standing) -> Standing:
-        """Return the filling's centre, if it is lower by more than the standard errors of both."""
-        assert self.filling is not None
-        other, (seen, error) = self.filling.standing, mean_and_error(standing.values)
-        lower, spread = mean_and_error(other.values)
+    def _filled(self, found: Recommendation) -> Recommendation:
+        """Return the filler's centre, if it is lower by more than the standard errors of both."""
+        assert self.filler is not None
+        other = Recommendation(*self.filler.recommended)
+        (seen, error), (lower, spread) = mean_and_error(found.values), mean_and_error(other.values)
         better = lower + np.hypot(np.nan_to_num(error), spread) < seen
-        return other if better or (np.isnan(seen) and np.isfinite(lower)) else standing
+        return other if better or (np.isnan(seen) and np.isfinite(lower)) else found
+
+    def _pooled(self, error: float, end: Recommendation) -> float:
+        """Return the standard error by the pooled noise where few values tell little of it."""
+        known, n = self.strategy.report.get("noise"), int(np.isfinite(end.values).sum())
+        reported = end.x is self.strategy.report.get("x")
+        if known is None or not reported or not 0 < n < FEW or (n > 1 and not known):
+            return error
+        return float(known) / float(np.sqrt(n))
+
+    def _rose(self, fun: float, error: float, n_values: int) -> bool:
+        """Tell whether the end lies above the beginning by more than two standard errors."""
+        first, engine = self.ledger.first, self.strategy.engine
+        if self.merit is not None:
+            return False
+        if np.isnan(first):  # SCGD began at once: its first phases tell
+            return self.strategy.stepping and engine is not None and engine.leg(0).rose
+        with np.errstate(over="ignore"):
+            spread = float(np.nan_to_num(error)) * np.sqrt(1 + n_values)  # of mean and one value
+            return bool(fun > first + 2 * spread)
 
     def know(self, x: Floats, value: float) -> None:
-        """Take an earlier measurement, which costs nothing."""
-        self.earlier = True
+        """Take a measurement that was made before, which costs nothing."""
+        self.known = True
         if self.ledger.best is not None and value < self.ledger.best.value:
             self.ledger.best.put(value, x)
-        self.plan.active.know(x, value)
+        if self.n_issued:
+            self.strategy.know(x, value)
 
     def _final_status(self) -> Status:
         status = self.status
         ended = status in (Status.RUNNING, Status.BUDGET, Status.TIME)
         if ended and self.nfev and self.ledger.n_failed == self.nfev:
-            return Status.LOST
+            return Status.FAILED
         if status is not Status.RUNNING or not self.done:
             return status
-        if self.plan.finished:
-            return Status.CONVERGED if self.plan.ground.converged else Status.FINISHED
+        outcome = self.strategy.outcome
+        if self.strategy.finished and outcome.diverged:
+            return Status.DIVERGED
+        if self.strategy.finished and self.room >= 1:
+            return Status.CONVERGED if outcome.converged else Status.FINISHED
         return Status.BUDGET if self.nfev else Status.TOO_SMALL
 
-    def _message(self, status: Status, stuck: str = "") -> str:
+    def _message(self, status: Status, advice: str = "") -> str:
         parts = [status.message]
         if status is Status.CONVERGED and self.max_evals is not None:
             parts.append(f"{self.max_evals - self.nfev} evaluations were not needed.")
         if status is Status.BUDGET and self.max_evals is not None and self.nfev < self.max_evals:
-            parts = [
-                f"{self.nfev} of {self.max_evals} evaluations; no more question was affordable."
-            ]
-        parts.append(stuck)
+            parts = [f"Budget exhausted: {self.nfev} of {self.max_evals} evaluations; the next "
+                     "step needs more."]  # fmt: skip
+        parts.append(advice)
         if self.ledger.n_failed:
             parts.append(f"{self.ledger.n_failed} evaluations failed: they gave no finite value.")
         if self.merit is not None and not self.merit.feasible:
             parts.append(f"No feasible point seen, least violation {self.merit.best[3]:.3g}.")
+        ran = ", ".join(f"{name} {n}" for name, n in self.strategy.ran.items())
+        parts += [self.strategy.report.get("message", ""), f"Evaluations: {ran or 'none'}."]
         filled = f"{self.n_filled} filled in while it waited." if self.n_filled else ""
-        return " ".join(filter(None, [self.remark, *parts, self.plan.sentence, filled]))
+        return " ".join(filter(None, [self.remark, *parts, filled]))
 
     # ---- state -----------------------------------------------------------------------------------
 
@@ -412,9 +473,9 @@ class Run:
             "order": np.array(self.order, np.int64),
             "ledger": self.ledger.state_dict(),
             "history": self.history.state_dict(),
-            "plan": self.plan.state_dict(),
-            "earlier": self.earlier,
-            "filling": None if self.filling is None else self.filling.state_dict(),
+            "strategy": self.strategy.state_dict(),
+            "known": self.known,
+            "filler": None if self.filler is None else self.filler.state_dict(),
             "open": {str(first): open_state(opened) for first, opened in self.open.items()},
         }
 
@@ -427,26 +488,30 @@ class Run:
         self.order = state["order"].tolist()
         self.ledger.load_state_dict(state["ledger"])
         self.history.load_state_dict(state["history"])
-        self.plan.load_state_dict(state["plan"])
-        self.earlier, self.filling = bool(state["earlier"]), None
-        if state["filling"] is not None:
-            assert self.make_filling is not None, "the run was another door's"
-            self.filling = self.make_filling()
-            self.filling.load_state_dict(state["filling"])
+        self.strategy.load_state_dict(state["strategy"])
+        self.known, self.filler = bool(state["known"]), None
+        if state["filler"] is not None:
+            assert self.make_filler is not None, "the run was made by ask and tell"
+            self.filler = self.make_filler()
+            self.filler.load_state_dict(state["filler"])
         self.open.clear()
         self.place.clear()
+        stepping, engine = self.strategy.stepping, self.strategy.engine
+        point = engine.point if stepping and engine is not None else self.strategy.point
         for first, saved in state["open"].items():
-            owner = self.filling if saved["filled"] else self.plan
-            assert owner is not None, "a question that nobody asked"
-            self._issue(reopened(owner, int(first), saved))
+            self._issue(reopened(point, int(first), saved))
         n_open = sum(len(opened.question) for opened in self.open.values())
         n_left = sum(opened.n_left for opened in self.open.values())
-        n_plan = sum(opened.owner is self.plan for opened in self.open.values())
-        n_told = self.plan.n_evals + self.n_filled
-        counts = (self.n_issued, self.nfev, self.plan.n_open)
-        if counts != (n_told + n_open, n_told + n_open - n_left, n_plan):
+        n_told = self.strategy.n_told + self.strategy.n_answered_now + self.n_filled
+        counts = (self.n_issued, self.nfev)
+        if counts != (n_told + n_open, n_told + n_open - n_left):
             raise ValueError("the numbers of evaluations do not add up")
 
 
+RISEN = "Values rose from where it began; give smaller steps (learning_rate), or method='auto'."
+FEW = 20
+"""Values whose own deviation is known to a sixth, which is as good as a pooled one."""
+FILLER = "filler"
+"""The solver of evaluations beside the strategy's."""
 ENDS = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)
 SUCCESSES = (Status.TARGET, Status.CALLBACK, *ENDS)

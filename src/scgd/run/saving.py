@@ -9,6 +9,7 @@ import numpy as np
 
 from scgd.checkpoint import Checkpoint, CheckpointError
 from scgd.run.identity import check_identity
+from scgd.run.interpreter import OtherPoints
 from scgd.run.lock import Lock
 from scgd.run.run import Run
 from scgd.run.seeds import Seed
@@ -26,15 +27,29 @@ def restore(run: Run, seed: Seed, state: dict[str, Any]) -> None:
     """
     try:
         seed.take_up(state["seed"])
-        run.plan.ground.seed = seed.searches
-        run.plan.ground.samples.key[...] = seed.sample_key
+        run.strategy.seed = seed.searches
+        run.strategy.samples.key[...] = seed.sample_key
         run.load_state_dict(state)
         check_same({**run.state_dict(), "seed": seed.text}, state)
+    except OtherPoints as error:
+        raise CheckpointError(f"{error} {way_out(run, state)}") from None
     except Exception as error:  # a state from elsewhere can make its readers raise anything
         raise CheckpointError(
             f"the checkpoint does not fit this run ({type(error).__name__}: {error}); delete it to "
             "start afresh"
         ) from None
+
+
+def way_out(run: Run, state: dict[str, Any]) -> str:
+    """Say what to do with a file whose strategy asked other points."""
+    start, best = "known= with what was measured", state["ledger"]["best"]
+    if best is not None and np.isfinite(best["value"]):
+        where = np.array2string(np.asarray(best["x"]), threshold=8, separator=", ")
+        start = f"known=[(x, {run.ledger.sign * best['value']:.9g})], x = {where}"
+    return (
+        "(another version of it or of scgd, or another machine's arithmetic). Begin with a fresh "
+        f"strategy and another checkpoint where it stood, {start}; or delete the checkpoint"
+    )
 
 
 def check_same(mine: Any, found: Any, path: str = "") -> None:
@@ -112,7 +127,9 @@ class Saved:
 
     def hold(self) -> None:
         """Refuse another run on the same file until :meth:`release`."""
-        self.lock = None if self.file is None else Lock(self.file.path)
+        if self.file is not None:
+            self.lock = Lock(self.file.path)
+            self.file.unlocked = self.lock.error
 
     def release(self) -> None:
         """Let another run have the file."""

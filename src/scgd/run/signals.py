@@ -3,18 +3,22 @@
 Ctrl-C and SIGTERM raise a flag that every loop looks at before its next step. Only while the user's
 own function runs is it interrupted at once, because nothing of ours is half done then. A second
 signal ends the run without saving. A signal that the user ignores or handles is left alone.
+
+A run inside another run's function hands on what it was interrupted by, because its answer is not
+whole: only the outermost one makes a result of an interrupt.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from types import FrameType, TracebackType
 from typing import Any
 
-from scgd.calling import inside_user
-from scgd.searches.base import Stop
+from scgd.calling import inside_user, within_run
+from scgd.run.stop import Stop
 
 __all__ = ["Interrupts", "Terminate", "Ticker"]
 
@@ -48,42 +52,59 @@ class Interrupts:
         The number of the signal that came, or 0.
     abandoned
         Whether a second one came, so that nothing is to be saved.
+    inner
+        Whether this run was begun inside a function that another run has called.
     """
 
     def __init__(self, stop: Stop) -> None:
         self.stop = stop
         self.seen = 0
         self.abandoned = False
+        self.inner = False
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
-        """Take over the signals that nobody else handles."""
+        """Take over the signals that nobody else handles, and those of the run around this one."""
+        self.inner = within_run(sys._getframe())
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 now = signal.getsignal(number)
-                if now is USUAL[number] or isinstance(now, Terminate):
+                outer = run_of(now)
+                if now is USUAL[number] or isinstance(now, Terminate) or outer is not None:
                     self._previous[number] = signal.signal(number, self._handle)
+                if outer is not None and outer.seen:  # before this run took over
+                    self._note(outer.seen)
         return self
 
-    def redeliver(self) -> None:
-        """End the program as it would have ended, if it was told to and nobody handles that."""
+    def hand_on(self, *, cut: bool) -> None:
+        """End the program as it would have ended, or the run around this one, if this was cut."""
         if self.seen == signal.SIGTERM and signal.getsignal(self.seen) is signal.SIG_DFL:
             signal.raise_signal(self.seen)
+        if cut and self.inner:
+            raise KeyboardInterrupt
+
+    def _note(self, number: int) -> None:
+        """Take note of a signal, and have the runs around this one do so."""
+        self.seen = number
+        self.stop.set()
+        for handler in self._previous.values():
+            if (outer := run_of(handler)) is not None and not outer.seen:
+                outer._note(number)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.seen:
             self.abandoned = True
             self._give_back()
-            signal.raise_signal(number)
+            signal.raise_signal(number)  # the run around this one has seen the first, too
             return
-        self.seen = number
-        self.stop.set()
+        self._note(number)
         if inside_user(frame):
             raise KeyboardInterrupt
 
     def _give_back(self) -> None:
         for number, handler in self._previous.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) == self._handle:  # else the user's function has changed it
+                signal.signal(number, handler)
         self._previous.clear()
 
     def __exit__(
@@ -94,6 +115,12 @@ class Interrupts:
     ) -> None:
         """Give the signals back."""
         self._give_back()
+
+
+def run_of(handler: Any) -> Interrupts | None:
+    """Return whose handler this is, if it is a run's."""
+    owner = getattr(handler, "__self__", None)
+    return owner if isinstance(owner, Interrupts) else None
 
 
 class Ticker:

@@ -23,6 +23,9 @@ REMEDIES = {
     "first_order": "a function of named parameters is searched by its values",
 }
 
+LARGEST = 1_000_000
+"""Coordinates of a space: their names alone take 135 MB."""
+
 
 class Space:
     """Named parameters to search over.
@@ -72,6 +75,11 @@ class Space:
         self.parameters: dict[str, Parameter] = {
             str(name): adopted(name, parameter) for name, parameter in given.items()
         }
+        if (n := sum(parameter.size or 1 for parameter in self.parameters.values())) > LARGEST:
+            raise ValueError(
+                f"a space has at most {LARGEST:,} coordinates, each with a name, got {n:,} in all; "
+                "lower size, or search arrays with x0 and bounds"
+            )
         self.places: dict[str, slice] = {}
         self.names: list[str] = []
         for name, parameter in self.parameters.items():

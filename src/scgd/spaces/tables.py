@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from scgd.files import settled
 from scgd.spaces.parameters import Choice, Float, Int, Parameter
 from scgd.spaces.space import Space
 
@@ -25,10 +26,13 @@ def read_space(path: Any) -> Space:
     One table per parameter: ``type`` (``"float"``, ``"int"`` or ``"choice"``) and the arguments
     of that kind by their names; a choice has ``values``.
     """
+    settled(path, "the space")
     try:
         tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(f"cannot read the space in {path}: {error.strerror or error}") from None
+    except RecursionError:
+        raise ValueError(f"{path} is nested too deeply for a space") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no TOML file: {error}") from None
     try:

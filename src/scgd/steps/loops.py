@@ -12,9 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from numba.extending import is_jitted, register_jitable
-
-from scgd.compiling import njit
+from scgd.compiling import is_compiled, njit, register_jitable
 from scgd.steps.rule import StepRule
 
 __all__ = ["applier", "compiled", "specialised"]
@@ -82,13 +80,13 @@ def built_in(kernel: Any) -> bool:
 @cache
 def callable_in_loops(kernel: Any) -> Any:
     """Return the kernel, known to numba."""
-    return kernel if built_in(kernel) or is_jitted(kernel) else register_jitable(kernel)
+    return kernel if built_in(kernel) or is_compiled(kernel) else register_jitable(kernel)
 
 
 @cache
 def compiled_kernel(kernel: Any) -> Any:
     """Compile a kernel by itself."""
-    if is_jitted(kernel):
+    if is_compiled(kernel):
         return kernel
     options = {"cache": True, "error_model": "numpy"} if built_in(kernel) else {}
     return njit(**options)(kernel)

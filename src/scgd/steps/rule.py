@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numba.extending import register_jitable
 
 from scgd.calling import join_ours
 from scgd.checks import number
+from scgd.compiling import register_jitable
 from scgd.typing import Floats
 
 __all__ = ["LONGEST", "StepRule", "check_decay", "kernel", "make_slots"]
@@ -21,7 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., float])
 
 def kernel(function: Function) -> Function:
     """Let compiled code call a function of this package, which stays the plain Python it is."""
-    register_jitable(error_model="numpy")(function)
+    register_jitable(function, error_model="numpy")
     return function
 
 

@@ -51,9 +51,10 @@ class RemoteEvaluator(Evaluator):
         then sent at a time, so that none waits in a queue.
     """
 
+    inline = False
+
     def __init__(self, engine: Engine, timeout: float | None = None, *, skip: bool = False) -> None:
         super().__init__(engine.job)
-        self.inline = False
         self.engine = engine
         self.engine.announces = timeout is not None and engine.announces
         self.timeout = timeout

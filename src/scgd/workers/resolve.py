@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from scgd.checks import flag, number
+from scgd.checks import number
+from scgd.options import Workers
 from scgd.workers.cluster import ClusterEngine, is_client
 from scgd.workers.engines import Engine, ExecutorEngine, MapEngine, ProcessEngine
 from scgd.workers.local import Evaluator
@@ -23,24 +24,18 @@ MOST = 4096
 """Local processes that anybody could want."""
 
 
-def evaluator(
-    workers: Any,
-    job: Job,
-    *,
-    vectorized: bool = False,
-    timeout: float | None = None,
-    skip: bool = False,
-) -> Evaluator:
+def evaluator(workers: Workers, job: Job, *, skip: bool = False) -> Evaluator:
     """Turn the ``workers`` argument into an evaluator."""
+    vectorized, timeout = workers.vectorized, workers.timeout
     if timeout is not None:
         timeout = number(timeout, "timeout", 0, ends="(]", wanted="be a positive number of seconds")
-    if flag(vectorized, "vectorized") and workers != 1:
-        raise ValueError("vectorized=True evaluates in this process; use workers=1")
-    engine = None if vectorized else choose(workers, job)
+    if vectorized and workers.engine != 1:
+        raise ValueError("vectorized=True evaluates in this process; leave out the engine")
+    engine = None if vectorized else choose(workers.engine, job)
     if timeout is not None and (engine is None or not engine.interruptible):
         raise ValueError(
-            "timeout needs workers that can be left behind; pass workers=2 or more, an Executor or "
-            "a distributed.Client"
+            "timeout needs workers that can be left behind; use Workers(2, timeout=...), an "
+            "Executor or a distributed.Client"
         )
     if engine is None:
         return Evaluator(job, vectorized)

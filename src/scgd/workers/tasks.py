@@ -124,7 +124,7 @@ def evaluated(job: Job, common: Common, coord: int, entry: Any) -> Any:
     x.flags.writeable = False
     if common.partials:
         assert job.jac is not None
-        return job.jac(x, common.support, *extra, *job.args)
+        return job.jac(x, common.support.copy(), *extra, *job.args)
     return job.fun(x, *extra, *job.args)
 
 

@@ -1,0 +1,157 @@
+"""One coordinate at a time, for functions written in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from scgd.calling import calls_user
+from scgd.descent.engine import CoordinateDescent
+from scgd.descent.loop import Loop
+from scgd.estimators import CentralDifference, sides
+from scgd.problem import as_scalar
+from scgd.run.ledger import Ledger
+from scgd.run.stop import Stop
+from scgd.typing import Floats
+
+__all__ = ["SingleLoop", "at"]
+
+NAN, INFINITY = float("nan"), float("inf")
+float64 = np.float64
+
+
+class SingleLoop(Loop):
+    """Poke one entry of the buffer, evaluate, go on from where the step leads.
+
+    During a part of a phase only the buffer moves; the point follows when the part ends.
+    """
+
+    def __init__(
+        self,
+        engine: CoordinateDescent,
+        fun: Callable[..., Any],
+        args: tuple[Any, ...],
+        ledger: Ledger,
+    ) -> None:
+        super().__init__(engine, fun, args, ledger)
+        self.central = isinstance(engine.method.estimator, CentralDifference)
+        self.slots = tuple(slot.data for slot in engine.slots)
+        self.lower, self.upper = engine.problem.lower.data, engine.problem.upper.data
+        self.share = 0.5 if self.central else 0.0  # what is seen is low + share * (high - low)
+
+    @calls_user
+    def _run_part(self, place: int, n: int, stop: Stop) -> int:
+        """Run ``n`` steps of one phase, or until stopped; a step that is cut has not happened."""
+        engine, sampler, best = self.engine, self.engine.sampler, self.ledger.best
+        first = sampler.position
+        call, view, x, raised = self.call, engine.point.view, engine.point.buffer.data, stop.raised
+        kernel, hyper, slots = engine.method.step.kernel, engine.method.step.hyper, self.slots
+        central, share, bounded, sampled = self.central, self.share, self.bounded, self.sampled
+        special, over = bounded or sampled, stop.over
+        coords = sampler.coords[first : first + n].tolist()
+        rates, radii = engine.step_sizes(
+            place, sampler.coords[first : first + n], sampler.probs[first : first + n]
+        )
+        below = radii if central else [0.0] * n
+        lowest = -INFINITY if best is None else best.value
+        found: tuple[int, float, float] | None = None
+        entries: list[float] = []  # before each step
+        grads: list[float] = []
+        seen: list[float] = []
+        told = self.ledger.noted
+        k = -1
+        try:
+            for k, rate, h, back in zip(coords, rates, radii, below, strict=True):
+                if raised:
+                    break
+                entry = x[k]
+                entries.append(entry)
+                up = entry + h
+                down = entry - back
+                if special:
+                    if sampled:
+                        self.extra = (*engine.arguments(len(grads)), *self.args)
+                    if bounded:
+                        down, up = sides(central, entry, h, self.lower[k], self.upper[k])
+                x[k] = down
+                low = call(view)
+                if low.__class__ is not float:
+                    low = float(low) if low.__class__ is float64 else as_scalar(low)
+                if over:
+                    break
+                x[k] = up
+                high = call(view)
+                if high.__class__ is not float:
+                    high = float(high) if high.__class__ is float64 else as_scalar(high)
+                if told is not None:
+                    told.append(low)
+                    told.append(high)
+                change, width = high - low, up - down
+                grad = change / width if width else change * 0.0
+                if grad - grad == 0.0:
+                    entry -= kernel(k, grad, rate, hyper, slots)
+                    if bounded:
+                        entry = min(max(entry, self.lower[k]), self.upper[k])
+                    seen.append(low + share * change)
+                    if low < lowest or high < lowest:
+                        lowest, where = (low, down) if low <= high else (high, up)
+                        found = (len(grads), where, lowest)
+                else:
+                    x[k] = entry
+                    probes = partial(at, engine.point.view, k, (down, up))
+                    self._lost((low, high), probes, 2 * len(grads))
+                    grad = 0.0
+                    value = low + 0.5 * change if central else low  # only the quotient may be lost
+                    seen.append(value if value - value == 0.0 else NAN)
+                    for value, where in ((low, down), (high, up)):  # one of them may be whole
+                        if value - value == 0.0 and value < lowest:
+                            lowest, found = value, (len(grads), where, value)
+                x[k] = entry
+                grads.append(grad)
+        finally:
+            done = len(grads)
+            if done < len(entries):
+                engine.point.buffer[k] = entries[done]
+            self._commit(first, coords, grads, seen, (entries[:done], radii[:done]))
+            if found is not None:
+                self._keep(found, coords, entries, done)
+        return done
+
+    def _commit(
+        self, first: int, coords: list[int], grads: Any, seen: list[float],
+        around: tuple[list[float], list[float]],
+    ) -> None:  # fmt: skip
+        """Have the point follow the buffer, and count the steps (entries before, and radii)."""
+        engine, sampler, done = self.engine, self.engine.sampler, len(grads)
+        now = slice(first, first + done)
+        places = sampler.coords[now]
+        engine.point.x[places] = engine.point.buffer[places]
+        engine.observations[now] = seen
+        sampler.grads[now] = engine.in_units(np.array(grads, np.float64), places)
+        engine.point.trail.add(coords[:done])
+        self._look_back(places, *map(np.array, around))
+        engine.t += done
+        engine.n_posed += done
+        engine.n_evals += 2 * done
+        if sampler.advance(done):
+            engine.end_phase()
+
+    def _keep(
+        self, found: tuple[int, float, float], coords: list[int], entries: list[float], done: int
+    ) -> None:
+        """Keep the best point seen: as it was at that step, with its coordinate where it was."""
+        step, entry, value = found
+        best, point = self.ledger.best, self.engine.point
+        assert best is not None
+        places = [*reversed(coords[step:done]), coords[step]]
+        best.at(value, point, places, [*reversed(entries[step:done]), entry])
+
+
+def at(x: Floats, k: int, entries: Any, j: int) -> Floats:
+    """Return x with coordinate ``k`` at the j-th of some entries."""
+    y: Floats = x.copy()
+    y[k] = entries[j]
+    return y

@@ -1,0 +1,109 @@
+"""The methods of :func:`scgd.minimize`: SCGD with its parts, or a strategy by name or of your own.
+
+A new strategy is a generator function in a file of its own and a row of :data:`METHODS`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from scgd.errors import nearest
+from scgd.method import NAMED, SCGD
+from scgd.strategies.asks import Strategy
+from scgd.strategies.auto import auto
+from scgd.strategies.gaussian_process import gaussian_process
+from scgd.strategies.mutation import dynamically_dimensioned_search
+from scgd.strategies.quadratic_model import quadratic_models
+from scgd.strategies.random_search import random_search
+
+__all__ = ["METHODS", "Method", "Named", "Ran", "as_method"]
+
+
+@dataclass(frozen=True)
+class Named:
+    """A strategy with a name.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    strategy
+        The generator function.
+    discrete
+        Whether it can search a space that has whole numbers, choices or conditions.
+    """
+
+    name: str
+    strategy: Strategy
+    discrete: bool = False
+
+
+Method = SCGD | Named
+
+
+def table(*methods: Method) -> dict[str, Method]:
+    """Return methods by name; a name may stand for one only."""
+    found: dict[str, Method] = {}
+    for method in methods:
+        if method.name in found:
+            raise ValueError(f"two methods are called {method.name!r}")
+        found[method.name] = method
+    return found
+
+
+METHODS = table(
+    *NAMED.values(),
+    Named("auto", auto, discrete=True),
+    Named("quadratic-model", quadratic_models),
+    Named("random", random_search, discrete=True),
+    Named("gp", gaussian_process, discrete=True),
+    Named("dds", dynamically_dimensioned_search, discrete=True),
+)
+
+
+def as_method(method: Any) -> Method:
+    """Look up a method by name, wrap a generator function, or return SCGD as it is."""
+    if isinstance(method, SCGD | Named):
+        return method
+    if callable(method) and not isinstance(method, type):
+        return Named(getattr(method, "__name__", "strategy"), method, discrete=True)
+    if not isinstance(method, str) or method not in METHODS:
+        hint = (
+            nearest(method, METHODS)
+            if isinstance(method, str)
+            else f". Known: {', '.join(METHODS)}"
+        )
+        raise ValueError(
+            f"method must be scgd.SCGD(...), a generator function or a name, got {method!r}{hint}"
+        )
+    return METHODS[method]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a strategy ran.
+
+    Attributes
+    ----------
+    name
+        The method.
+    members
+        Its solvers in the order in which they first ran, with their evaluations.
+    steps
+        The SCGD that took its last steps, where it took any.
+
+    Examples
+    --------
+    >>> print(Ran("auto", (("probes", 22), ("spsa", 300))))
+    auto: probes 22, spsa 300
+    """
+
+    name: str
+    members: tuple[tuple[str, int], ...]
+    steps: SCGD | None = None
+
+    def __str__(self) -> str:
+        """Return it in a line."""
+        parts = ", ".join(f"{name} {n}" for name, n in self.members)
+        return f"{self.name}: {parts or 'nothing'}"

@@ -1,0 +1,518 @@
+"""Run a strategy: make questions of what it yields, send it the values, keep the log.
+
+The log is all the state there is: the values that were sent, in order, with the places where the
+budget was changed and where SCGD took over. A run that is resumed starts the generator again and
+sends it the log, which costs no evaluation. A running checksum of the points that were asked tells
+whether they are the same; another version or another machine's arithmetic may ask others.
+"""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from scgd.descent.engine import CoordinateDescent
+from scgd.problem import Problem
+from scgd.questions import BASE, EVERYWHERE, NOWHERE, Point, Question
+from scgd.samples import Samples
+from scgd.strategies.asks import Along, Gradient, Leg, Outcome, Report, Steps, Strategy, Wait
+from scgd.strategies.budget import TOL, Budget
+from scgd.typing import Floats
+
+__all__ = ["Interpreter", "OtherPoints"]
+
+STRATEGY = 0
+"""The lane of the samples of a strategy; each engine has the next one."""
+
+
+class OtherPoints(ValueError):
+    """The strategy asks other points than those that the log has values of."""
+
+
+class Interpreter:
+    """Runs one strategy.
+
+    Parameters
+    ----------
+    strategy
+        The generator function.
+    problem, samples
+        What is known of the problem, and where samples come from.
+    seed
+        One seed, one trajectory.
+    limit
+        Evaluations in all; None for no limit.
+    tol, max_stall
+        As in :class:`~scgd.strategies.budget.Budget`.
+    width
+        Numbers of a value: 0 for a plain number (with constraints it is a vector).
+
+    Attributes
+    ----------
+    asked
+        What the strategy waits for: points, :class:`Steps`, :class:`Wait`; None at its end.
+    size, n_asked, n_answered, values
+        Evaluations of that, how many have been asked and answered, and the values so far.
+    n_evals, n_questions
+        Evaluations whose values were sent, and batches and steps.
+    report
+        What it told last, by name.
+    members
+        Evaluations by solver.
+    """
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        problem: Problem,
+        samples: Samples,
+        seed: np.random.SeedSequence,
+        limit: int | None = None,
+        *,
+        tol: float = TOL,
+        max_stall: int | None = None,
+        width: int = 0,
+    ) -> None:
+        self.strategy, self.problem, self.samples, self.seed = strategy, problem, samples, seed
+        self.tol, self.max_stall, self.width = tol, max_stall, width
+        self.first_limit = limit
+        self.n_known = len(problem.known)
+        self.point = Point(problem.x0)  # whose buffer functions see where there is no engine
+        self.begin()
+
+    def begin(self) -> None:
+        """Start the generator."""
+        self.problem.known.keep(self.n_known)
+        n = self.problem.n_coords
+        self.limit = self.first_limit
+        self.budget = Budget(self.limit, n, self.tol, self.max_stall)
+        key = (*self.seed.spawn_key, 0)
+        own = np.random.SeedSequence(self.seed.entropy, spawn_key=key)
+        self.log = array("d")
+        self.marks: list[dict[str, Any]] = []
+        self.checksum = self.n_evals = self.n_samples = self.n_lanes = 0
+        self.past_steps = self.n_batches = 0
+        self.grown = False  # whether the budget was changed since the strategy waited last
+        self.report: dict[str, Any] = {}
+        self.members: dict[str, int] = {}
+        self.journal: list[tuple[int, float]] = []
+        self.best = float("inf")
+        self.low, self.high = self.problem.x0.copy(), self.problem.x0.copy()
+        self.engine: CoordinateDescent | None = None
+        self.began = 0  # evaluations of the engine when its leg began
+        self.leg_values: Floats = np.empty(0)
+        self.outcome = Outcome()
+        self.generator = self.strategy(
+            self.problem, self.budget, np.random.Generator(np.random.PCG64(own))
+        )
+        self.asked: Any = None
+        self._advance(None)
+
+    # ---- the generator ---------------------------------------------------------------------------
+
+    def _advance(self, sent: Any) -> None:
+        """Send values; take what the strategy asks next."""
+        try:
+            asked = self.generator.send(sent)
+            while isinstance(asked, Report) or self._wakes(asked):
+                if isinstance(asked, Report):
+                    self._note(asked)
+                asked = self.generator.send(None)
+        except StopIteration as end:
+            self.asked, self.size, self.n_asked, self.n_answered = None, 0, 0, 0
+            self.outcome = end.value if isinstance(end.value, Outcome) else Outcome()
+            return
+        self.asked = asked
+        self.n_asked = self.n_answered = 0
+        if isinstance(asked, Steps):
+            self._begin_steps(asked)
+        elif isinstance(asked, Wait):
+            self.size = 0
+        else:
+            self._begin_batch()
+
+    def _wakes(self, asked: Any) -> bool:
+        """Whether it waits although the budget has grown since it made up its mind."""
+        if not isinstance(asked, Wait) or not self.grown or self.budget.left <= 0:
+            return False
+        self.grown = False
+        return True
+
+    def _note(self, report: Report) -> None:
+        for name, value in vars(report).items():
+            if value is not None:
+                self.report[name] = value.copy() if name == "x" else value
+
+    def _begin_steps(self, asked: Steps) -> None:
+        self.size, engine = 0, asked.engine
+        if engine is not self.engine:
+            if self.engine is not None:
+                self.past_steps += self.engine.n_posed
+            self.n_lanes += 1
+            self.engine = engine
+            engine.samples, engine.lane = self.samples, STRATEGY + self.n_lanes
+        self.began = engine.n_evals
+        engine.begin_leg(asked.n_evals, asked.base)
+
+    def _begin_batch(self) -> None:
+        """Take points: how many there are, how they share samples, and their checksum."""
+        asked, self.group = self.asked, 1
+        if isinstance(asked, Gradient):
+            self.size, numbers = 1, len(asked.coords)
+            self._sum_up(asked.x, asked.coords)
+            self.values: Floats = np.full(numbers, np.nan)
+            return
+        if isinstance(asked, Along):
+            self.size = self.group = len(asked)
+            coords = np.asarray(asked.coords, np.int64)
+            self._sum_up(coords, np.asarray(asked.entries))
+            np.minimum.at(self.low, coords, asked.entries)
+            np.maximum.at(self.high, coords, asked.entries)
+        else:
+            self.size = asked.size // asked.shape[-1]
+            self.group = self.size if asked.ndim < 3 else asked.shape[1]
+            rows = asked if asked.ndim < 3 or asked.strides[0] else asked[0]
+            rows = rows if self.size else self.low[None]
+            self._sum_up(rows)
+            rows = rows.reshape(-1, rows.shape[-1])
+            np.minimum(self.low, rows[0] if len(rows) == 1 else rows.min(axis=0), out=self.low)
+            np.maximum(self.high, rows[0] if len(rows) == 1 else rows.max(axis=0), out=self.high)
+        shape = (self.size, self.width) if self.width else self.size
+        self.values = np.full(shape, np.nan)
+        if not self.size:  # no points, no values
+            self._answer()
+
+    def _sum_up(self, *arrays: Any) -> None:
+        for numbers in arrays:
+            self.checksum = zlib.crc32(np.ascontiguousarray(numbers).data, self.checksum)
+
+    def _answer(self) -> None:
+        """Send the values of a batch that is complete."""
+        asked, values = self.asked, self.values
+        self.log.frombytes(values.tobytes())
+        solver = self.report.get("solver", "strategy")
+        self.members[solver] = self.members.get(solver, 0) + self.size
+        self.n_evals += self.size
+        self.n_batches += 1
+        self.n_samples += self.size // max(self.group, 1)
+        self.budget.spent = self.n_evals
+        sent: Any = values
+        if not isinstance(asked, Gradient):
+            self._observe(values if not self.width else values[:, 0])
+            more = values.shape[1:]
+            if asked.ndim == 1:
+                sent = values[0] if more else float(values[0])
+            elif asked.ndim == 3:
+                sent = values.reshape(*asked.shape[:-1], *more)
+        self._advance(sent)
+
+    def _observe(self, values: Floats) -> None:
+        """Note what was seen, for history, target and callback."""
+        seen = values[values == values] if len(values) > 1 else values
+        if not len(seen):
+            return
+        low = float(seen.min())
+        self.best = low if low < self.best else self.best
+        self.journal.append((self.n_evals, self.best if self.deterministic else float(seen.mean())))
+
+    def _end_leg(self) -> None:
+        """Send what a leg of SCGD saw."""
+        assert self.engine is not None
+        self._send_leg(self.engine.leg(self.engine.n_evals - self.began))
+
+    def _give_up(self) -> None:
+        """Send a leg that diverges; a strategy that was to go on for ever ends with it."""
+        self._end_leg()
+        self.generator.close()
+        self.asked, self.size, self.n_asked, self.n_answered = None, 0, 0, 0
+        self.outcome = Outcome(diverged=True)
+
+    def _send_leg(self, leg: Leg) -> None:
+        self.marks.append({"at": len(self.log), "leg": asdict(leg)})
+        self.n_evals += leg.n_evals
+        self.members["SCGD"] = self.members.get("SCGD", 0) + leg.n_evals
+        self.budget.spent = self.n_evals
+        self._advance(leg)
+
+    # ---- questions and values --------------------------------------------------------------------
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has returned."""
+        return self.asked is None
+
+    @property
+    def stepping(self) -> bool:
+        """Whether SCGD is at work."""
+        return isinstance(self.asked, Steps)
+
+    @property
+    def cost(self) -> float:
+        """Evaluations that the next question needs, at least; infinite where it waits."""
+        if self.stepping:
+            assert self.engine is not None
+            return self.engine.cost
+        return float("inf") if self.finished or isinstance(self.asked, Wait) else 1
+
+    def pose(self, room: float) -> Question | None:
+        """Return the next question, of so many evaluations at most; None when values must come."""
+        if self.stepping:
+            assert self.engine is not None
+            return self.engine.pose()
+        left = self.size - self.n_asked
+        if left == 0:
+            return None
+        first = self.n_asked
+        n = int(min(self.group - first % self.group, left, max(1.0, room)))
+        self.n_asked += n
+        return self._question(first, n)
+
+    def _question(self, first: int, n: int) -> Question:
+        """Return evaluations of the batch; all of a group share one sample."""
+        asked, some = self.asked, slice(first, first + n)
+        sample = (self.n_samples + first // self.group, STRATEGY)
+        if isinstance(asked, Gradient):
+            return Question(
+                self.point, asked.coords, np.array([BASE]), np.array([np.nan]), base=asked.x,
+                sample=sample, far=True, kind="partials",
+            )  # fmt: skip
+        if isinstance(asked, Along):
+            coords = np.asarray(asked.coords[some], np.int64)
+            entries = np.asarray(asked.entries[some], np.float64)
+            return Question(
+                self.point, NOWHERE, coords, entries, base=asked.x, sample=sample, far=True,
+                role=first,
+            )  # fmt: skip
+        rows = asked.reshape(-1, asked.shape[-1])[some] if asked.ndim < 3 else self._rows(first, n)
+        return Question(
+            self.point, EVERYWHERE, np.full(n, BASE), rows, base=rows[0], sample=sample, far=True,
+            role=first,
+        )  # fmt: skip
+
+    def _rows(self, first: int, n: int) -> Floats:
+        """Return rows of one group of a three-dimensional batch, without a copy of the others."""
+        start = first % self.group
+        rows: Floats = self.asked[first // self.group][start : start + n]
+        return rows
+
+    def take(self, question: Question, values: Any) -> None:
+        """Take the values of a question that was posed."""
+        if self.stepping:
+            assert self.engine is not None
+            self.engine.take(question, values)
+            self.settle()
+        elif isinstance(self.asked, Gradient):
+            self.values[:] = values[0]
+            self._answer()
+        else:
+            self.enter(question.role, values)
+
+    def enter(self, first: int, values: Any) -> None:
+        """Take values of the batch from one place on; send all of them when none is missing."""
+        n = len(values)
+        self.values[first : first + n] = values
+        self.n_answered += n
+        if self.n_answered == self.size:
+            self._answer()
+
+    def enter_one(self, j: int, value: float) -> None:
+        """Take the j-th value of the batch."""
+        self.values[j] = value
+        self.n_answered += 1
+        if self.n_answered == self.size:
+            self._answer()
+
+    def settle(self) -> None:
+        """Take note of steps that were taken; go on where the leg is over."""
+        engine = self.engine
+        while self.stepping and engine is not None:
+            before = self.n_evals - self.began
+            self.journal.extend((before + n, value) for n, value in engine.journal)
+            engine.journal.clear()
+            if engine.diverged and self.asked.n_evals is None and not engine.n_open:
+                self._give_up()
+            elif not engine.finished:
+                return
+            else:
+                self._end_leg()
+            engine = self.engine
+
+    def extend(self, limit: int | None) -> None:
+        """Plan for so many evaluations in all from now on."""
+        self.marks.append({"at": len(self.log), "limit": limit})
+        self._set_limit(limit)
+        if isinstance(self.asked, Steps) and self.asked.n_evals is None:
+            assert self.engine is not None
+            before = self.n_evals - self.began
+            self.engine.plan_for(None if limit is None else limit - before)
+
+    def know(self, x: Floats, value: float) -> None:
+        """Take a measurement that was not asked for, which a strategy may look at."""
+        self.marks.append({"at": len(self.log), "x": x.copy(), "value": value})
+        self.problem.known.add(x, value)
+
+    def _set_limit(self, limit: int | None) -> None:
+        self.limit = self.budget.limit = limit
+        self.grown = True
+        if self._wakes(self.asked):
+            self._advance(None)
+
+    # ---- what it stands for ----------------------------------------------------------------------
+
+    @property
+    def n_told(self) -> int:
+        """Evaluations whose values the strategy or its engine has."""
+        running = self.engine.n_evals - self.began if self.stepping and self.engine else 0
+        return self.n_evals + running
+
+    @property
+    def n_answered_now(self) -> int:
+        """Evaluations of the batch in hand that have values."""
+        return self.n_answered if self.size else 0
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether f repeats itself, by test or by word."""
+        return bool(self.report.get("deterministic", False))
+
+    @property
+    def solver(self) -> str:
+        """Who asks."""
+        return "SCGD" if self.stepping else str(self.report.get("solver", "strategy"))
+
+    @property
+    def level(self) -> float:
+        """The value reached, to be compared with a target; NaN while too little was seen."""
+        if self.stepping and self.engine is not None:
+            return self.engine.level
+        if self.deterministic:
+            return self.best
+        _, values = self.recommended  # a target is met where the answer is, and not by luck
+        seen = values[np.isfinite(values)]
+        if self.report.get("x") is None or not seen.size:
+            return float("nan")
+        noise = float(self.report.get("noise") or 0.0)
+        return float(seen.mean()) + noise / float(np.sqrt(seen.size))
+
+    @property
+    def recommended(self) -> tuple[Floats, Floats]:
+        """The point it would answer now, and observations at it or near it."""
+        engine, x = self.engine, self.report.get("x")
+        if engine is not None and (x is None or (self.stepping and engine.leg(0).fell)):
+            return engine.recommended
+        if x is None:
+            return self.problem.x0, np.empty(0)
+        return x, np.asarray(self.report.get("values", ()), np.float64)
+
+    @property
+    def relevance(self) -> tuple[Floats, Floats] | None:
+        """Each coordinate's share in the changes of f, and standard errors."""
+        return self.report.get("relevance")
+
+    @property
+    def weights(self) -> Floats | None:
+        """The sampling distribution learned, or the relevance where there is none."""
+        own = None if self.engine is None else self.engine.weights
+        return self.relevance[0] if own is None and self.relevance is not None else own
+
+    @property
+    def scale(self) -> Floats:
+        """The unit of each coordinate that steps go by."""
+        return self.problem.unit if self.engine is None else self.engine.scale
+
+    @property
+    def farthest(self) -> float:
+        """How far from x0 a point was asked, in any coordinate, in units of its scale."""
+        away = max(self.problem.away(self.low), self.problem.away(self.high))
+        return away if self.engine is None else max(away, self.engine.far)
+
+    @property
+    def n_steps(self) -> int:
+        """Batches that were answered, and steps that were taken."""
+        steps = 0 if self.engine is None else self.engine.n_posed - self.engine.n_open
+        return self.n_batches + self.past_steps + steps
+
+    @property
+    def ran(self) -> dict[str, int]:
+        """Evaluations by solver, the leg in hand included."""
+        ran = dict(self.members)
+        if self.n_told > self.n_evals:
+            ran["SCGD"] = ran.get("SCGD", 0) + self.n_told - self.n_evals
+        return ran
+
+    # ---- state -----------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the log, and what has arrived of the batch or the leg in hand."""
+        engine = self.engine
+        return {
+            "limit": self.first_limit,
+            "log": np.array(self.log, np.float64),
+            "marks": {str(i): mark for i, mark in enumerate(self.marks)},
+            "checksum": self.checksum,
+            "values": self.values.copy() if self.size else np.empty(0),
+            "n_asked": self.n_asked,
+            "n_answered": self.n_answered,
+            "began": self.began,
+            "engine": None if engine is None else engine.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Send the log again, then take up the batch or the leg in hand."""
+        self.first_limit = state["limit"]
+        self.begin()
+        marks = [state["marks"][str(i)] for i in range(len(state["marks"]))]
+        self._replay(np.asarray(state["log"], np.float64), marks)
+        if self.checksum != state["checksum"]:
+            raise OtherPoints("the strategy asks other points than those it was saved with")
+        if self.size:
+            if self.values.shape != state["values"].shape:
+                raise ValueError("a batch has another size")
+            self.values[:] = state["values"]
+        self.n_asked, self.n_answered = int(state["n_asked"]), int(state["n_answered"])
+        if not 0 <= self.n_answered <= self.n_asked <= self.size:
+            raise ValueError("a batch has more answers than questions")
+        if (self.engine is None) != (state["engine"] is None):
+            raise OtherPoints("SCGD has not begun where the saved run had")
+        if self.engine is not None:
+            self.began = int(state["began"])
+            self.engine.load_state_dict(state["engine"])
+            if self.engine.n_evals < self.began:
+                raise ValueError("a leg has fewer evaluations than at its beginning")
+        self.journal.clear()
+
+    def _replay(self, log: Floats, marks: list[dict[str, Any]]) -> None:
+        """Send values and legs in the order in which they came."""
+        place = k = 0
+        while place < len(log) or k < len(marks):
+            if k < len(marks) and marks[k]["at"] == place:
+                self._replay_mark(marks[k])
+                k += 1
+            elif self.asked is None or not self.size:
+                raise OtherPoints("the strategy ends before its log does")
+            else:
+                n = self.values.size
+                if place + n > len(log):
+                    raise OtherPoints("the log ends in the middle of a batch")
+                self.values.flat[:] = log[place : place + n]
+                place += n
+                self._answer()
+
+    def _replay_mark(self, mark: dict[str, Any]) -> None:
+        if "value" in mark:
+            self.know(mark["x"], mark["value"])
+            return
+        if "limit" in mark:
+            self.marks.append(mark)
+            self._set_limit(mark["limit"])
+            return
+        if not self.stepping or self.engine is None:
+            raise OtherPoints("the strategy does not hand over to SCGD where it did")
+        leg = Leg(**mark["leg"])
+        self.engine.point.put(leg.x)
+        self.engine.n_evals += leg.n_evals
+        self._send_leg(leg)

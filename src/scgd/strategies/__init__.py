@@ -1,0 +1,1 @@
+"""Strategies: generators that yield points and are sent their values."""

@@ -1,0 +1,123 @@
+"""``method="auto"``: find out what kind of function it is, then run what fits it.
+
+================================  =================================================================
+f is                              runs
+================================  =================================================================
+deterministic                     a portfolio: BFGS, CMA-ES, implicit filtering, line searches, ...
+noisy, with ``sample=``           SCGD on common random numbers
+noisy otherwise                   SPSA with quadratic models, populations, screening, joint steps
+noisy, with ``jac=``              MUSKETEER on exact partial derivatives
+over whole numbers or choices     a Gaussian process while evaluations are few, then mutations
+================================  =================================================================
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scgd.method import NAMED
+from scgd.problem import Problem
+from scgd.strategies.asks import Asking, Gradient, Outcome, Report
+from scgd.strategies.budget import Budget
+from scgd.strategies.common_random_numbers import common_random_numbers
+from scgd.strategies.fixed_method import run_method
+from scgd.strategies.gaussian_process import gaussian_process
+from scgd.strategies.gradient_check import check_gradient
+from scgd.strategies.length_scale import length_scale
+from scgd.strategies.mutation import dynamically_dimensioned_search
+from scgd.strategies.noise_test import classify_noise
+from scgd.strategies.noisy import noisy
+from scgd.strategies.portfolio import portfolio
+from scgd.strategies.verification import verified, voted
+
+__all__ = ["auto"]
+
+MODELLED = 40
+"""Coordinates up to which a Gaussian process is worth its cubic cost per point."""
+FEW = 300
+"""Evaluations up to which a space of real numbers is left to it."""
+SMALL = 400
+"""Evaluations below which one place must tell whether there is noise: three cost nine."""
+TINY = 100
+"""Evaluations below which a run begins with x0, so that it has at least that; above, tests of noise
+and comparisons evaluate it."""
+CHECKED, MOST_CHECKED = 50, 1000
+"""Evaluations from which derivatives are compared with differences (three or five of them), and
+coordinates of which: a wrong sign shows in any of them."""
+MISLED = 3
+"""How often a portfolio may begin again after equal outliers had misled it."""
+
+
+def auto(problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
+    """Classify the noise, then hand over."""
+    space = problem.space
+    if space is not None and (not space.continuous or budget.total <= FEW):
+        few = problem.n_coords <= MODELLED
+        search = gaussian_process if few else dynamically_dimensioned_search
+        return (yield from search(problem, budget, rng))
+    if problem.noise is not None:
+        kind = "independent" if problem.noise > 0 else "deterministic"
+        return (yield from follow(kind, problem, budget, rng, float("nan")))
+    f = float("nan")
+    if not problem.sampled or budget.total < TINY:
+        yield Report(solver="x0", deterministic=not problem.sampled)
+        f = yield problem.x0
+    if budget.total < 6 and not problem.sampled:  # nothing can be tested
+        return (yield from follow("deterministic", problem, budget, rng, f))
+    yield Report(solver="noise test")
+    noise = yield from classify_noise(problem, problem.x0, rng, 1 if budget.total < SMALL else 3)
+    return (yield from follow(noise.kind, problem, budget, rng, f))
+
+
+def follow(
+    kind: str, problem: Problem, budget: Budget, rng: np.random.Generator, f: float
+) -> Asking:
+    """Run what fits this kind of noise."""
+    yield Report(deterministic=kind == "deterministic")
+    if problem.has_gradient and budget.left >= CHECKED:
+        coords = np.arange(min(problem.n_coords, MOST_CHECKED))
+        partials = yield Gradient(problem.x0, coords)
+        known = problem.noise or 0.0
+        if kind != "independent" or known:
+            yield from check_gradient(problem, problem.x0, coords, partials, known)
+    if kind == "deterministic":
+        return (yield from deterministic(problem, budget, rng, f))
+    if problem.has_gradient:
+        return (yield from run_method(NAMED["musketeer"].first_order())(problem, budget, rng))
+    if kind == "common random numbers":
+        yield Report(solver="length scale")
+        length = yield from length_scale(problem, problem.x0, rng)
+        outcome = yield from common_random_numbers(problem, budget, rng, length)
+        if outcome is not None:
+            return outcome
+    yield Report(solver="noise level")
+    return (yield from noisy(problem, budget, rng, rare=mostly_exact))
+
+
+def deterministic(problem: Problem, budget: Budget, rng: np.random.Generator, f: float) -> Asking:
+    """Run the portfolio; where a value does not come again, f is noisy after all."""
+    start = None if np.isnan(f) else f
+    inner = portfolio(problem, budget, rng, f=start)
+    if problem.noise is not None:  # the user's word
+        return (yield from inner)
+    done = yield from verified(inner, budget)
+    if not done.differs:
+        return done.found
+    yield Report(deterministic=False, x=problem.x0, values=())
+    message = "Values that seemed deterministic did not repeat. "
+    return (yield from noisy(problem, budget, rng, message=message, rare=mostly_exact))
+
+
+def mostly_exact(problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
+    """Run the portfolio on values that most repeats agree on; None where they do not."""
+    outliers: list[float] = []
+    yield Report(message="Most repeated values agree: outliers are outvoted.")
+    for _ in range(MISLED + 1):
+        done = yield from voted(portfolio, problem, budget, rng, outliers)
+        if not done.agrees:
+            break
+        if done.misled != done.misled:
+            return done.found or Outcome()
+        outliers.append(done.misled)
+    yield Report(deterministic=False)
+    return None

@@ -1,0 +1,399 @@
+"""BFGS from differences, with a long memory and steps that need only values."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from scgd.strategies.asks import Along, Gradient, Report
+from scgd.strategies.box import Box
+from scgd.strategies.precision import Precision
+from scgd.strategies.relevance import PLACES, Shares
+from scgd.typing import Array, Floats
+
+__all__ = ["BFGS"]
+
+MEMORY = 200
+HERE = 3e-4
+"""The part of x itself that a difference must have, in radii."""
+WIDER = 3.0
+"""How much wider differences become where noise in f hides a gradient."""
+DROWNED = 2.0
+"""A gradient, or a change of it, that noise in f does not explain, in standard deviations."""
+COVERED = 1e-4
+"""Share of the squared gradient that inactive coordinates may hold."""
+LEAST = 16
+"""Coordinates below which all are differentiated every time."""
+ARMIJO = 1e-4
+CLOSE = 0.85
+"""How near a step must come to the minimum that a parabola predicts."""
+MOST_TRIES = 25
+FARTHEST = 100.0
+LONGER, SHORTER = 0.2, 0.3
+WALL, JAMMED = 1e3, 3
+"""A rise that is a wall, in changes that the slope predicted (a failed value is one, too), and the
+lines in a row that must have met one for it to stand across the way."""
+
+
+class BFGS:
+    r"""Limited-memory BFGS on forward, then central differences.
+
+    The first metric is :math:`\gamma = (s'y / y'y)^{1-t} (s's / s'y)^t`: long steps along weak
+    directions as long as full steps are accepted (t grows), short ones when they are not. Where few
+    coordinates hold nearly all of the gradient, only those are differentiated, and a tenth as many
+    others in turn.
+
+    Parameters
+    ----------
+    x, f
+        Where it starts, and f there.
+    s
+        The length scale.
+    small
+        A decrease that counts as none, beside rounding.
+    box
+        Where it may look. Coordinates at a wall whose slope points out of it are held there
+        (two-metric projection, Bertsekas 1982); lines bend along the walls.
+    has_gradient
+        Whether slopes are the user's own instead of differences.
+    precision
+        How precise f is, and so how wide differences must be.
+    main
+        Whether it reports the relevance of coordinates: restarts do not.
+
+    Attributes
+    ----------
+    steps, changes, gamma
+        The pairs and the first metric of the longest memory so far.
+    n_active
+        Coordinates that hold nearly all of the gradient; 0 before the first one.
+    agreement
+        Actual over predicted decrease of the steps so far.
+    gains, shares
+        The last ten decreases, and what share coordinates have in the first gradients.
+    """
+
+    def __init__(
+        self,
+        x: Floats,
+        f: float,
+        s: float,
+        small: float = 0.0,
+        box: Box | None = None,
+        has_gradient: bool = False,
+        precision: Precision | None = None,
+        *,
+        main: bool = False,
+    ) -> None:
+        self.main, self.has_gradient, self.precision = main, has_gradient, precision or Precision()
+        self.x, self.f, self.s, self.p, self.small = x.copy(), f, s, x.size, small
+        self.box = box or Box.around(x)
+        self.steps: list[Floats] = []
+        self.changes: list[Floats] = []
+        self.gamma, self.trust = 1.0, 1.0
+        self.central, self.first = False, True  # the first gradient is compared with none
+        self.gradient: Floats | None = None
+        self.active: Array | None = None  # a mask, or None for all
+        self.was_active: Array | None = None
+        self.renew, self.turn, self.step_length = False, 0, s
+        self.moved: Floats = np.zeros(self.p)
+        self.shares = Shares(self.p)
+        self.n_active = self.n_small = self.n_failed = self.n_walls = 0
+        self.agreement, self.gains = list[float](), list[float]()
+        self.longest: tuple[list[Floats], list[Floats], float] = ([], [], 1.0)
+
+    def run(self) -> Generator[Any, Any, None]:
+        """Descend until nothing is left to gain."""
+        while True:
+            gradient = yield from self._differentiate()
+            self._learn(gradient)
+            if self.main and self.shares.news:
+                yield Report(relevance=self.shares.found())
+            held = self._held(gradient)
+            size = float(np.linalg.norm(gradient[~held]))
+            if not self._drowned() < size < np.inf:
+                if self.central and not self._widen():
+                    return
+                self.central = self.first = True
+                continue
+            direction, slope = self._direction(gradient, size, held)
+            rate, value, x = yield from self._search_line(direction, slope, gradient)
+            self._rate_metric(rate)
+            predicted = -slope * max(rate, 1e-300)
+            fell = rate > 0 and value < self.f
+            self.agreement.append((self.f - value) / max(predicted, 1e-300) if fell else 0.0)
+            if fell:
+                over = self._accept(x, value)
+            else:
+                over = self._refuse()
+            if over:
+                return
+
+    def _differentiate(self) -> Generator[Any, Any, Floats]:
+        """Return differences at the active coordinates and at some others, or the user's slopes."""
+        if self.has_gradient:
+            exact: Floats = yield Gradient(self.x, np.arange(self.p))
+            self.shares.add(exact, np.arange(self.p))
+            return exact
+        radius = self._radius()
+        h = radius * self.s + HERE * radius * np.abs(self.x)
+        gradient, extra = np.zeros(self.p), np.empty(0, np.int64)
+        todo = np.arange(self.p)
+        if self.active is not None:
+            rest = np.flatnonzero(~self.active)
+            n = min(len(rest), max(1, int(0.1 * self.active.sum())))
+            extra = rest[(self.turn + np.arange(n)) % len(rest)]
+            self.turn += n
+            todo = np.concatenate([np.flatnonzero(self.active), extra])
+        here, lower, upper = self.x[todo], self.box.lower[todo], self.box.upper[todo]
+        ups, downs = here + h[todo], np.maximum(here - h[todo], lower)
+        if self.central:
+            ups = np.minimum(ups, upper)
+            widths = ups - downs
+            values = yield Along(self.x, np.tile(todo, 2), np.concatenate([ups, downs]))
+        else:
+            ups = np.where(ups <= upper, ups, downs)
+            widths = ups - here
+            values = yield Along(self.x, todo, ups)
+        widths[widths == 0] = np.inf  # no room: no slope
+        base = values[len(todo) :] if self.central else self.f
+        with np.errstate(invalid="ignore"):  # of two failed values
+            gradient[todo] = (values[: len(todo)] - base) / widths
+        gradient[~np.isfinite(gradient)] = 0.0
+        self.shares.add(gradient, todo)
+        if self.p >= LEAST:
+            self._choose_active(gradient, extra)
+        return gradient
+
+    def _choose_active(self, gradient: Floats, extra: Array) -> None:
+        """Keep to few coordinates where they hold nearly all of the gradient."""
+        squares = gradient**2
+        total = float(squares.sum())
+        if self.active is None:
+            if total > 0 and (self.first or self.renew):
+                self._find_active(gradient, squares, total)
+            return
+        new = extra[squares[extra] > COVERED * total]
+        gradient[extra[squares[extra] <= COVERED * total]] = 0.0
+        if len(new):
+            self.active[new] = True
+            if self.gradient is not None:
+                self.gradient[new] = gradient[new]
+        if self.active.all():
+            self.active = None
+
+    def _find_active(self, gradient: Floats, squares: Floats, total: float) -> None:
+        self.renew = False
+        order = np.argsort(-squares)
+        covered = np.cumsum(squares[order])
+        self.n_active = int(np.searchsorted(covered, (1 - COVERED) * total)) + 1
+        if self.n_active > self.p // 2:
+            return
+        known = self.was_active
+        active = np.zeros(self.p, np.bool_) if known is None else known.copy()
+        active[order[: self.n_active]] = True
+        if active.sum() <= self.p // 2:
+            self.active, self.turn = active, 0
+            gradient[~active] = 0.0
+
+    def _learn(self, gradient: Floats) -> None:
+        """Add the last step and the change of the gradient to the memory."""
+        if self.gradient is not None and not self.first:
+            step, change = self.moved, gradient - self.gradient
+            along = float(step @ change)
+            if bends(step, change) and float(np.linalg.norm(change)) > self._drowned():
+                self.steps.append(step)
+                self.changes.append(change)
+                if len(self.steps) > MEMORY:
+                    del self.steps[0], self.changes[0]
+                short, long = along / float(change @ change), float(step @ step) / along
+                self.gamma = short ** (1 - self.trust) * long**self.trust
+                self._bend()
+        self.gradient = gradient
+        if len(self.steps) >= len(self.longest[0]):
+            self.longest = (list(self.steps), list(self.changes), self.gamma)
+
+    def _bend(self) -> None:
+        """Note over the last steps how f bends: differences may be wider where it bends less."""
+        if self.precision.noise:
+            recent = zip(self.steps[-PLACES:], self.changes[-PLACES:], strict=True)
+            bend = max(float(step @ change) / float(step @ step) for step, change in recent)
+            self.precision = Precision(
+                self.precision.noise, min(self.precision.change, bend * self.s**2)
+            )
+
+    def _widen(self) -> bool:
+        """Take wider differences; tell whether that was possible."""
+        before = self.precision.central
+        self.precision = Precision(self.precision.noise, self.precision.change / WIDER**3)
+        return self.precision.central > before
+
+    def _drowned(self) -> float:
+        """Return the length of a gradient up to which noise in f explains it."""
+        n = self.p / 2 if self.central else 2 * self.p  # values of half the weight, on both sides
+        return DROWNED * self.precision.noise / (self._radius() * self.s) * float(np.sqrt(n))
+
+    def _radius(self) -> float:
+        return self.precision.central if self.central else self.precision.forward
+
+    # ---- steps -----------------------------------------------------------------------------------
+
+    def _held(self, gradient: Floats) -> Array:
+        """Return which coordinates stand at a wall with f falling beyond it."""
+        low, high = self.x <= self.box.lower, self.x >= self.box.upper
+        return np.asarray((low & (gradient > 0)) | (high & (gradient < 0)))
+
+    def _pairs(self, held: Array) -> tuple[list[Floats], list[Floats]]:
+        """Return the memory as the coordinates that are not held see it."""
+        if not held.any():
+            return self.steps, self.changes
+        steps = [np.where(held, 0.0, step) for step in self.steps]
+        changes = [np.where(held, 0.0, change) for change in self.changes]
+        sound = [bends(step, change) for step, change in zip(steps, changes, strict=True)]
+        keep = [k for k, fine in enumerate(sound) if fine]
+        return [steps[k] for k in keep], [changes[k] for k in keep]
+
+    def _direction(self, gradient: Floats, size: float, held: Array) -> tuple[Floats, float]:
+        """Return where to go and the slope there."""
+        gradient = np.where(held, 0.0, gradient)
+        direction = -gradient * (self.step_length / size)
+        steps, changes = self._pairs(held)
+        if steps:
+            newton = -two_loop(gradient, steps, changes, self.gamma)
+            if gradient @ newton < 0 and np.all(np.isfinite(newton)):
+                direction = newton
+            else:
+                self._forget()
+        length, most = float(np.linalg.norm(direction)), FARTHEST * self.s * np.sqrt(self.p)
+        if length > most:
+            direction *= most / length
+        return direction, float(gradient @ direction)
+
+    def _search_line(
+        self, direction: Floats, slope: float, gradient: Floats
+    ) -> Generator[Any, Any, tuple[float, float, Floats]]:
+        """Return the best rate along the line, f and the point there; 0 where nothing fell."""
+        f, rate, best, lowest, found, last = self.f, 1.0, 0.0, self.f, self.x, self.x
+        length, bracketed, wall = float(np.linalg.norm(direction)), False, False
+        least = 1e-14 * (self.s + float(np.linalg.norm(self.x)))
+        growth = 10.0 if self.first or not self.steps else 4.0
+        for n in range(1, MOST_TRIES + 1):
+            straight = self.x + rate * direction
+            point = self.box.clip(straight)
+            on_line = np.array_equal(point, straight)
+            expected = rate * slope if on_line else float(gradient @ (point - self.x))
+            if np.array_equal(point, last):  # all of it lies along walls
+                break
+            last, value = point, (yield point)
+            if value < lowest:
+                best, lowest, found = rate, value, point
+            wall = wall or not value - f < WALL * abs(expected)
+            excess = 2 * (value - f - expected)
+            vertex = -expected * rate / excess if 0 < excess < np.inf else np.inf
+            if value < f + ARMIJO * expected:
+                near = CLOSE * rate <= vertex <= rate / CLOSE
+                if bracketed or near or best != rate:
+                    break
+                if vertex > rate:
+                    if n > 12:
+                        break
+                    rate = min(vertex, growth * rate)
+                else:
+                    rate, bracketed = vertex, True
+            else:
+                if best > 0:
+                    break
+                bracketed = True
+                shorter = vertex if np.isfinite(vertex) else 0.1 * rate
+                rate = min(max(shorter, 0.05 * rate), 0.5 * rate)
+                if rate * length < least:
+                    break
+        self.n_walls = self.n_walls + 1 if wall else 0
+        return best, lowest, found
+
+    @property
+    def jammed(self) -> bool:
+        """Whether it stands at a wall across its way."""
+        return self.n_walls >= JAMMED
+
+    def _rate_metric(self, rate: float) -> None:
+        if self.steps and rate >= 1:
+            self.trust = min(1.0, self.trust + LONGER)
+        elif self.steps and rate < 0.5:
+            self.trust = max(0.0, self.trust - SHORTER)
+
+    def _accept(self, x: Floats, value: float) -> bool:
+        """Go to the point; tell whether that was the end."""
+        gain = self.f - value
+        self.moved = x - self.x
+        self.x, self.f, self.first, self.n_failed = x, value, False, 0
+        self.step_length = max(float(np.linalg.norm(self.moved)), 1e-9 * self.s)
+        self.gains = [*self.gains, gain][-10:]
+        small = max(1e-13 * abs(value), self.small, self.precision.noise)
+        self.n_small = self.n_small + 1 if gain <= small else 0
+        if self.n_small < 3:
+            return False
+        self.n_small = 0
+        if self.active is not None:
+            self._look_everywhere()
+            return False
+        over, self.central = self.central, True
+        return over
+
+    def _refuse(self) -> bool:
+        """Try something else after a line that did not fall; tell whether that was the end."""
+        self.n_failed += 1
+        if self.active is not None:
+            self._look_everywhere()
+            self.n_failed = 0
+            self._shorten()
+        elif not self.central:
+            self.central = self.first = True
+        elif self.steps and self.n_failed < 3:
+            self._forget()
+            self.first = True
+            self._shorten()
+        else:
+            return True
+        return False
+
+    def _shorten(self) -> None:
+        self.step_length = max(1e-3 * self.step_length, 1e-9 * self.s)
+
+    def _look_everywhere(self) -> None:
+        """Differentiate all coordinates again, with an empty memory."""
+        self.was_active, self.active = self.active, None
+        self.renew = self.first = True
+        self._forget()
+
+    def _forget(self) -> None:
+        self.steps, self.changes = [], []
+
+    def metric(self) -> Floats:
+        """Return the inverse Hessian that the longest memory stands for."""
+        steps, changes, gamma = self.longest
+        rows = [two_loop(unit, steps, changes, gamma) for unit in np.eye(self.p)]
+        inverse = np.array(rows)
+        return (inverse + inverse.T) / 2
+
+
+def bends(step: Floats, change: Floats) -> bool:
+    """Tell whether the gradient rose along a step, by more than rounding."""
+    along = float(step @ change)
+    return along > 0 and along > 1e-10 * float(np.linalg.norm(step) * np.linalg.norm(change))
+
+
+def two_loop(g: Floats, steps: list[Floats], changes: list[Floats], gamma: float) -> Floats:
+    """Return the inverse Hessian of the pairs times a vector (Nocedal, 1980)."""
+    q, factors = g.copy(), []
+    for step, change in zip(reversed(steps), reversed(changes), strict=True):
+        rho = 1 / float(step @ change)
+        alpha = rho * float(step @ q)
+        q -= alpha * change
+        factors.append((alpha, rho))
+    q *= gamma
+    for step, change, (alpha, rho) in zip(steps, changes, reversed(factors), strict=True):
+        q += step * (alpha - rho * float(change @ q))
+    return q

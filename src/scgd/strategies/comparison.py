@@ -1,0 +1,85 @@
+"""Is one point better than another? Evaluate both, with common samples where there are any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scgd.strategies.asks import Asking
+from scgd.typing import Floats
+
+__all__ = ["Comparison", "compare", "compared"]
+
+MOST_FAILED = 3
+"""Failed evaluations of a point from which it may count as infeasible: one or two happen
+anywhere."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The mean difference f(x) - f(reference) and its standard error.
+
+    Attributes
+    ----------
+    mean, error
+        Mean difference and its standard error; infinite where x itself mostly failed.
+    against
+        By how many standard errors more pairs are against x than for it (sign test).
+    values, others
+        The values of x and those of the reference.
+    """
+
+    mean: float
+    error: float
+    against: float
+    values: Floats
+    others: Floats
+
+    def better(self, n_errors: float) -> bool:
+        """Tell whether x is better by more than so many standard errors."""
+        return self.mean < -n_errors * self.error
+
+    def worse(self, n_errors: float) -> bool:
+        """Tell whether x is worse by the mean, or by the pairs where the mean tells nothing.
+
+        Heavy tails make the error of a mean as large as the mean; they do not touch signs.
+        """
+        by_sign = self.against > n_errors and not self.better(1)
+        return self.mean > n_errors * self.error or by_sign
+
+
+def compared(here: Floats, there: Floats) -> Comparison:
+    """Return what pairs of values tell; NaN is a failed evaluation and costs itself only.
+
+    Examples
+    --------
+    >>> compared(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 4.0])).better(2)
+    True
+    >>> compared(np.array([1.0, np.nan]), np.array([np.nan, 2.0])).mean
+    -1.0
+    """
+    values, others = here[np.isfinite(here)], there[np.isfinite(there)]
+    n_failed = len(here) - len(values)
+    if n_failed >= MOST_FAILED and n_failed > len(values) + 2 * (len(there) - len(others)):
+        return Comparison(np.inf, 0.0, np.inf, values, others)
+    if not len(values) or not len(others):
+        return Comparison(0.0, np.inf, 0.0, values, others)
+    pairs = np.isfinite(here) & np.isfinite(there)
+    off = here[pairs] - there[pairs]
+    if 2 * len(off) >= len(here):
+        error = float(np.std(off, ddof=1) / np.sqrt(len(off))) if len(off) > 1 else 0.0
+        against = float(np.sign(off).sum() / np.sqrt(max(1, int(np.count_nonzero(off)))))
+        return Comparison(float(off.mean()), error, against, values, others)
+    squares = [
+        float(np.var(seen, ddof=1)) / len(seen) for seen in (values, others) if len(seen) > 1
+    ]
+    mean, error = float(values.mean() - others.mean()), float(np.sqrt(sum(squares)))
+    return Comparison(mean, error, 0.0, values, others)
+
+
+def compare(x: Floats, reference: Floats, n_samples: int) -> Asking:
+    """Evaluate two points so many times, in one batch, and return a :class:`Comparison`."""
+    both = np.stack([x, reference])
+    values = yield np.broadcast_to(both, (n_samples, *both.shape))
+    return compared(values[:, 0], values[:, 1])

@@ -1,0 +1,108 @@
+"""A fixed configuration of SCGD: find the unit of its steps where nothing tells it, then run it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scgd.estimators import FirstOrder
+from scgd.method import SCGD
+from scgd.problem import Problem
+from scgd.strategies.asks import Asking, Outcome, Report, Steps, Strategy, Wait
+from scgd.strategies.budget import Budget
+from scgd.strategies.length_scale import length_scale
+from scgd.strategies.noise_test import repeats
+from scgd.typing import Floats
+
+__all__ = ["run_method", "seed_of"]
+
+AFFORDABLE = 20
+"""A measurement before the run may cost one over this of the budget (32 evaluations for the
+length): what a run loses without it is more than that only where steps are far from right."""
+MONITOR = 16
+"""Evaluations of f, at most, that tell the value reached by a run that sees derivatives only."""
+
+
+def run_method(method: SCGD) -> Strategy:
+    """Return the strategy that runs one configuration of SCGD.
+
+    Learning rates and radii that are relative need the unit of each coordinate. Where no argument,
+    bound or entry of x0 tells it, it is the length at which f stops being a straight line
+    (:func:`~scgd.strategies.length_scale.length_scale`).
+    """
+
+    def strategy(problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
+        from scgd.descent import CoordinateDescent
+
+        exact = isinstance(method.estimator, FirstOrder)
+        unit, base, same = problem.scale, float("nan"), False
+        if method.relative and not exact:
+            unit, base, same = yield from measure(problem, budget, rng)
+        if same:
+            yield Report(deterministic=True)
+        limit = None if budget.limit is None else budget.left
+        engine = CoordinateDescent(
+            method, problem, problem.x0, seed_of(rng), scale=unit, budget=limit
+        )
+        if exact:
+            return (yield from watched(engine, budget))
+        if budget.max_stall is not None and not same:
+            return (yield from until_stalled(engine, budget))
+        while True:
+            yield Steps(engine, base=base if same else float("nan"))
+            yield Wait()
+            engine.plan_for(engine.n_evals + budget.left)
+
+    return strategy
+
+
+def measure(problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
+    """Return the unit of each coordinate, f(x0) and whether f repeats itself."""
+    if problem.scale is None and AFFORDABLE * 32 <= budget.total:
+        yield Report(solver="length scale")
+        found = yield from length_scale(problem, problem.x0, rng, repeat=True)
+        unit = np.full(problem.n_coords, found.length)
+        return unit, found.value, found.repeats and not problem.sampled
+    if problem.sampled:
+        return problem.scale, float("nan"), False
+    yield Report(solver="x0")
+    n = 4 if AFFORDABLE * 4 <= budget.total else min(3, budget.left)
+    found = yield from repeats(problem, problem.x0, rng, n)
+    return problem.scale, found.value, found.same
+
+
+def until_stalled(engine: Any, budget: Budget) -> Asking:
+    """Take steps in legs of ``max_stall`` evaluations until the last leg did not fall."""
+    assert budget.max_stall is not None
+    n, total = budget.max_stall, budget.limit
+    while True:
+        leg = yield Steps(engine, n)
+        if leg.enough and not leg.fell:
+            return Outcome(converged=True)
+        n = budget.max_stall if leg.enough else 2 * n
+        if budget.left < engine.step_cost:
+            yield Wait()
+        if budget.limit != total:
+            total = budget.limit
+            engine.plan_for(None if total is None else engine.n_evals + budget.left)
+
+
+def watched(engine: Any, budget: Budget) -> Asking:
+    """Take steps that see derivatives only, and look at f with what was kept back."""
+    while budget.limit is not None:
+        n = min(MONITOR, budget.left // 10)
+        yield Steps(engine, budget.left - n)
+        if n:
+            x: Floats = engine.x.copy()
+            values = yield np.broadcast_to(x, (n, 1, x.size))
+            yield Report(x=x, values=values.ravel())
+        yield Wait()
+        engine.plan_for(engine.n_evals + budget.left)
+    yield Steps(engine)
+    return None
+
+
+def seed_of(rng: np.random.Generator) -> np.random.SeedSequence:
+    """Return a seed for an engine that draws on its own."""
+    return np.random.SeedSequence(int(rng.integers(2**63)))

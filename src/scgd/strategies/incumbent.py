@@ -1,0 +1,413 @@
+"""The best candidates of a run under noise, and their re-evaluation.
+
+The lowest of many noisy values is the luckiest one; yet a point that lies far below all others is
+not luck. So the few best of all evaluations are kept, and those that may beat the incumbent are
+evaluated again: only fresh values decide, and only they are reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from scgd.problem import Problem
+from scgd.strategies.asks import (
+    Along,
+    Asking,
+    Outcome,
+    Report,
+    Steps,
+    Strategy,
+    Wait,
+    point_of,
+)
+from scgd.strategies.budget import Budget
+from scgd.typing import Floats
+
+__all__ = ["Candidate", "Candidates", "Reevaluated", "reevaluate", "with_incumbent"]
+
+FORGET = 0.85
+"""What each group of repeats leaves of the squares before it: noise may fall with f, and six or
+seven groups tell it well enough."""
+SHARE, LEAST, MOST = 0.06, 6, 80
+"""The part of the budget for the last re-evaluation, and how few and many evaluations it may have:
+fewer than three fresh values have no standard error to speak of, 40 tell candidates apart that lie
+half a standard deviation from each other."""
+LUCK = 2.5
+"""Standard deviations below the incumbent from which a value at the end competes with it."""
+CERTAIN = 1e6
+"""Standard deviations that need no second look: then f is deterministic for all that matters."""
+
+
+@dataclass
+class Candidate:
+    """A point, the mean of its values, how many they are, and whether it was re-evaluated."""
+
+    x: Floats
+    mean: float
+    n: int = 1
+    revisited: bool = False
+
+    def add(self, value: float) -> None:
+        """Take another value."""
+        self.n += 1
+        self.mean += (value - self.mean) / self.n
+
+
+class Candidates:
+    """The points with the lowest values, and the noise level that repeats tell.
+
+    Parameters
+    ----------
+    noise
+        The standard deviation of the noise, where it is known.
+    x0
+        A point whose values are all kept.
+    size
+        How many points are kept.
+
+    Examples
+    --------
+    >>> seen = Candidates(noise=1.0)
+    >>> seen.see(np.array([[0.0], [1.0], [2.0]]), np.array([5.0, -4.0, np.nan]))
+    >>> [float(one.x[0]) for one in seen.undecided(5.0, 2.5)]
+    [1.0]
+    """
+
+    def __init__(self, noise: float | None = None, x0: Floats | None = None, size: int = 8) -> None:
+        self.known, self.x0, self.size = noise, x0, size
+        self.best: list[Candidate] = []
+        self.values_at_x0: list[float] = []
+        self._squares = self._free = 0.0
+        self._worst = np.inf
+        self._firsts = set[float]() if x0 is None else {float(x0[0])}  # a quick look for repeats
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of the noise; 0 where nothing is known of it."""
+        if self.known is not None:
+            return self.known
+        return float(np.sqrt(self._squares / self._free)) if self._free > 0 else 0.0
+
+    def see(self, points: Any, values: Any) -> None:
+        """Take points (as a strategy yields them) and their values; NaN is a failed evaluation.
+
+        A point is copied only where its value is among the lowest.
+        """
+        if isinstance(points, Along):
+            for j, value in enumerate([values] if points.single else values.tolist()):
+                if value < self._worst:
+                    self._enter(point_of(points, j), value)
+            return
+        if points.ndim > 1:
+            self._note_repeats(points, values)
+        rows = points.reshape(-1, points.shape[-1])
+        seen = [values] if points.ndim == 1 else values.reshape(-1).tolist()
+        for x, first, value in zip(rows, rows[:, 0].tolist(), seen, strict=True):
+            if value < self._worst or (first in self._firsts and value < np.inf):
+                self._enter(x, value)
+
+    def _note_repeats(self, points: Floats, values: Floats) -> None:
+        if len(points) < 2 or points.flat[0] != points[1].flat[0]:
+            return
+        if points.ndim == 2:
+            points, values = points[:, None], values[:, None]
+        for k, column in enumerate(values.T):
+            same = (points[:, k] == points[0, k]).all(axis=1) & np.isfinite(column)
+            some = column[same]
+            if len(some) > 1:
+                self._squares *= FORGET
+                self._free *= FORGET
+                self._squares += float(np.sum((some - some.mean()) ** 2))
+                self._free += len(some) - 1
+
+    def _enter(self, x: Floats, value: float) -> None:
+        if self.x0 is not None and x[0] == self.x0[0] and np.array_equal(x, self.x0):
+            self.values_at_x0.append(value)
+            return
+        for one in self.best:
+            if one.x[0] == x[0] and np.array_equal(one.x, x):
+                one.add(value)
+                break
+        else:
+            if value >= self._worst:
+                return
+            self.best.append(Candidate(x.copy(), value))
+        self.best.sort(key=lambda one: one.mean)
+        del self.best[self.size :]
+        if len(self.best) == self.size:
+            self._worst = self.best[-1].mean
+        self._firsts = {float(one.x[0]) for one in self.best}
+        if self.x0 is not None:
+            self._firsts.add(float(self.x0[0]))
+
+    def undecided(self, value: float, n_deviations: float, noise: float = 0.0) -> list[Candidate]:
+        """Return the points so many deviations of their means below a value, the best first.
+
+        ``noise`` is a noise level known otherwise; the larger one counts.
+        """
+        deviation = max(noise, self.noise) * n_deviations
+        some = [one for one in self.best if not one.revisited]
+        return sorted(
+            (one for one in some if one.mean < value - deviation / np.sqrt(one.n)),
+            key=lambda one: one.mean,
+        )
+
+
+@dataclass(frozen=True)
+class Reevaluated:
+    """The winner of a re-evaluation, its fresh values, and whether it is not the incumbent."""
+
+    x: Floats
+    values: Floats
+    changed: bool
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values."""
+        return float(self.values.mean()) if len(self.values) else float("nan")
+
+
+def reevaluate(
+    candidates: Sequence[Candidate],
+    n_evals: int,
+    incumbent: Floats,
+    values: Floats | Sequence[float] = (),
+    noise: float = 0.0,
+) -> Generator[Any, Any, Reevaluated]:
+    r"""Evaluate candidates and the incumbent by sequential halving; return the winner.
+
+    Every round doubles the number of values; candidates that do not lie below the incumbent drop
+    out, and so does the worse half of the others. One of m candidates replaces the incumbent only
+    if its fresh values lie below by :math:`\sqrt{2 \log 10 m}` standard errors, what the luckiest
+    of m reaches once in ten times.
+
+    Parameters
+    ----------
+    candidates
+        Points that may be better; their earlier values do not count.
+    n_evals
+        Evaluations, at most.
+    incumbent, values
+        The point to beat, and independent values of it.
+    noise
+        The standard deviation of a value.
+    """
+    points = [incumbent, *(one.x for one in candidates if not np.array_equal(one.x, incumbent))]
+    for one in candidates:
+        one.revisited = True
+    seen = [[float(value) for value in values if np.isfinite(value)], *([] for _ in points[1:])]
+    asked, alive, wanted, left = (
+        [len(part) for part in seen],
+        list(range(1, len(points))),
+        1,
+        n_evals,
+    )
+    least = float(np.sqrt(2 * np.log(10 * max(1, len(alive)))))
+
+    def mean(k: int) -> float:
+        return sum(seen[k]) / len(seen[k]) if seen[k] else np.inf
+
+    def better(k: int, n_errors: float) -> bool:
+        return mean(k) < mean(0) - n_errors * standard_error(seen[k], seen[0], noise)
+
+    while alive and left > 0:
+        todo = [k for k in (0, *alive) for _ in range(wanted - asked[k])][:left]
+        if todo:
+            answers = yield np.stack([points[k] for k in todo])[:, None]
+            left -= len(todo)
+            for k, value in zip(todo, answers.reshape(-1).tolist(), strict=True):
+                asked[k] += 1
+                if np.isfinite(value):
+                    seen[k].append(value)
+        alive = sorted((k for k in alive if mean(k) < mean(0)), key=mean)
+        alive, wanted = alive[: (len(alive) + 1) // 2], 2 * wanted
+        if len(alive) == 1 and better(alive[0], 2 * least):
+            break
+    best = min(range(1, len(points)), key=mean, default=0)
+    k = best if seen[best] and (not seen[0] or better(best, least)) else 0
+    return Reevaluated(points[k], np.array(seen[k]), k > 0)
+
+
+def standard_error(first: list[float], second: list[float], noise: float) -> float:
+    """Return that of a difference of means, by the noise or by the values themselves."""
+    parts = [np.array(part) for part in (first, second) if part]
+    free = sum(len(part) - 1 for part in parts)
+    own = np.sqrt(sum(((part - part.mean()) ** 2).sum() for part in parts) / free) if free else 0.0
+    share = sum(1 / max(1, len(part)) for part in (first, second))
+    return max(noise, float(own) if free > 2 else 0.0) * float(np.sqrt(share))
+
+
+class _Reserving(Budget):
+    """A budget that keeps a share back while something competes with the incumbent."""
+
+    def __init__(self, whole: Budget) -> None:
+        super().__init__(None, whole.n_coords, whole.tol, whole.max_stall, parent=whole)
+        self.began = 0  # it counts as the whole does
+        self.whole, self.reserve = whole, 0
+
+    @property
+    def limit(self) -> int | None:
+        whole = self.whole.limit
+        return None if whole is None else whole - self.reserve
+
+    @limit.setter
+    def limit(self, n: int | None) -> None:
+        """Follow the whole."""
+
+    @property
+    def total(self) -> int:
+        return self.whole.total
+
+    @property
+    def left(self) -> int:
+        return self.whole.left - self.reserve
+
+
+@dataclass
+class _Watch:
+    """What a wrapped strategy recommends, and what has been seen beside it."""
+
+    seen: Candidates
+    x: Floats
+    values: Floats = field(default_factory=lambda: np.empty(0))
+    deterministic: bool = False
+    recommended: bool = False
+    exact: bool = False  # whether the values at x have no noise: several agreed
+
+    @property
+    def silent(self) -> bool:
+        """Whether the strategy has recommended nothing: then the best points seen are compared."""
+        return not self.recommended and not self.deterministic
+
+    @property
+    def value(self) -> float:
+        values = self.values[np.isfinite(self.values)]
+        return float(values.mean()) if len(values) else np.inf
+
+    @property
+    def rivals(self) -> list[Candidate]:
+        """Points that may be better than the incumbent."""
+        if self.silent:
+            return list(self.seen.best)
+        if self.deterministic or self.exact or not self.seen.noise:
+            return []
+        return self.seen.undecided(self.value, LUCK)
+
+    @property
+    def x0_competes(self) -> bool:
+        """Whether the end is not better than x0 by a standard error."""
+        at_x0, noise = self.seen.values_at_x0, self.seen.noise
+        if self.deterministic or self.exact or not noise or not at_x0 or self.seen.x0 is None:
+            return False
+        if np.array_equal(self.x, self.seen.x0):
+            return False
+        error = noise * float(np.sqrt(1 / len(at_x0) + 1 / max(1, len(self.values))))
+        return not float(np.mean(at_x0)) > self.value + error
+
+    def note(self, report: Report) -> None:
+        if report.deterministic is not None:
+            self.deterministic = report.deterministic
+        if report.x is not None:
+            self.recommended, self.exact = True, report.noise == 0.0
+            self.x = np.array(report.x)
+            self.values = np.atleast_1d(np.array(() if report.values is None else report.values))
+
+
+def with_incumbent(inner: Strategy, problem: Problem, budget: Budget, rng: Any) -> Asking:
+    """Run a strategy; at the end re-evaluate the points that may beat what it recommends.
+
+    About 6 % of the budget is kept back for that, and x0 competes too. Half of it, or all where
+    nothing competes, are values of the winner that no choice has seen: only they are reported, so
+    the value at the end is not too low.
+    """
+    watch = _Watch(Candidates(problem.noise, problem.x0), problem.x0)
+    own = _Reserving(budget)
+    running, sent, outcome = inner(problem, own, rng), None, None
+    while True:
+        try:
+            asked = running.send(sent)
+        except StopIteration as end:
+            outcome = end.value
+            break
+        sent = None
+        if isinstance(asked, Report):
+            watch.note(asked)
+            own.reserve = reserved(watch, budget)
+            known = asked.x is None or watch.exact
+            yield asked if known else replace(asked, noise=watch.seen.noise)
+            continue
+        while isinstance(asked, Wait) or (own.reserve and n_asked(asked) > own.left):
+            yield from settle(watch, budget)
+            own.reserve = 0
+            yield Wait()
+            if isinstance(asked, Wait):
+                break
+        else:
+            sent = yield asked
+            watch.recommended |= isinstance(asked, Steps)  # its engine stands for a point
+            if isinstance(asked, Along | np.ndarray):
+                watch.seen.see(asked, sent)
+                if watch.silent and 2 * budget.left <= budget.total:
+                    own.reserve = reserved(watch, budget)
+    yield from settle(watch, budget)
+    return outcome if outcome is not None else Outcome()
+
+
+def n_asked(asked: Any) -> int:
+    """Return the evaluations that an ask takes, at least."""
+    if isinstance(asked, Steps):
+        return asked.n_evals or 1
+    if isinstance(asked, Along):
+        return len(asked)
+    ndim = getattr(asked, "ndim", 1)
+    return 1 if ndim == 1 else len(asked) if ndim == 2 else asked.shape[0] * asked.shape[1]
+
+
+def reserved(watch: _Watch, budget: Budget) -> int:
+    """Return the evaluations to keep back: none where f repeats itself or nothing is known."""
+    if watch.deterministic or not watch.values.size or not watch.seen.noise:
+        return 0
+    return min(int(np.clip(SHARE * budget.total, LEAST, MOST)), max(0, budget.left))
+
+
+def settle(watch: _Watch, budget: Budget) -> Asking:
+    """Re-evaluate what competes, then the winner, and report it with fresh values."""
+    noise, n, rivals = watch.seen.noise, min(budget.left, MOST), watch.rivals
+    if watch.silent and rivals:
+        yield from recommend_best(watch, rivals, n)
+        return
+    if watch.x0_competes:
+        assert watch.seen.x0 is not None
+        rivals.append(Candidate(watch.seen.x0, float(np.mean(watch.seen.values_at_x0))))
+    if rivals and n < 2:
+        if rivals[0].mean < watch.value - CERTAIN * noise:
+            yield Report(x=rivals[0].x, values=[rivals[0].mean], noise=noise)
+    elif rivals:
+        won = yield from reevaluate(rivals, n // 2, watch.x, watch.values, noise)
+        watch.x, watch.values, n = won.x, won.values, n - n // 2
+        yield Report(x=watch.x, values=watch.values, noise=noise)
+    if n and noise and watch.values.size and not (watch.deterministic or watch.exact):
+        values = (yield np.broadcast_to(watch.x, (n, 1, watch.x.size)))[:, 0]
+        if np.isfinite(values).any():
+            watch.values = values[np.isfinite(values)]
+            yield Report(x=watch.x, values=watch.values, noise=noise)
+
+
+def recommend_best(watch: _Watch, rivals: list[Candidate], n_evals: int) -> Asking:
+    """Recommend the best of all points seen for a strategy that recommends none."""
+    watch.values = np.array(watch.seen.values_at_x0)
+    best = rivals[0]
+    if n_evals > 0:
+        won = yield from reevaluate(rivals, n_evals, watch.x, watch.values, watch.seen.noise)
+        watch.x, watch.values = won.x, won.values
+        same = len(won.values) > 0 and bool(np.all(won.values == best.mean))
+        if np.array_equal(won.x, best.x) and same:
+            watch.deterministic = True
+            yield Report(deterministic=True)
+    elif best.mean < watch.value:
+        watch.x, watch.values = best.x, np.array([best.mean])
+    yield Report(x=watch.x, values=watch.values, noise=watch.seen.noise)

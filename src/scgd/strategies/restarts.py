@@ -1,0 +1,118 @@
+"""What members of a portfolio share, and how they begin again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scgd.strategies.asks import Asking
+from scgd.strategies.bfgs import BFGS
+from scgd.strategies.box import Box
+from scgd.strategies.budget import Budget
+from scgd.strategies.cma_es import cma_es, default_size
+from scgd.strategies.direct_search import random_direct_search
+from scgd.strategies.member import Best, Member
+from scgd.strategies.precision import EPS, Precision
+from scgd.strategies.separability import is_separable
+from scgd.strategies.stopping import StoppingRule
+from scgd.typing import Floats
+
+__all__ = ["Shared", "polisher", "populations", "restarts"]
+
+FULL, LARGEST_FULL, AMPLE = 64, 300, 500
+"""Coordinates up to which a population learns a full covariance; and with 500 evaluations each."""
+
+
+@dataclass
+class Shared:
+    """What the solvers of one portfolio share."""
+
+    budget: Budget
+    rng: np.random.Generator
+    box: Box
+    best: Best
+    precision: Precision
+    stopping: StoppingRule
+    has_gradient: bool
+    n_restarts: int = 0  # of the population
+    rough: bool = False
+    flat: bool = False
+    trendless: bool = False
+
+    def member(self, name: str, asking: Asking) -> Member:
+        """Return a solver of this portfolio."""
+        return Member(name, asking, self.best)
+
+    def bfgs(self, x: Floats, f: float, s: float, small: float = 0.0, main: bool = False) -> BFGS:
+        """Return a descent from x."""
+        return BFGS(x, f, s, small, self.box, self.has_gradient, self.precision, main=main)
+
+    def is_sum(self, s: float, x: Floats, f: float, n_times: int = 3) -> Asking:
+        """Tell whether f is a sum over coordinates around x."""
+        return is_separable(x, f, s, self.rng, self.box, self.precision, n_times=n_times)
+
+    def within(self, s: float, part: float = 0.1) -> float:
+        """Return a length, but at most a part of the box: walls cut what lies beyond."""
+        return min(s, part * self.box.width)
+
+
+def populations(share: Shared, x: Floats, start: Floats, s: float) -> Asking:
+    """Restart CMA-ES with populations that double, with full and diagonal covariances in turn.
+
+    Where f goes in steps the first is larger and no full one is followed by a diagonal one: a small
+    population soon stands on one step.
+    """
+    s, rng, box, p = share.within(s), share.rng, share.box, x.size
+    mean, sigma, ample = start, s, share.budget.left >= AMPLE * p
+    full, k = p <= FULL or (p <= LARGEST_FULL and ample), 2 if share.flat and ample else 0
+    while True:
+        size = default_size(p) * 2 ** min(k, 8)
+        before, diagonal = share.best.f, not full or (k % 2 == 1 and not share.flat)
+        value = yield from cma_es(mean, sigma, rng, size, diagonal=diagonal, box=box)
+        if share.n_restarts:
+            share.stopping.note("population", before, value)
+        k += 1
+        share.n_restarts += 1
+        sigma = s * 2 ** rng.uniform(-1, 1)
+        mean = box.reflect(x + 1.5 * sigma * rng.standard_normal(p))
+
+
+def restarts(share: Shared, x: Floats, s: float) -> Asking:
+    """Restart descents: around x0, anywhere within finite bounds, around the best point."""
+    rng, box, best = share.rng, share.box, share.best
+    finite = bool(np.isfinite(box.least).all() and np.isfinite(box.most).all())
+    for n in range(1, 2**30):
+        z = s * 2 ** rng.uniform(0, 3)
+        start = x + 1.5 * z * rng.standard_normal(x.size)
+        if n % 3 == 0:
+            start = best.x + z * rng.choice([0.1, 0.3, 1.0]) * rng.standard_normal(x.size)
+        elif n % 3 == 2 and finite:
+            start = rng.uniform(box.least, box.most)
+        start = box.reflect(start)
+        before, value = best.f, (yield start)
+        if not np.isfinite(value):
+            continue
+        if share.trendless:
+            stride = 0.4 * share.within(s) * float(np.sqrt(x.size))
+            value = yield from random_direct_search(start, value, stride, rng, box)
+        else:  # a thousandth of a gain that is not worth it counts as none
+            newton = share.bfgs(start, value, s, 1e-3 * share.stopping.worth(before))
+            yield from newton.run()
+            value = newton.f
+        if n % 3:  # an independent one
+            share.stopping.note("descent", before, value)
+
+
+def polisher(share: Shared, newton: BFGS) -> Member | None:
+    """Return a population around the best point with BFGS's inverse Hessian as covariance."""
+    x, f = share.best.x, share.best.f
+    if not newton.longest[0] or newton.p > LARGEST_FULL:
+        return None
+    gain = max(sum(newton.gains), 1e5 * EPS * abs(f), 10 * share.precision.noise, 1e-300)
+    metric = newton.metric()
+    if not np.all(np.isfinite(metric)) or np.linalg.eigvalsh(metric)[0] <= 0:
+        return None
+    sigma = float(np.sqrt(2 * gain / newton.p))
+    population = cma_es(x, sigma, share.rng, covariance=metric, narrowest=1e-9, box=share.box)
+    return share.member("cma-es in the metric of bfgs", population)

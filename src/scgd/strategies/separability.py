@@ -1,0 +1,129 @@
+"""Which coordinates matter at all, and whether f is a sum over them: exact questions."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from scgd.strategies.box import Box
+from scgd.strategies.precision import EPS, Precision
+from scgd.typing import Array, Floats
+
+__all__ = ["active_coordinates", "is_separable"]
+
+LEAST = 8
+"""Coordinates below which all count as active."""
+MOST = 0.75
+"""Share of active coordinates above which leaving out the rest does not pay."""
+FOUR, CLEAR = 8.0, 1e-4
+"""How far four values may be off together, in units of the noise; and the noise, as a part of what
+f changes, up to which that tells a sum."""
+SMOOTH = Precision()
+
+
+class Groups:
+    """Tests whether f changes when a group of coordinates is moved."""
+
+    def __init__(
+        self,
+        x: Floats,
+        f: float,
+        s: float,
+        rng: np.random.Generator,
+        box: Box,
+        precision: Precision,
+    ) -> None:
+        self.x, self.f, self.s, self.rng, self.box, self.precision = x, f, s, rng, box, precision
+
+    def moves(self, group: Array) -> Generator[Any, Any, bool]:
+        """Tell whether f changes; a flat answer is confirmed farther out."""
+        for reach in (1.0, 4.0):
+            y = self.x.copy()
+            y[group] += reach * self.s * self.rng.standard_normal(len(group))
+            value = yield self.box.reflect(y)
+            if not abs(value - self.f) <= self.precision.level(self.f):
+                return True
+        return False
+
+    def dense(self) -> Generator[Any, Any, bool]:
+        """Tell whether three eighths of the coordinates and four single ones all matter."""
+        p = self.x.size
+        sizes = [max(1, p // 8)] * 3 + [1] * 4
+        order = self.rng.permutation(p)[:4]
+        for i, size in enumerate(sizes):
+            group = self.rng.permutation(p)[:size] if i < 3 else order[i - 3 : i - 2]
+            if not (yield from self.moves(group)):
+                return False
+        return True
+
+
+def active_coordinates(
+    x: Floats,
+    f: float,
+    s: float,
+    rng: np.random.Generator,
+    box: Box | None = None,
+    most: int | None = None,
+    precision: Precision = SMOOTH,
+) -> Generator[Any, Any, Array]:
+    """Return a mask of the coordinates on which f depends, by halving groups.
+
+    All of them where there are few, where nearly all matter, or where ``most`` questions (two per
+    coordinate) did not tell.
+    """
+    p, groups = x.size, Groups(x, f, s, rng, box or Box.around(x), precision)
+    everything = np.ones(p, np.bool_)
+    if p < LEAST or (yield from groups.dense()):
+        return everything
+    active, todo, left = np.zeros(p, np.bool_), [(rng.permutation(p), False)], most or 2 * p
+    while todo:
+        group, known = todo.pop()
+        if left <= 0:
+            active[group] = True
+            continue
+        if not known:
+            left -= 1
+            if not (yield from groups.moves(group)):
+                continue
+        if len(group) == 1:
+            active[group] = True
+            continue
+        first, second = np.array_split(group, 2)
+        left -= 1
+        moves = yield from groups.moves(first)
+        todo += [(first, True), (second, False)] if moves else [(second, True)]
+    return active if active.any() and active.mean() <= MOST else everything
+
+
+def is_separable(
+    x: Floats,
+    f: float,
+    s: float,
+    rng: np.random.Generator,
+    box: Box | None = None,
+    precision: Precision = SMOOTH,
+    clear: float = CLEAR,
+    n_times: int = 3,
+) -> Generator[Any, Any, bool]:
+    """Tell whether f is a sum of functions of single coordinates, to its precision.
+
+    It is asked ``n_times``. No, where noise is more than a part ``clear`` of what f changes.
+
+    Moves u and v of complementary halves then add up: f(x+u+v) - f(x+u) - f(x+v) + f(x) = 0.
+    """
+    p, box = x.size, box or Box.around(x)
+    for _ in range(n_times if p > 1 else 0):
+        half = rng.permutation(p) < p // 2
+        u = np.where(half, s * rng.standard_normal(p), 0.0)
+        v = np.where(half, 0.0, s * rng.standard_normal(p))
+        one, other = (yield box.reflect(x + u)), (yield box.reflect(x + v))
+        both = yield box.reflect(x + u + v)  # mirrored one by one: still the same moves
+        change = max(abs(one - f), abs(other - f))
+        size = max(abs(one), abs(other), abs(both), abs(f))
+        error = abs(both - one - other + f)
+        known = 1e-9 * change + 64 * EPS * size + FOUR * precision.noise
+        if change == 0 or precision.noise > clear * change or not error <= known:
+            return False
+    return True

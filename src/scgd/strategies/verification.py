@@ -1,0 +1,290 @@
+"""Wrappers that check whether values of a function that seems deterministic come again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from scgd.problem import Problem
+from scgd.strategies.asks import Along, Asking, Gradient, Report, Strategy, Wait, point_of
+from scgd.strategies.budget import Budget
+from scgd.typing import Floats, Ints
+
+__all__ = ["Verified", "Voted", "Votes", "share_that_agrees", "verified", "voted"]
+
+ROUNDING = 1e-12
+"""Relative differences that sums in another order may make (another thread, another machine)."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a verified strategy found.
+
+    Attributes
+    ----------
+    differs
+        Whether a value did not come again; then the strategy was stopped.
+    found
+        What it returned; None where it was stopped.
+    x, f
+        The best point it had seen, and its value.
+    """
+
+    differs: bool
+    found: Any
+    x: Floats = field(default_factory=lambda: np.empty(0))
+    f: float = float("inf")
+
+
+def verified(inner: Asking, budget: Budget, share: float = 0.05, least: int = 50) -> Asking:
+    """Run a strategy for a deterministic function and re-evaluate its best point now and then.
+
+    Few evaluations do not show noise that only some calls have. A strategy that keeps the best
+    value seen then keeps a lucky one, which does not come again: the strategy is stopped.
+
+    Parameters
+    ----------
+    inner
+        The strategy at work.
+    budget
+        Of the run.
+    share, least
+        The part of the budget after which the best point is evaluated again, and evaluations at
+        least.
+    """
+    best, at, j = float("inf"), None, 0  # the array that was yielded must not change: a reference
+    period = max(int(share * budget.total), least)
+    due, send = budget.spent + period, inner.send
+    values: Any = None
+    try:
+        while True:
+            points = send(values)
+            values = yield points
+            if isinstance(values, float):
+                if values < best:
+                    best, at, j = values, points, 0
+            elif values is not None and not isinstance(points, Gradient):
+                low = float(np.fmin.reduce(values, axis=None, initial=np.inf))
+                if low < best:
+                    best, at, j = low, points, int(np.nanargmin(values))
+            if budget.spent >= due and at is not None:
+                again = yield point_of(at, j)
+                due = budget.spent + period
+                if abs(again - best) > ROUNDING * abs(best):  # never for a failed evaluation
+                    inner.close()
+                    return Verified(True, None, point_of(at, j), best)
+    except StopIteration as end:
+        x = np.empty(0) if at is None else point_of(at, j)
+        return Verified(False, end.value, x, best)
+
+
+@dataclass(frozen=True)
+class Voted:
+    """What a strategy found on values that were voted on.
+
+    Attributes
+    ----------
+    agrees
+        Whether most pairs of values agreed; where not, the strategy was stopped.
+    found
+        What it returned; None where it was stopped.
+    misled
+        Its best value, where that turned out to be an outlier; else NaN. Try again with it among
+        the ``outliers``.
+    """
+
+    agrees: bool
+    found: Any = None
+    misled: float = float("nan")
+
+
+class Votes:
+    """Counts the values of points; two that agree are free of noise.
+
+    Outliers may be equal to each other (a simulator that crashes and returns 0). A value that was
+    outvoted at more points than it was believed at is an outlier: ``unanimous`` values of a point
+    must be equal to it, and none other, before it is believed.
+
+    Parameters
+    ----------
+    outliers
+        Values that are known to be outliers.
+    most, unanimous
+        Values of a point after which their median must do, and so many equal ones that an outlier
+        is believed.
+    """
+
+    def __init__(self, outliers: Sequence[float] = (), most: int = 12, unanimous: int = 6) -> None:
+        # By value: at how many more points it was outvoted than believed.
+        self.outliers: dict[float, int] = dict.fromkeys(outliers, 1)
+        self.most, self.unanimous = most, unanimous
+        self.n_points = self.n_agreed = 0
+        self.misled, self.best = float("nan"), float("inf")
+
+    @property
+    def agrees(self) -> bool:
+        """Whether three pairs in ten have agreed so far, once there are ten."""
+        return self.n_points < 10 or self.n_agreed >= 0.3 * self.n_points
+
+    def settled(self, n: int, places: Ints, votes: Floats, *, by_ranks: bool) -> Floats:
+        """Return the values that n points have so far; NaN where votes do not agree."""
+        values = np.full(n, np.nan)
+        for place in range(n):
+            own = np.sort(votes[places == place])
+            if by_ranks and len(own) == 1 and own[0] >= self.best:
+                values[place] = own[0]
+                continue
+            low, high = own[:-1], own[1:]
+            with np.errstate(invalid="ignore"):  # of two infinities
+                near = (low == high) | (high - low <= ROUNDING * np.abs(low))
+            for value in own[:-1][near].tolist():
+                usual = self.outliers.get(value, 0) <= 0
+                equal = int(np.count_nonzero(own == value))
+                if usual or equal == len(own) >= self.unanimous:
+                    values[place] = value
+            if np.isnan(values[place]) and len(own) >= self.most:
+                values[place] = np.median(own)
+        return values
+
+    def learn(self, settled: Floats, places: Ints, votes: Floats) -> None:
+        """Count values that were outvoted, and outliers that were believed."""
+        where = settled[places]
+        with np.errstate(invalid="ignore"):
+            outvoted = np.abs(votes - where) > ROUNDING * np.abs(where)
+        for value in np.unique(votes[outvoted & np.isfinite(votes)]).tolist():
+            self.outliers[value] = self.outliers.get(value, 0) + 1
+            if self.outliers[value] == 1 and value == self.best:
+                self.misled = value
+        alone = np.bincount(places, minlength=len(settled)) == 1  # a rank is no belief
+        for value in np.unique(settled[~alone]).tolist():
+            if value in self.outliers:
+                self.outliers[value] -= 1
+        self.best = min(self.best, float(settled.min()))
+
+
+def voted(
+    inner: Strategy,
+    problem: Problem,
+    budget: Budget,
+    rng: np.random.Generator,
+    outliers: Sequence[float] = (),
+) -> Asking:
+    """Run a strategy for a deterministic function on values of which most are exact.
+
+    A point is evaluated twice, and again until two values agree. The points of a population are
+    evaluated once: it goes by ranks, of which a few may be wrong; what would be the best value so
+    far must come twice. The strategy plans for the budget at the price it pays for a value.
+
+    Parameters
+    ----------
+    inner
+        The strategy; it is given a budget of its own.
+    problem, budget, rng
+        As of every strategy.
+    outliers
+        Values that are known to be outliers.
+    """
+    votes, counted, best = Votes(outliers), Priced(budget), float("inf")
+    asking = inner(problem, counted, rng)
+    sent: Any = None
+    try:
+        while votes.agrees and votes.misled != votes.misled:
+            asked = asking.send(sent)
+            if isinstance(asked, Report):  # the lowest value seen may be an outlier
+                sent = yield replace(asked, deterministic=None, message=None)
+                continue
+            if isinstance(asked, Wait | Gradient):
+                sent = yield asked
+                continue
+            settled = yield from vote(votes, asked, budget)
+            low = int(settled.argmin())
+            if settled[low] < best:
+                best = float(settled[low])
+                yield Report(x=point_of(asked, low), values=[best], noise=0.0)
+            sent = np.where(np.isinf(settled), np.nan, settled)
+            counted.count(len(settled))
+            if asked.ndim == 1:
+                sent = float(sent[0])
+            elif not isinstance(asked, Along):
+                sent = sent.reshape(asked.shape[:-1])
+    except StopIteration as end:
+        return Voted(votes.agrees, end.value)
+    asking.close()
+    return Voted(votes.agrees, None, votes.misled)
+
+
+def vote(votes: Votes, asked: Any, budget: Budget) -> Asking:
+    """Evaluate points until each has a value that is believed; return the values."""
+    points = np.asarray(asked)
+    points = points.reshape(-1, points.shape[-1])
+    n = len(points)
+    by_ranks = n > 1 and not isinstance(asked, Along)
+    places, seen = np.repeat(np.arange(n), 1 if by_ranks else 2), np.empty(0)
+    todo = places
+    while True:
+        values = yield points[todo]
+        seen = np.append(seen, np.where(np.isnan(values), np.inf, values))
+        settled = votes.settled(n, places, seen, by_ranks=by_ranks)
+        if todo is places and not by_ranks:
+            votes.n_points += n
+            votes.n_agreed += int(np.count_nonzero(~np.isnan(settled)))
+        todo = np.flatnonzero(np.isnan(settled))
+        if not len(todo):
+            votes.learn(settled, places, seen)
+            return settled
+        todo = todo[: max(1, budget.left)]
+        places = np.append(places, todo)
+
+
+class Priced(Budget):
+    """What is left of a budget in values that cost several evaluations each."""
+
+    def __init__(self, budget: Budget) -> None:
+        super().__init__(None, budget.n_coords, budget.tol, budget.max_stall)
+        self.budget, self.first, self.n_values = budget, budget.spent, 0
+
+    def count(self, n: int) -> None:
+        """Count values that were sent."""
+        self.n_values += n
+
+    @property
+    def price(self) -> float:
+        """Evaluations per value so far; two before the first."""
+        return (self.budget.spent - self.first) / self.n_values if self.n_values else 2.0
+
+    @property
+    def spent(self) -> int:
+        """Values that were sent."""
+        return self.n_values
+
+    @spent.setter
+    def spent(self, n: int) -> None:
+        raise AttributeError("a priced budget follows the one it is a part of")
+
+    @property
+    def total(self) -> int:
+        """Values to plan for."""
+        return self.n_values + self.left
+
+    @property
+    def left(self) -> int:
+        """Values that are left."""
+        return int(self.budget.left / max(1.0, self.price))
+
+
+def share_that_agrees(values: Sequence[float]) -> float:
+    """Return the largest part of some values that are equal.
+
+    Examples
+    --------
+    >>> share_that_agrees([2.0, 7.0, 2.0, 2.0])
+    0.75
+    >>> share_that_agrees([1.0, 2.0])
+    0.0
+    """
+    counts = np.unique(np.array(values), return_counts=True)[1]
+    most = int(counts.max(initial=1))
+    return most / len(values) if most > 1 else 0.0
