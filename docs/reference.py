@@ -1,68 +1,67 @@
-"""The API reference: a page per room, with every public name, written when the site is built."""
+"""The API reference: a page per thing one wants to do, written when the site is built."""
 
 import ast
+import inspect
 from collections import defaultdict
 from importlib import import_module
 from inspect import isclass
 from pathlib import Path
 from types import GenericAlias
+from typing import Any
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
-ROOMS = {
-    "minimize": "Black boxes",
-    "optimizer": "Black boxes",
-    "plans": "Black boxes",
-    "recipes": "Black boxes",
-    "checkpoint": "Black boxes",
-    "spaces": "Spaces",
-    "policies": "Policies",
-    "estimators": "Estimators",
-    "steps": "Step rules",
-    "schedules": "Schedules",
-    "scipy": "Other doors",
-}
-"""The page of a name that ``scgd`` itself exports, by the room it comes from."""
+GROUPS = {
+    "Minimise a function": (
+        "scgd.minimize", "scgd.results.Result", "scgd.evaluations.Evaluations", "scgd.Checkpoint",
+        "scgd.CheckpointError", "scgd.METHODS",
+    ),
+    "Ask and tell": ("scgd.Optimizer", "scgd.Trial"),
+    "Say how it runs": ("scgd.Workers", "scgd.Failures", "scgd.Reporting", "scgd.Rows"),
+    "Search a space": ("scgd.Space", "scgd.Float", "scgd.Int", "scgd.Choice"),
+    "Build SCGD from parts": (
+        "scgd.SCGD", "scgd.sampler.CoordinateSampler",
+        "scgd.POLICIES", "scgd.Musketeer", "scgd.Uniform", "scgd.Full", "scgd.Adaptive",
+        "scgd.RecentGains", "scgd.FixedWeights", "scgd.coordinate_smoothness",
+        "scgd.GaussSouthwell", "scgd.GradientWeights", "scgd.policies.Policy",
+        "scgd.ESTIMATORS", "scgd.ForwardDifference", "scgd.CentralDifference", "scgd.SPSA",
+        "scgd.GaussianSmoothing", "scgd.SphereSmoothing", "scgd.FirstOrder",
+        "scgd.STEPS", "scgd.SGD", "scgd.Momentum", "scgd.RMS", "scgd.Adam", "scgd.Learned",
+        "scgd.Wiener", "scgd.steps.StepRule",
+        "scgd.SCHEDULES", "scgd.Constant", "scgd.Linear", "scgd.InverseTime", "scgd.InverseLog",
+        "scgd.SqrtOf", "scgd.Relative",
+    ),
+}  # fmt: skip
+"""What one wants to do with a name of ``scgd`` itself, in the order of the page."""
 
 MODULES = {
-    "scgd.linear": "Linear models",
-    "scgd.torch": "PyTorch",
-    "scgd.torch.blocks": "PyTorch: blocks",
-    "scgd.torch.blocks.trainers": "PyTorch: blocks",
-    "scgd.scipy": "Other doors",
-    "scgd.optuna": "Other doors",
-    "scgd.sklearn": "Other doors",
-    "scgd.theory": "Theory",
-    "scgd.searches": "Searches",
+    "scgd.linear": "Fit linear models",
+    "scgd.torch": "Train networks",
+    "scgd.torch.blocks": "Train networks by blocks",
+    "scgd.torch.blocks.trainers": "Train networks by blocks",
+    "scgd.scipy": "From SciPy, Optuna, scikit-learn",
+    "scgd.optuna": "From SciPy, Optuna, scikit-learn",
+    "scgd.sklearn": "From SciPy, Optuna, scikit-learn",
+    "scgd.strategies.asks": "Write a strategy",
+    "scgd.strategies.budget": "Write a strategy",
+    "scgd.strategies.drive": "Write a strategy",
+    "scgd.theory": "Check the paper's theory",
+    "scgd_paper.theory": "Check the paper's theory",
 }
 """Public modules beside ``scgd`` itself, and the titles of their pages."""
 
 BESIDE = {
-    "scgd.results.Result": "Black boxes",
-    "scgd.evaluations.Evaluations": "Black boxes",
-    "scgd.plans.Planned": "Searches",
-    "scgd.linear.models.load_model": "Linear models",
-    "scgd.linear.models.save_model": "Linear models",
-    "scgd.linear.models.ModelError": "Linear models",
-    "scgd.policies.Policy": "Policies",
-    "scgd.steps.StepRule": "Step rules",
+    "scgd.results.Result": "Minimise a function",
+    "scgd.evaluations.Evaluations": "Minimise a function",
+    "scgd.sampler.CoordinateSampler": "Build SCGD from parts",
+    "scgd.policies.Policy": "Build SCGD from parts",
+    "scgd.steps.StepRule": "Build SCGD from parts",
+    "scgd.linear.models.load_model": "Fit linear models",
+    "scgd.linear.models.save_model": "Fit linear models",
+    "scgd.linear.models.ModelError": "Fit linear models",
+    "scgd.problem.Problem": "Write a strategy",
 }
 """Public names of modules that are not public as a whole."""
-
-TITLES = (
-    "Black boxes", "Spaces", "Linear models", "PyTorch", "PyTorch: blocks", "Other doors",
-    "Policies", "Estimators", "Step rules", "Schedules", "Searches", "Theory",
-)  # fmt: skip
-"""The order of the pages."""
-
-FIRST = ("scgd.minimize", "scgd.results.Result", "scgd.Optimizer", "scgd.Trial")
-"""What stands first on its page."""
-
-SYMBOLS = {
-    "ESTIMATORS": "estimators", "METHODS": "plans", "POLICIES": "policies", "RECIPES": "recipes",
-    "SCHEDULES": "schedules", "STEPS": "steps",
-}  # fmt: skip
-"""Tables do not say where they come from."""
 
 ROUTING = "set_fit_request, set_score_request, set_partial_fit_request, set_predict_request"
 """Methods that scikit-learn adds and documents itself."""
@@ -70,28 +69,53 @@ ROUTING = "set_fit_request, set_score_request, set_partial_fit_request, set_pred
 
 def pages() -> dict[str, list[str]]:
     """Return the full names of all public objects by page title."""
-    found: dict[str, list[str]] = {title: [] for title in TITLES}
+    found: dict[str, list[str]] = {title: list(names) for title, names in GROUPS.items()}
     package = import_module("scgd")
+    placed = {name for names in found.values() for name in names}
     for name in package.__all__:
-        thing = getattr(package, name)
-        where = getattr(thing, "__module__", "") or ""
-        found[ROOMS[SYMBOLS.get(name) or where.split(".")[1]]].append(f"scgd.{name}")
-    shown = set(package.__all__) & {"scipy_method"}  # a name that two modules export has one place
+        if f"scgd.{name}" not in placed and name != "scipy_method":
+            raise ValueError(f"scgd.{name} has no place in GROUPS of docs/reference.py")
+    shown = [thing_of(name) for name in placed]  # what two modules export has one place
     for module, title in MODULES.items():
-        names = [name for name in import_module(module).__all__ if name not in shown]
-        found[title] += [f"{module}.{name}" for name in names]
-        shown.update(names)
+        for name in import_module(module).__all__:
+            thing = thing_of(f"{module}.{name}")
+            if not any(thing is other for other in shown):
+                found.setdefault(title, []).append(f"{module}.{name}")
+                shown.append(thing)
     for name, title in BESIDE.items():
-        found[title].append(name)
-    for names in found.values():
-        names.sort(key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
+        if name not in placed:
+            found[title].append(name)
     return found
+
+
+def thing_of(name: str) -> Any:
+    """Return what a full name stands for."""
+    module, _, attribute = name.rpartition(".")
+    return getattr(import_module(module), attribute)
+
+
+def summary(name: str) -> str:
+    """Return the first line of what a name says of itself."""
+    thing = thing_of(name)
+    if isinstance(thing, GenericAlias):
+        return "A type."
+    if not callable(thing):
+        return "A number." if isinstance(thing, float) else "Names, and what they stand for."
+    return (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+
+
+def contents(names: list[str]) -> str:
+    """Return a table with a line per name, which leads to it."""
+    rows = "".join(
+        f"   * - :py:obj:`{name.removeprefix('scgd.')} <{name}>`\n     - {summary(name)}\n"
+        for name in names
+    )
+    return f".. list-table::\n   :widths: 30 70\n\n{rows}\n"
 
 
 def directive(name: str) -> str:
     """Return the directive that documents an object."""
-    module, _, attribute = name.rpartition(".")
-    thing = getattr(import_module(module), attribute)
+    thing = thing_of(name)
     if isclass(thing) and not isinstance(thing, GenericAlias):
         kind = "autoexception" if issubclass(thing, Exception) else "autoclass"
         return f".. {kind}:: {name}\n   :members:\n   :exclude-members: {ROUTING}\n"
@@ -99,6 +123,8 @@ def directive(name: str) -> str:
         return f".. data:: {name}\n\n   A type: ``{thing}``.\n"
     if callable(thing):
         return f".. autofunction:: {name}\n"
+    if isinstance(thing, float):
+        return f".. data:: {name}\n\n   {thing:g}\n"
     rows = ", ".join(f"``{row}``" for row in thing)
     return f".. data:: {name}\n\n   By name: {rows}.\n"
 
@@ -135,15 +161,16 @@ def write(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     names, examples = [], used()
     for title, things in pages().items():
-        name = title.lower().replace(":", "").replace(" ", "-")
+        name = title.lower().replace(",", "").replace("'", "").replace(" ", "-")
         body = "\n".join(directive(thing) + gallery(examples.get(thing, [])) for thing in things)
-        keep(folder / f"{name}.rst", f"{title}\n{'=' * len(title)}\n\n{body}")
+        head = f"{title}\n{'=' * len(title)}\n\n{contents(things)}\n"
+        keep(folder / f"{name}.rst", f"{head}{body}")
         names.append(f"{title} <{name}>")
     tree = "\n".join(f"   {name}" for name in names)
-    head = "API reference\n=============\n\nEvery public name, by room.\n\n"
-    keep(folder / "index.rst", f"{head}.. toctree::\n   :maxdepth: 2\n\n{tree}\n")
+    head = "API reference\n=============\n\nEvery public name, by what one wants to do.\n\n"
+    keep(folder / "index.rst", f"{head}.. toctree::\n   :maxdepth: 1\n\n{tree}\n")
     written = {f"{title.split(' <')[1][:-1]}.rst" for title in names} | {"index.rst"}
-    for path in folder.glob("*.rst"):  # of a room that has another title now
+    for path in folder.glob("*.rst"):  # of a title that is no more
         if path.name not in written:
             path.unlink()
 

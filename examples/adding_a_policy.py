@@ -44,8 +44,8 @@ class LastSeen(Policy):
         return Sizes(np.ones(n_coords))
 
     def weights(self, state):
-        law = state.size / state.size.sum()
-        return (1 - self.share) * law + self.share / len(law)
+        shares = state.size / state.size.sum()
+        return (1 - self.share) * shares + self.share / len(shares)
 
     def draw(self, state, stream, coords, probs, block, replace):
         weights = self.weights(state)
@@ -66,7 +66,7 @@ def main():
         "ours": LastSeen(),
     }.items():
         result = scgd.minimize(
-            f, np.zeros(COORDS), method="musketeer", policy=policy, max_evals=8000, seed=1,
+            f, np.zeros(COORDS), method=scgd.SCGD(policy=policy), max_evals=8000, seed=1,
             sample=lambda rng: rng.standard_normal(),
         )  # fmt: skip
         print(f"{name}: {result.fun:.4f} (+- {result.fun_error:.4f})")

@@ -5,7 +5,7 @@ Adversarial images without gradients
 Fool a trained classifier by changing no pixel by more than a little, from its scores alone.
 
 The scores of a multilayer perceptron on 8 x 8 digits are deterministic; ``bounds`` keep the picture
-within reach of the original. Writes adversarial.html.
+near the original. Writes adversarial.html.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.neural_network import MLPClassifier
 
 import scgd
 
-REACH = 0.2
+MOST = 0.2
 
 
 def attack(model, image, digit):
@@ -25,7 +25,7 @@ def attack(model, image, digit):
         scores = np.log(model.predict_proba(x[None])[0] + 1e-300)
         return float(scores[digit] - np.max(np.delete(scores, digit)))
 
-    low, high = np.maximum(image - REACH, 0), np.minimum(image + REACH, 1)
+    low, high = np.maximum(image - MOST, 0), np.minimum(image + MOST, 1)
     return scgd.minimize(
         margin, image, bounds=np.c_[low, high], max_evals=2500, target=-0.5, seed=0
     )
@@ -38,26 +38,26 @@ def main():
         images[:1500], digits[:1500]
     )
     right = np.flatnonzero(model.predict(images[1500:]) == digits[1500:])[:5] + 1500
-    stories = []
+    attacks = []
     for image, digit in zip(images[right], digits[right], strict=True):
         result = attack(model, image, digit)
         guess = model.predict(result.x[None])[0]
-        stories.append((image, digit, result.x, guess, result.nfev))
+        attacks.append((image, digit, result.x, guess, result.nfev))
         print(f"a {digit} is now read as {guess}; margin {result.fun:.2f}, {result.nfev} queries")
-    fooled = sum(digit != guess for _, digit, _, guess, _ in stories)
-    picture(stories, fooled).write_html("adversarial.html", config={"displayModeBar": False})
-    print(f"fooled {fooled} of {len(stories)}; picture: adversarial.html")
+    fooled = sum(digit != guess for _, digit, _, guess, _ in attacks)
+    picture(attacks, fooled).write_html("adversarial.html", config={"displayModeBar": False})
+    print(f"fooled {fooled} of {len(attacks)}; picture: adversarial.html")
 
 
-def picture(stories, fooled):
+def picture(attacks, fooled):
     """Draw originals, changed pictures and the changes."""
-    titles = [f"read as {digit}" for _, digit, _, _, _ in stories]
-    titles += [f"read as {guess} ({n:,} queries)" for _, _, _, guess, n in stories]
-    titles += ["the change"] * len(stories)
-    figure = make_subplots(3, len(stories), subplot_titles=titles, vertical_spacing=0.07)
-    for column, (image, _, changed, _, _) in enumerate(stories, start=1):
+    titles = [f"read as {digit}" for _, digit, _, _, _ in attacks]
+    titles += [f"read as {guess} ({n:,} queries)" for _, _, _, guess, n in attacks]
+    titles += ["the change"] * len(attacks)
+    figure = make_subplots(3, len(attacks), subplot_titles=titles, vertical_spacing=0.07)
+    for column, (image, _, changed, _, _) in enumerate(attacks, start=1):
         rows = ((image, "Greys", 0, 1), (changed, "Greys", 0, 1))
-        rows += ((changed - image, "RdBu", -REACH, REACH),)
+        rows += ((changed - image, "RdBu", -MOST, MOST),)
         for row, (z, colors, low, high) in enumerate(rows, start=1):
             figure.add_heatmap(
                 z=z.reshape(8, 8)[::-1], colorscale=colors, zmin=low, zmax=high, showscale=False,
@@ -68,7 +68,7 @@ def picture(stories, fooled):
     figure.update_annotations(font_size=13)
     figure.update_layout(
         template="plotly_white", height=760, width=1150, font_size=14, margin_t=90,
-        title=f"{fooled} of {len(stories)} digits fooled, no pixel changed by more than {REACH}",
+        title=f"{fooled} of {len(attacks)} digits fooled, no pixel changed by more than {MOST}",
     )  # fmt: skip
     return figure
 

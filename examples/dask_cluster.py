@@ -60,12 +60,12 @@ class Watch:
 
 
 def main():
-    settings = {"method": "musketeer", "block_size": 5, "max_evals": EVALS, "seed": 1}
+    settings = {"method": scgd.SCGD(block_size=5), "max_evals": EVALS, "seed": 1}
     with LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None) as cluster:
         with Client(cluster) as client:
             watch = Watch(client)
             result = scgd.minimize(
-                slow, np.zeros(COORDS), workers=client, callback=watch, **settings
+                slow, np.zeros(COORDS), workers=client, reporting=watch, **settings
             )
     serial = scgd.minimize(f, np.zeros(COORDS), **settings)
     same = np.array_equal(serial.x, result.x)

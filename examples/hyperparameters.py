@@ -64,7 +64,7 @@ def main():
 def picture(result, other):
     """Draw the best value so far, and what the model sees matter."""
     figure = make_subplots(
-        1, 2, subplot_titles=("best log loss so far", "share in what the model sees vary"),
+        1, 2, subplot_titles=("best log loss so far", "relevance of each parameter"),
         column_widths=[0.55, 0.45], horizontal_spacing=0.2,
     )  # fmt: skip
     for found, name, colour in ((other, "random search", "#94a3b8"), (result, "auto", "#2563eb")):

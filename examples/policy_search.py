@@ -4,17 +4,16 @@ Policy search
 
 Teach a small neural network to balance a pole, from the cost of whole episodes alone.
 
-481 weights, no gradients; each step evaluates its policies from one common starting state. Costs of
-single episodes are chaotic in the weights, and length scales measured near the start mislead
-(``auto`` stops at 0.44): the recipe ``spsa`` with the typical size of a weight, ``scale=1``, gets
-there. Writes policy_search.html.
+481 weights, no gradients. All policies of a step start from one common state. Costs of single
+episodes are chaotic in the weights, so what ``auto`` measures near the start misleads it. Use
+``spsa`` with the typical size of a weight, ``scale=1``. Writes policy_search.html.
 """
 
 import numpy as np
 from plotly.subplots import make_subplots
 
 import scgd
-from scgd.compare.outside import rollout
+from scgd_arena.outside import rollout
 
 GREY, BLUE = "#94a3b8", "#2563eb"
 
@@ -23,10 +22,9 @@ def main():
     task = rollout()
     cost = task.make(0)
     result = scgd.minimize(
-        cost, task.x0, method="spsa", scale=1.0, sample=task.sample, max_evals=20_000, seed=1,
-        progress=True,
-    )  # fmt: skip
-    print(f"\n{result.message}")
+        cost, task.x0, method="spsa", scale=1.0, sample=task.sample, max_evals=20_000, seed=1
+    )
+    print(result.message)
     before, after = (np.sort([cost(x, [i]) for i in range(200)]) for x in (task.x0, result.x))
     print(f"mean cost over 200 starts: {before.mean():.3f} before, {after.mean():.4f} after")
     picture(result, before, after).write_html(
@@ -52,7 +50,7 @@ def picture(result, before, after):
     figure.update_xaxes(title_text="start", row=1, col=2)
     figure.update_layout(
         template="plotly_white", height=420, font_size=14, legend={"orientation": "h", "y": -0.2},
-        title=f"481 weights of a controller, {result.nfev:,} episodes",
+        title=f"A pole balanced by 481 weights after {result.nfev:,} episodes",
     )  # fmt: skip
     return figure
 

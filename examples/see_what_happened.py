@@ -21,7 +21,9 @@ def main(max_evals=3000):
     def simulator(x):
         return float(np.sum(weights * (x - 1) ** 2) + 0.1 * np.sin(3 * x[3]) ** 2)
 
-    result = scgd.minimize(simulator, np.zeros(40), max_evals=max_evals, seed=1, record=True)
+    result = scgd.minimize(
+        simulator, np.zeros(40), max_evals=max_evals, seed=1, reporting=scgd.Reporting(record=True)
+    )
     print(result)
     print(result.evaluations)
     result.plot().write_html("see_what_happened.html")

@@ -87,7 +87,9 @@ def main() -> None:
     tokens = torch.tensor([characters.index(c) for c in text])
     model = Model(len(characters))
     policy = BlockMusketeer(gain_per="second")
-    optimizer = BlockOptimizer(model, policy=policy, period=10, seed=0, lr=3e-3)
+    optimizer = BlockOptimizer(
+        model, blocks="layer", active=1, policy=policy, period=10, seed=0, lr=3e-3
+    )
     for step in range(STEPS + 1):
         start = torch.randint(0, len(tokens) - CONTEXT - 1, (16,))
         rows = torch.stack([tokens[i : i + CONTEXT + 1] for i in start])

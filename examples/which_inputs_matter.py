@@ -37,7 +37,7 @@ def main():
 
 
 def picture(result):
-    """Draw the sampling weight of every input on a logarithmic scale."""
+    """Draw the sampling probability of every input on a logarithmic scale."""
     figure = go.Figure()
     rest = np.setdiff1d(np.arange(INPUTS), important)
     figure.add_scattergl(
@@ -48,11 +48,13 @@ def picture(result):
         x=important, y=result.weights[important], mode="markers", name="the 12 that matter",
         marker={"size": 9, "color": "#ea580c"},
     )  # fmt: skip
-    figure.update_yaxes(type="log", title_text="sampling weight", dtick=1, exponentformat="power")
+    figure.update_yaxes(
+        type="log", title_text="sampling probability", dtick=1, exponentformat="power"
+    )
     figure.update_xaxes(title_text="input", range=[-200, INPUTS + 200])
     figure.update_layout(
         template="plotly_white", height=460, font_size=14, legend={"orientation": "h", "y": -0.2},
-        title=f"the law learned after {result.nfev / INPUTS:.0f} evaluations per input",
+        title=f"Sampling probabilities after {result.nfev / INPUTS:.0f} evaluations per input",
     )  # fmt: skip
     return figure
 

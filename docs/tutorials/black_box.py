@@ -30,24 +30,27 @@ result = scgd.minimize(
     plant, np.zeros(DIALS), sample=lambda rng: rng.uniform(0, 2 * np.pi), max_evals=12_000, seed=3
 )
 print(result.message)
-print(f"cost {result.fun:.4f} (+- {result.fun_error:.4f}) after {result.nfev} days")
+print(f"cost {result.fun:.1e} (+- {result.fun_error:.1e}) after {result.nfev} days")
 
 # %%
-# Without ``sample`` the noise is nobody's to control. ``auto`` notices; the same budget buys less.
+# If you cannot repeat the weather, leave ``sample`` out. ``auto`` notices the noise. The value is
+# then a mean of fresh evaluations, and its error says how sure it is.
 
 weathers = np.random.default_rng(5)
 alone = scgd.minimize(
     lambda x: plant(x, weathers.uniform(0, 2 * np.pi)), np.zeros(DIALS), max_evals=12_000, seed=3
 )
-print(f"cost {alone.fun:.4f} (+- {alone.fun_error:.4f}) after {alone.nfev} days")
+print(f"cost {alone.fun:.1e} (+- {alone.fun_error:.1e}) after {alone.nfev} days")
 
 # %%
-# Which dials matter? ``weights`` is the sampling law learned. The descent and the law:
+# Which dials matter? ``relevance`` is the share of each in the changes of the cost.
 
-figure = make_subplots(1, 2, subplot_titles=("cost of a day", "sampling law learned"))
+figure = make_subplots(1, 2, subplot_titles=("cost of a day", "relevance of each dial"))
 figure.add_scatter(x=result.history["nfev"], y=result.history["fun"], row=1, col=1)
-figure.add_bar(y=result.weights, row=1, col=2)
-figure.update_yaxes(type="log", row=1, col=1)
+figure.add_bar(y=alone.relevance, row=1, col=2)
+figure.update_yaxes(type="log", dtick=1, exponentformat="power", title_text="cost", row=1, col=1)
+figure.update_xaxes(title_text="evaluations", row=1, col=1)
+figure.update_xaxes(title_text="dial", row=1, col=2)
 figure.update_layout(template="plotly_white", showlegend=False, height=360)
 figure.write_html("black_box.html", config={"displayModeBar": False})
 

@@ -41,12 +41,12 @@ def train(model, optimizer, steps=600):
 
 # %%
 # ``BlockOptimizer`` wraps any optimizer. Gradients and state exist for the block in turn alone, and
-# the backward pass stops at it. The law printed is that of the next draw: ``shuffled`` visits every
-# block once per round, so a block that has had its visit in this round has 0.
+# the backward pass stops at it. Printed are the probabilities of the next draw: ``shuffled`` visits
+# every block once per round, so a block that has had its visit in this round has 0.
 
 model = network()
 blocks = scgd.torch.BlockOptimizer(
-    model, torch.optim.AdamW, blocks="module", period=25, policy="shuffled", lr=3e-3, seed=0
+    model, torch.optim.AdamW, active=1, period=25, policy="shuffled", lr=3e-3, seed=0
 )
 by_block = train(model, blocks)
 print({name: round(float(weight), 3) for name, weight in blocks.law().items()})
