@@ -4,15 +4,18 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 # Two test processes on two cores: libraries that start a thread per core would fight each other.
+# What CI runs: `make LOCKED=1 test` installs the packages of locked.txt, each by its hash. pip takes no
+# hashes beside an editable install, hence three steps; torch has a file of its own per machine.
+LOCK := $(if $(LOCKED),locked.txt)
 ONE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: run arena docs dist test test-docs test-lowest test-slow test-faults test-benchopt test-trainers test-doors mutants bench lint clean
+.PHONY: run arena docs dist lock test test-docs test-lowest test-slow test-faults test-benchopt test-trainers test-doors mutants bench lint clean
 
 run: $(VENV)/.core
-	@$(VENV)/bin/scgd run zo-linear
+	@$(PY) -m scgd_paper run zo-linear
 
 test: $(VENV)/.dev
-	@$(ONE) $(PY) -m pytest -q -m "not slow and not faults" -n 2 --dist worksteal
+	@$(ONE) $(PY) -m pytest -q -m "not slow and not faults" -n 2 --dist worksteal --durations 25 -rs
 
 test-faults: $(VENV)/.dev
 	@$(PIP) install -c constraints.txt -e ".[engines]"
@@ -20,6 +23,9 @@ test-faults: $(VENV)/.dev
 
 test-slow: $(VENV)/.dev
 	@$(ONE) $(PY) -m pytest -q -m slow
+
+lock: $(VENV)/bin/python
+	@$(PY) tools/lock.py
 
 mutants: $(VENV)/.dev
 	@$(PY) tools/mutants
@@ -37,7 +43,7 @@ bench: $(VENV)/.dev
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
 
 arena: $(VENV)/.peers
-	@$(ONE) $(VENV)/bin/scgd compare --suite all --jobs 2
+	@$(ONE) $(PY) -m scgd_arena --suite all --jobs 2
 
 docs: $(VENV)/.docs
 	@$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build/html
@@ -66,14 +72,23 @@ lint: $(VENV)/.dev
 $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt
+$(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt $(LOCK)
 	@echo "Installing scgd ..."
+ifdef LOCKED
+	@$(PIP) install --require-hashes --no-deps -r locked.txt
+	@$(PIP) install -c constraints.txt torch
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@$(PIP) check
+else
 	@$(PIP) install -c constraints.txt -e ".[cli]"
+endif
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core pyproject.toml constraints.txt
+ifndef LOCKED
 	@echo "Installing scgd with what its tests need ..."
 	@$(PIP) install -c constraints.txt -e ".[dev]"
+endif
 	@touch $@
 
 $(VENV)/.peers: $(VENV)/.dev pyproject.toml constraints.txt

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from scgd.compare.oracle import Oracle
-from scgd.compare.peers import METHODS
-from scgd.compare.problems import Task, build, ridge
+from scgd_arena.oracle import Oracle
+from scgd_arena.peers import METHODS
+from scgd_arena.problems import Task, build, ridge
 
 PEERS, P, N_MATTER = ("cma-sep", "ngopt"), 1000, 20
 

@@ -34,6 +34,13 @@ ROWS: dict[str, dict[str, Any] | None] = {
     "one block of six, inverse-cost": {"policy": "inverse-cost"},
     "one block of six, musketeer": {"policy": "musketeer"},
     "top 2": {"policy": "top", "active": 2},
+    "six modules, musketeer": {"policy": "musketeer", "blocks": "module", "active": 6},
+    "one block of six, Adafactor in backward": {"policy": "musketeer", "in_backward": True},
+    "all layers, Adafactor in backward": {
+        "policy": "top",
+        "blocks": {"all": "encoder.*"},
+        "in_backward": True,
+    },
 }
 
 
@@ -69,7 +76,9 @@ def measure(row: str, batch: int, steps: int) -> dict[str, float]:
     whole, inside = Clock(), Clock()
 
     def inner(groups: Any, **rates: Any) -> torch.optim.Optimizer:
-        made: Any = torch.optim.AdamW(groups, **rates)
+        during = (settings or {}).get("in_backward", False)
+        kind: Any = torch.optim.Adafactor if during else torch.optim.AdamW
+        made = kind(groups, **rates)
         made.step = inside.timed(made.step)
         return made
 
@@ -80,6 +89,7 @@ def measure(row: str, batch: int, steps: int) -> dict[str, float]:
         optimizer: Any = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], 1e-5)
     else:
         roles: dict[str, Any] = {"never": ["embeddings"], "always": ["head"]}
+        settings = {"blocks": "layer", "active": 1, **settings}
         optimizer = BlockOptimizer(
             model, inner, period=PERIOD, seed=0, lr=1e-5, **roles, **settings
         )
@@ -94,6 +104,8 @@ def measure(row: str, batch: int, steps: int) -> dict[str, float]:
             loss = F.cross_entropy(model(tokens, mask), labels)
         loss.backward()
         grads = sum(p.grad.nbytes for p in model.parameters() if p.grad is not None)
+        if settings and settings.get("in_backward"):  # one at a time
+            grads = max(p.nbytes for p in model.parameters() if p.requires_grad)
         optimizer.step()
         spent.append(time.process_time() - start)
         states = bytes_of(optimizer, model) - sum(

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from scgd.experiments import linear_runs
-from scgd.experiments.registry import EXPERIMENTS
-from scgd.experiments.report import build
-from scgd.experiments.rows import Job, Panel
-from scgd.experiments.table import Table
+from scgd_paper import linear_runs
+from scgd_paper.registry import EXPERIMENTS
+from scgd_paper.report import build
+from scgd_paper.rows import Job, Panel
+from scgd_paper.table import Table
 
 
 @njit(cache=True, error_model="numpy", fastmath=True)

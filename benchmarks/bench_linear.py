@@ -22,15 +22,16 @@ from numba import njit
 from scipy import sparse
 
 from scgd import InverseTime, Musketeer, SphereSmoothing
-from scgd.linear import SCGDClassifier, SCGDRegressor, block_data, solve
-from scgd.linear.columns import run_columns
+from scgd.linear import SCGDClassifier, SCGDRegressor
 from scgd.linear.data import REASSOCIATE, transposed
-from scgd.linear.engine import run_rows
-from scgd.linear.inputs import as_problem
-from scgd.linear.objective import objective
-from scgd.linear.solver import RECIPE
-from scgd.linear.walks import Run, Timetable
 from scgd.random import below, stream
+from scgd_paper.linear import block_data, solve
+from scgd_paper.linear.columns import run_columns
+from scgd_paper.linear.engine import run_rows
+from scgd_paper.linear.inputs import as_problem
+from scgd_paper.linear.objective import objective
+from scgd_paper.linear.solver import RECIPE
+from scgd_paper.linear.walks import Run, Timetable
 
 GAP = 1e-3
 ETAS = (1e-3, 1e-2, 0.1, 0.3, 1.0, 3.0)

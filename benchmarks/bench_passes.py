@@ -1,6 +1,6 @@
 """Passes to a relative gap of 1e-6 by sampling rule alone: ``python benchmarks/bench_passes.py``.
 
-No leaps, no extrapolation, no working sets: :func:`scgd.linear.solve` moves one coordinate at a
+No leaps, no extrapolation, no working sets: :func:`scgd_paper.linear.solve` moves one coordinate at a
 time by its exact curvature (squares) or a bound of it (logistic), in the order of the rule; the
 last rows visit samples (dual coordinates). A pass is as many visits as there are coordinates,
 long and short columns alike. Medians over seeds; the first column of figures is of
@@ -17,9 +17,10 @@ import numpy as np
 
 from bench_rivals import correlated, l1_alpha, uneven, words
 from scgd import Adaptive, Musketeer, Uniform
-from scgd.linear import LOSSES, solve
+from scgd.linear import LOSSES
 from scgd.linear.dual import Ascent
 from scgd.linear.task import Design, Task
+from scgd_paper.linear import solve
 
 GAP = 1e-6
 RULES = {

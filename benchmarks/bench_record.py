@@ -5,6 +5,7 @@ import tracemalloc
 
 import numpy as np
 
+import scgd
 from scgd import minimize
 
 N_EVALS = 2000
@@ -16,7 +17,13 @@ def fun(x):
 
 def once(p, record):
     return minimize(
-        fun, np.zeros(p), method="musketeer", scale=1.0, max_evals=N_EVALS, seed=1, record=record
+        fun,
+        np.zeros(p),
+        method="musketeer",
+        scale=1.0,
+        max_evals=N_EVALS,
+        seed=1,
+        reporting=scgd.Reporting(record=record),
     )
 
 

@@ -24,8 +24,8 @@ from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 from scgd.linear import SCGDClassifier, SCGDRegressor
-from scgd.linear.inputs import as_problem
-from scgd.linear.objective import objective
+from scgd_paper.linear.inputs import as_problem
+from scgd_paper.linear.objective import objective
 
 GAPS = (1e-4, 1e-6)
 TOLS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-9)

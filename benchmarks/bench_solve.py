@@ -1,4 +1,4 @@
-"""What a single call of ``scgd.linear.solve`` costs beside its steps.
+"""What a single call of ``scgd_paper.linear.solve`` costs beside its steps.
 
 Processor time of a call with 10 steps and of one with 10,000, on the data of Figure 1 (10,000 by
 250), against two products of the data with a vector.
@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scgd.linear import solve
-from scgd.linear.problems import block_data
+from scgd_paper.linear import solve
+from scgd_paper.linear.problems import block_data
 
 REPEATS = 15
 

@@ -18,7 +18,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from scgd.torch import SCGD, ForwardLoss, ZeroOrderSCGD
+from scgd.torch import SCGD, ZeroOrderSCGD
+from scgd_paper.forward_loss import ForwardLoss
 
 Table = dict[str, Callable[[], object]]
 

@@ -20,7 +20,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import scgd
-from scgd.torch import SCGD, ForwardLoss, ZeroOrderSCGD
+from scgd.torch import SCGD, ZeroOrderSCGD
+from scgd_paper.forward_loss import ForwardLoss
 
 BATCH = 32
 

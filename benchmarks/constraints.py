@@ -14,7 +14,7 @@ import numpy as np
 import scipy.optimize
 
 import scgd
-from scgd.compare.bbob import minimiser
+from scgd_arena.bbob import minimiser
 
 FUNCTIONS = (2, 5, 9, 16, 21, 28, 33, 40, 45, 52)
 BUDGET, COBYQA = 10_000, 2_000

@@ -58,8 +58,7 @@ def with_checkpoints(seed: int, folder: Path) -> int:
     for budget in (400, 800, 1200):
         n = scgd.minimize(
             bowl, np.zeros(20), method="musketeer", scale=1.0, max_evals=budget, seed=seed,
-            checkpoint=scgd.Checkpoint(path, every=0.01), log=folder / "run.csv",
-        ).nfev  # fmt: skip
+            checkpoint=scgd.Checkpoint(path, every=0.01), reporting=scgd.Reporting(log=folder / "run.csv")).nfev  # fmt: skip
     for file in folder.iterdir():
         file.unlink()
     return int(n)
@@ -71,12 +70,11 @@ def with_workers(seed: int, folder: Path) -> int:
         scgd.minimize(
             bowl,
             np.zeros(20),
-            method="musketeer",
             scale=1.0,
             max_evals=200,
-            block_size=4,
             seed=seed,
             workers=2,
+            method=scgd.SCGD(block_size=4),
         ).nfev
     )
 

@@ -26,9 +26,9 @@ from pathlib import Path
 
 import numpy as np
 
-from scgd.experiments.published import published_curves
-from scgd.experiments.registry import EXPERIMENTS
-from scgd.experiments.rows import Job
+from scgd_paper.published import published_curves
+from scgd_paper.registry import EXPERIMENTS
+from scgd_paper.rows import Job
 
 ETAS = (0.5, 1.0, 2.0, 5.0)
 LAMBDAS = (0.2, 0.5, 0.8)
@@ -48,7 +48,7 @@ def cells(args: argparse.Namespace) -> Iterator[Cell]:
 
 def curve(gain: str, eta: float, mixing: float, run: int, data: str | None) -> list[float]:
     """Return the test accuracy after each epoch."""
-    from scgd.experiments import network_runs
+    from scgd_paper import network_runs
 
     panel = EXPERIMENTS["zo-networks"].panel("fashion-mnist", "published")
     method = next(m for m in panel.methods if m.name == f"musketeer-{gain}-softmax")

@@ -1,10 +1,15 @@
 """Build wheel and sdist, and try both in fresh virtual environments of every Python at hand.
 
+Both are built twice and must be the same bytes. Beside them stands a bill of materials (CycloneDX):
+what installing the wheel brings, with versions, hashes and licences.
+
 ``make dist`` runs it: import, ``scgd --version``, one minimize, one fit; and every extra resolves.
 A Python at hand is one on the path, or one that pyenv or uv keeps; one interpreter per version.
 """
 
 import argparse
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -96,10 +101,82 @@ def call(*command: object, **keywords: object) -> None:
 
 
 def build(folder: Path) -> list[Path]:
-    """Build both archives."""
+    """Build both archives, and once more to see that they are the same bytes."""
     shutil.rmtree(folder, ignore_errors=True)
     call(sys.executable, "-m", "build", "--outdir", folder, ROOT)
-    return sorted(folder.iterdir())
+    archives = sorted(folder.iterdir())
+    with tempfile.TemporaryDirectory() as other:
+        call(sys.executable, "-m", "build", "--outdir", other, ROOT)
+        for archive in archives:
+            if archive.read_bytes() != (Path(other) / archive.name).read_bytes():
+                raise SystemExit(f"{archive.name} is not the same bytes when it is built again")
+            print(f"== {archive.name}: sha256 {digest(archive)}", flush=True)
+    return archives
+
+
+def digest(path: Path) -> str:
+    """Return the checksum of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def bill(wheel: Path, install: list[dict]) -> dict:
+    """Return the bill of materials of a wheel, from pip's report of what it would install."""
+    parts = [component(item) for item in install]
+    of = {part["name"]: part for part in parts}
+    own = of.pop(normal(wheel.name.split("-")[0]))
+    own["hashes"] = [{"alg": "SHA-256", "content": digest(wheel)}]
+    needs = {normal(item["metadata"]["name"]): required(item, of) for item in install}
+    refs = {name: part["bom-ref"] for name, part in {**of, own["name"]: own}.items()}
+    return {
+        "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+        "metadata": {"component": own},
+        "components": [of[name] for name in sorted(of)],
+        "dependencies": [
+            {"ref": refs[name], "dependsOn": [refs[other] for other in needs[name]]}
+            for name in sorted(refs)
+        ],
+    }  # fmt: skip
+
+
+def normal(name: str) -> str:
+    """Return a package's name as indexes spell it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def component(item: dict) -> dict:
+    """Return what the bill says of a package."""
+    data = item["metadata"]
+    name, version = normal(data["name"]), data["version"]
+    ref = f"pkg:pypi/{name}@{version.replace('+', '%2B')}"
+    found = {"type": "library", "bom-ref": ref, "name": name, "version": version, "purl": ref}
+    hashes = item["download_info"].get("archive_info", {}).get("hashes", {})
+    if "sha256" in hashes:
+        found["hashes"] = [{"alg": "SHA-256", "content": hashes["sha256"]}]
+    licence = data.get("license_expression") or data.get("license") or ""
+    if licence and "\n" not in licence:
+        found["licenses"] = [{"license": {"name": licence}}]
+    return found
+
+
+def required(item: dict, of: dict) -> list[str]:
+    """Return which of the packages at hand a package needs itself."""
+    wanted = [text for text in item["metadata"].get("requires_dist", []) if "extra ==" not in text]
+    names = {normal(re.split(r"[^\w.-]", text, maxsplit=1)[0]) for text in wanted}
+    return sorted(names & of.keys())
+
+
+def write_bill(wheel: Path, constraints: Path) -> None:
+    """Write the bill of materials beside the wheel."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        call(
+            sys.executable, "-m", "pip", "-qq", "--no-input", "install", "--dry-run",
+            "--ignore-installed", "--report", report, "-c", constraints, wheel,
+        )  # fmt: skip
+        install = json.loads(report.read_text())["install"]
+    path = wheel.with_name("-".join(wheel.name.split("-")[:2]) + ".cdx.json")
+    path.write_text(json.dumps(bill(wheel, install), indent=1) + "\n")
+    print(f"== {path.name}: {len(install) - 1} packages", flush=True)
 
 
 def attempt(python: str, archive: Path, constraints: Path) -> None:
@@ -130,7 +207,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     archives = build(parser.parse_args().out)
-    resolve(next(path for path in archives if path.suffix == ".whl"), ROOT / "constraints.txt")
+    wheel = next(path for path in archives if path.suffix == ".whl")
+    write_bill(wheel, ROOT / "constraints.txt")
+    resolve(wheel, ROOT / "constraints.txt")
     for python in pythons():
         for archive in archives:
             print(f"== {archive.name} with {python}", flush=True)

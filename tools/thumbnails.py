@@ -1,8 +1,7 @@
 """Take the kept pictures of the gallery from the site that ``make docs`` has built.
 
 ``python tools/thumbnails.py [NAME ...]`` opens every picture in headless Chromium, narrow, so that
-its first panel fills the thumbnail, and writes docs/images/gallery/NAME.png; the picture of the
-first run is also taken whole, for the README and the front page (docs/images/first-run.png).
+its first panel fills the thumbnail, and writes docs/images/gallery/NAME.png.
 """
 
 import shutil
@@ -48,8 +47,6 @@ def main() -> None:
         if page.stem in wanted:
             print(page.stem, flush=True)
             take(page, DOCS / "images" / "gallery" / f"{page.stem}.png", SIZE)
-            if page.stem == "first_run":
-                take(page, DOCS / "images" / "first-run.png", (960, 390))
 
 
 if __name__ == "__main__":

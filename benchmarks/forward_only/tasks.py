@@ -19,7 +19,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from scgd.experiments.datasets import load
+from scgd_paper.datasets import load
 
 
 @dataclass

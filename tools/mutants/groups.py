@@ -8,7 +8,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Group:
-    """Files of one room, and the tests that are meant to notice."""
+    """Files of one room, and the tests that are meant to notice.
+
+    Patterns are relative to ``src/scgd``; those that begin with a package beside it to ``src``.
+    """
 
     name: str
     patterns: tuple[str, ...]
@@ -16,7 +19,11 @@ class Group:
 
     def files(self, root: Path) -> list[str]:
         """Return the files, relative to the repository."""
-        found = {path for pattern in self.patterns for path in root.glob(f"src/scgd/{pattern}")}
+        beside = [p.name for p in (root / "src").iterdir() if p.name.startswith("scgd_")]
+        patterns = [
+            f"src/{p}" if p.split("/")[0] in beside else f"src/scgd/{p}" for p in self.patterns
+        ]
+        found = {path for pattern in patterns for path in root.glob(pattern)}
         names = sorted(path.relative_to(root).as_posix() for path in found)
         return [name for name in names if not name.endswith("__init__.py")]
 
@@ -46,39 +53,21 @@ GROUPS = (
          "tests/test_checkpoint.py"),
     ),
     Group(
-        "stepping",
-        ("searches/stepping.py", "explore/*.py"),
+        "descent",
+        ("descent/*.py",),
         ("tests/test_stepping_numbers.py", "tests/test_bodies.py", "tests/test_single_body.py",
          "tests/test_block_bodies.py", "tests/test_agreement.py", "tests/test_ask_tell.py",
-         "tests/test_timetable.py", "tests/test_searches.py", "tests/test_limits.py",
-         "tests/test_told_body.py"),
+         "tests/test_timetable.py", "tests/test_limits.py"),
     ),
     Group(
-        "searches",
-        ("searches/*.py", "searches/arms/*.py", "searches/mixed/*.py"),
-        ("tests/test_searches.py", "tests/test_plan_numbers.py", "tests/test_search_numbers.py",
-         "tests/test_noise_numbers.py", "tests/test_ladder_numbers.py", "tests/test_arm_numbers.py",
-         "tests/test_sweep_numbers.py", "tests/test_structure_numbers.py",
-         "tests/test_contest_numbers.py", "tests/test_turn_numbers.py", "tests/test_strides.py",
-         "tests/test_trend.py", "tests/test_filtering.py",
-         "tests/test_length_numbers.py", "tests/test_walk_numbers.py",
-         "tests/test_regression_numbers.py", "tests/test_newton_numbers.py",
-         "tests/test_agreed_numbers.py", "tests/test_told_body.py", "tests/test_look_numbers.py",
-         "tests/test_member_numbers.py", "tests/test_newton_details.py",
-         "tests/test_race_details.py", "tests/test_line_numbers.py",
-         "tests/spaces/test_mixed_numbers.py", "tests/spaces/test_grid_numbers.py",
-         "tests/test_guards.py", "tests/test_race.py", "tests/test_grain.py", "tests/test_slide.py",
-         "tests/test_race_box.py", "tests/test_noisy.py",
-         "tests/test_regression.py", "tests/test_screen.py", "tests/test_relevance.py",
-         "tests/test_auto.py", "tests/test_auto_uses.py", "tests/spaces/test_mixed.py"),
-    ),
-    Group(
-        "plans",
-        ("plans/*.py",),
-        ("tests/test_plan_numbers.py", "tests/test_stories.py", "tests/test_noisy_stories.py",
-         "tests/test_guards.py", "tests/test_auto.py", "tests/test_auto_uses.py",
-         "tests/test_searches.py", "tests/test_noisy.py",
-         "tests/test_relevance.py", "tests/spaces/test_mixed.py"),
+        "strategies",
+        ("strategies/*.py",),
+        ("tests/strategies/test_constrained.py", "tests/strategies/test_gradient_check.py",
+         "tests/strategies/test_noise_test.py", "tests/strategies/test_independent_noise.py",
+         "tests/strategies/test_portfolio.py", "tests/strategies/test_quadratic_model.py",
+         "tests/strategies/test_scgd_strategies.py", "tests/strategies/test_spaces.py",
+         "tests/strategies/test_verification.py", "tests/test_auto.py",
+         "tests/test_interpreter.py",),
     ),
     Group(
         "linear",
@@ -88,8 +77,54 @@ GROUPS = (
          "tests/linear/test_leap.py"),
     ),
     Group(
+        "linear-fits",
+        ("linear/*.py", "linear/tables/*.py"),
+        ("tests/linear/test_kernels.py",
+         "tests/linear/test_linear_inputs.py", "tests/linear/test_models.py",
+         "tests/linear/test_certificates.py", "tests/linear/test_bounds.py",
+         "tests/linear/test_preparation.py", "tests/linear/test_tables.py"),
+    ),
+    Group(
+        "run",
+        ("run/*.py", "checkpoint.py", "files.py", "evaluations.py", "outcomes.py", "calling.py",
+         "trials.py", "samples.py", "history.py", "progress.py", "status.py", "words.py",
+         "workers/local.py", "workers/tasks.py", "workers/remote.py"),
+        ("tests/test_checkpoint.py", "tests/test_file_arguments.py", "tests/test_files.py",
+         "tests/test_lock.py", "tests/test_identity.py", "tests/test_ledger.py",
+         "tests/test_recording.py", "tests/test_laboratory.py", "tests/test_limits.py",
+         "tests/test_read_only.py", "tests/test_odd_functions.py", "tests/test_bad_input.py",
+         "tests/test_asynchronous.py"),
+    ),
+    Group("constraints", ("constraints/*.py",), ("tests/test_constraints.py",)),
+    Group(
+        "spaces",
+        ("spaces/*.py",),
+        ("tests/spaces/test_space.py", "tests/spaces/test_minimize_space.py",
+         "tests/spaces/test_space_command.py",
+         "tests/test_footprint.py"),
+    ),
+    Group(
+        "theory",
+        ("theory.py", "theory/*.py", "scgd_paper/theory/*.py"),
+        ("tests/paper/test_theory.py",),
+    ),
+    Group(
+        "paper",
+        ("scgd_paper/*.py",),
+        ("tests/paper/test_published_settings.py", "tests/paper/test_paths.py",
+         "tests/paper/test_settings.py", "tests/paper/test_table.py",
+         "tests/paper/test_theory_panels.py", "tests/paper/test_report.py",
+         "tests/paper/test_datasets.py", "tests/paper/test_cli.py"),
+    ),
+    Group(
+        "arena",
+        ("scgd_arena/*.py", "scgd_arena/peers/*.py"),
+        ("tests/arena/test_compare.py", "tests/arena/test_everyday.py"),
+    ),
+    Group(
         "torch",
-        ("torch/kernels.py", "torch/draws.py", "torch/rules.py", "torch/layer_law.py"),
+        ("torch/kernels.py", "torch/draws.py", "torch/rules.py", "torch/layer_law.py",
+         "torch/loss_trend.py"),
         ("tests/torch/test_torch_draws.py", "tests/torch/test_torch_agreement.py",
          "tests/torch/test_torch_rules.py", "tests/torch/test_torch_auto.py",
          "tests/torch/test_torch_numbers.py"),
