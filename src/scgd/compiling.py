@@ -4,8 +4,9 @@ Importing numba takes longer than all the rest of this package. Functions are th
 numba when they are first called, or when compiled code that calls them is compiled.
 
 numba keys its cache by the caller's own file, so an edit in a callee of another module goes
-unnoticed. Here the cache lives in a folder named by the version and a checksum of all sources of
-the package: any edit, and any new version, starts a fresh one. ``NUMBA_CACHE_DIR`` overrides it.
+unnoticed. Here the cache lives in a folder named by the version and a checksum of all modules that
+import this one or speak of a kernel, which is where compiled code is defined: an edit in any of
+them starts a fresh cache, an edit elsewhere keeps it. ``NUMBA_CACHE_DIR`` overrides it.
 """
 
 from __future__ import annotations
@@ -54,10 +55,11 @@ def cache_folder() -> str:
     """Return the folder for this state of the sources, or "" where numba's own choice stands."""
     if os.environ.get("NUMBA_CACHE_DIR"):
         return os.environ["NUMBA_CACHE_DIR"]
-    package = Path(__file__).parent
     checksum = 0
-    for path in sorted(package.rglob("*.py")):
-        checksum = zlib.crc32(path.read_bytes(), checksum)
+    for path in sorted(Path(__file__).parents[1].glob("scgd*/**/*.py")):
+        source = path.read_bytes()
+        if b"scgd.compiling" in source or b"kernel" in source:
+            checksum = zlib.crc32(source, checksum)
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = home / "scgd" / f"numba-{load().__version__}-{checksum:08x}"
     try:
