@@ -10,7 +10,7 @@ import pytest
 from scgd import compiling
 from scgd.descent import choose_loop
 from scgd.descent.compiled import CompiledLoop
-from scgd.run.stop import Stop
+from scgd.run.signals import Stop
 
 
 def answer(opt, fun, args=()):

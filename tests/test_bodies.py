@@ -10,7 +10,7 @@ from scgd.descent.blocks import BlockLoop
 from scgd.descent.joint import JointLoop
 from scgd.descent.loop import as_float
 from scgd.descent.single import SingleLoop
-from scgd.run.stop import Stop
+from scgd.run.signals import Stop
 from scgd.samples import CHUNK
 from test_agreement import (
     BOUNDS,

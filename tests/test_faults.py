@@ -184,6 +184,30 @@ def test_malformed_states_many(method, tmp_path_factory):
     fuzz_states(tmp_path_factory, 1500, method)
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"firsts": np.empty(0)},
+        {"firsts": np.empty((50, 0))},
+        {"recent": np.empty((50, 0))},
+        {"n_phases": 49, "firsts": np.empty(0)},
+        {"firsts": np.empty(0), "recent": np.empty(0)},
+    ],
+    ids=str,
+)
+def test_the_phases_of_a_leg_are_those_that_were_counted(changed, tmp_path):
+    """The first of them is compared with every later one."""
+    path = tmp_path / "run.npz"
+    half_run(path)
+    identity, state = read(path)
+    assert state["strategy"]["engine"]["n_phases"] > 50
+    state["strategy"]["engine"].update(changed)
+    write(path, identity, state)
+    previous(path).unlink()
+    with pytest.raises(CheckpointError, match="does not fit this run"):
+        resume(path)
+
+
 def test_nothing_in_a_file_is_executed(tmp_path):
     class Trap:
         def __reduce__(self):
@@ -283,7 +307,7 @@ def long_run(n_steps, rounds):
     from scgd.descent import choose_loop
     from scgd.descent.compiled import CompiledLoop
     from scgd.policies.sumtree import refresh
-    from scgd.run.stop import Stop
+    from scgd.run.signals import Stop
 
     method = scgd.SCGD(step="rms", learning_rate=1e-3, radius=1e-3)
     run = scgd.Optimizer(np.ones(1000), method, scale=1.0).run

@@ -7,7 +7,7 @@ import scgd
 from browser import CHROMIUM, Browser
 from scgd import minimize
 from scgd.cli import main
-from scgd.plots.page import page
+from scgd.plots.figure import page
 from scgd.results import Result
 from scgd.status import StatusFile
 

@@ -8,7 +8,7 @@ import pytest
 import scgd
 from runs import CASES, P, partials, quadratic
 from scgd.checkpoint import Checkpoint, read
-from scgd.run.stop import Stop
+from scgd.run.signals import Stop
 
 FAST = 40
 LIMITED = [name for name in CASES if name != "compiled"]

@@ -85,7 +85,7 @@ def test_a_run_that_fails_lets_go(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_does_not_keep_the_lock(tmp_path):
-    from scgd.run.lock import Lock
+    from scgd.run.saving import Lock
 
     lock = Lock(tmp_path / "run.npz")
     child = os.fork()

@@ -6,7 +6,7 @@ from scipy.optimize import NonlinearConstraint
 
 import scgd
 from asking import same_run
-from scgd.constraints.surface import Surface, n_points, pattern
+from scgd.constraints.quadratic import Surface, n_points, pattern
 
 RNG = np.random.default_rng(5)
 

@@ -9,7 +9,7 @@ import pytest
 import scgd
 from scgd import minimize
 from scgd.plots import data, svg
-from scgd.plots.page import page
+from scgd.plots.figure import page
 from scgd.results import Result
 from scgd.status import StatusFile
 

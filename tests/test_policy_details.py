@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 
 import scgd
-from scgd.policies import FixedWeights, Musketeer, Uniform, kinds
+from scgd.policies import FixedWeights, Musketeer, Uniform, base
 from scgd.policies.adaptive import part, top_up
-from scgd.policies.base import check_alike
+from scgd.policies.base import check_alike, draw, kernels_of, update, weights
 from scgd.policies.distinct import merge, rank, wide_leaves
-from scgd.policies.frozen import fixed_law, uniform_law
-from scgd.policies.kinds import draw, kernels_of, update, weights
-from scgd.policies.l1 import L1Law
-from scgd.policies.law import make_law
+from scgd.policies.fixed import fixed_law, uniform_law
+from scgd.policies.law import L1Law, make_law
 from scgd.policies.mixture import check_tree
 from scgd.policies.recomputed import RecomputedLaw
 from scgd.policies.softmax import HEAVY, SIZE, SoftmaxLaw
@@ -367,7 +365,7 @@ def test_odd_numbers_in_states_are_refused():
 @pytest.mark.parametrize("policy", [Musketeer(), Uniform(), FixedWeights(np.arange(1.0, 31.0))])
 def test_few_blocks_and_many_are_drawn_alike(policy):
     drawn = []
-    for blocks in (kinds.draw_blocks, kinds.draw_many_blocks):
+    for blocks in (base.draw_blocks, base.draw_many_blocks):
         words = stream(np.random.SeedSequence(0))
         coords, probs = np.zeros(20, np.int64), np.ones(20)
         blocks(policy.init(30, False), words, coords, probs, 5)

@@ -6,9 +6,8 @@ from scipy import sparse
 
 import scgd
 from scgd.policies.adaptive import begin_round, draw_visits, part, top_up
-from scgd.policies.fixed import coordinate_smoothness
-from scgd.policies.frozen import fixed_law
-from scgd.policies.kinds import draw, kernels_of, update, weights
+from scgd.policies.base import draw, kernels_of, update, weights
+from scgd.policies.fixed import coordinate_smoothness, fixed_law
 from scgd.policies.law import make_law
 from scgd.policies.softmax import FIRST, LAST, REBUILDS, SIZE
 from scgd.policies.sumtree import BELOW_ONE, empty_tree

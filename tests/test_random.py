@@ -5,8 +5,8 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from scgd.normal import fill_normal
 from scgd.random import below, stream, uniform
+from scgd_paper.linear.normal import fill_normal
 
 
 def fresh(seed=0):

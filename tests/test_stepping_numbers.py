@@ -8,7 +8,7 @@ import pytest
 import scgd
 from scgd.descent import CoordinateDescent
 from scgd.problem import Problem
-from scgd.run.seeds import Seed
+from scgd.run.identity import Seed
 from scgd.samples import CHUNK, Samples
 from scgd_paper.walking import answer, steps_of
 

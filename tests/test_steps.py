@@ -11,9 +11,10 @@ import pytest
 import scgd
 from registry import EVERY_STEP, STEPS, P, quadratic
 from scgd.calling import JOINED
-from scgd.steps import StepRule, applier, compiled, make_slots, move
-from scgd.steps.loops import PACKAGE, built_in, specialised
-from scgd.steps.rule import LONGEST
+from scgd.steps import StepRule, applier, compiled, make_slots
+from scgd.steps.loops import PACKAGE, built_in
+from scgd.steps.rules import LONGEST
+from scgd_paper.linear.by_code import code_of, move
 from skeletons import run_page
 from step_reference import REFERENCES
 
@@ -122,7 +123,7 @@ def test_the_number_of_a_kernel_leads_to_it(name):
     ours, theirs, hyper = make_slots(rule, 2), make_slots(rule, 2), np.array(rule.hyper)
     for grad in (1.0, -0.5, 2.0, 0.3):
         expected = rule.kernel(1, grad, 0.1, hyper, theirs)
-        assert move(rule.code, 1, grad, 0.1, hyper, ours) == pytest.approx(expected, rel=1e-14)
+        assert move(code_of(rule), 1, grad, 0.1, hyper, ours) == pytest.approx(expected, rel=1e-14)
     np.testing.assert_allclose(ours, theirs, rtol=1e-14)
 
 
@@ -216,7 +217,7 @@ def test_a_users_kernel_runs_in_every_loop(loop, fun, parts):
 
 def test_linear_models_refuse_a_users_kernel():
     with pytest.raises(ValueError, match="built-in step rules only, not Sign"):
-        assert Sign().code
+        assert code_of(Sign())
 
 
 def test_the_skeleton_of_the_page_runs():
@@ -268,17 +269,6 @@ def test_a_mean_of_exactly_zero_stands_still():
 def test_kernels_of_this_package_are_told_from_others():
     assert LONGEST == 300.0 and PACKAGE == "scgd"
     assert built_in(scgd.Adam.kernel) and not built_in(lambda *_: 0.0)
-
-
-def loop_of(kernel):
-    def loop(hyper, slots):
-        return kernel(0, 2.0, 0.1, hyper, slots)
-
-    return loop
-
-
-def test_a_loop_is_made_around_the_kernel_of_a_rule():
-    assert specialised(loop_of, scgd.SGD())(np.zeros(1), np.zeros((0, 1))) == 0.2
 
 
 def test_a_kernel_of_a_users_rule_is_a_part_of_the_machinery():

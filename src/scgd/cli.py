@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from scgd import __version__
-from scgd.errors import CommandError, UsageError, nearest
+from scgd.errors import CommandError, UsageError, nearest, printable
 from scgd.files import settled
-from scgd.words import printable
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 

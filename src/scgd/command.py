@@ -19,10 +19,8 @@ from typing import Any
 
 from scgd.calling import from_user
 from scgd.checks import count
-from scgd.errors import CommandError, UsageError
+from scgd.errors import CommandError, UsageError, check_place, printable
 from scgd.files import replacing, settled
-from scgd.places import check_place
-from scgd.words import printable
 
 __all__ = ["add_parser", "run"]
 
@@ -340,7 +338,7 @@ SHOWN = 50
 
 def draw(result: Any, args: argparse.Namespace) -> None:
     """Write the page with the pictures."""
-    from scgd.plots.page import page
+    from scgd.plots.figure import page
 
     try:
         with replacing(args.plot) as file:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["Optimizer", "Trial"]
 
 FILLER = 2
-"""Which child of the seed the filler draws from; see :mod:`scgd.run.seeds`."""
+"""Which child of the seed the filler draws from; see :mod:`scgd.run.identity`."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scgd import cli
-from scgd.errors import UsageError
-from scgd.places import check_folder
+from scgd.errors import UsageError, check_folder
 
 __all__ = ["build_parser", "main", "run"]
 

@@ -11,9 +11,9 @@ from scgd.descent import CoordinateDescent, choose_loop
 from scgd.method import SCGD
 from scgd.problem import Problem
 from scgd.questions import Question
+from scgd.run.identity import Seed
 from scgd.run.ledger import Ledger
-from scgd.run.seeds import Seed
-from scgd.run.stop import Stop
+from scgd.run.signals import Stop
 from scgd.samples import Sample, Samples
 from scgd.typing import Floats
 

@@ -87,7 +87,7 @@ GROUPS = (
     Group(
         "run",
         ("run/*.py", "checkpoint.py", "files.py", "evaluations.py", "outcomes.py", "calling.py",
-         "trials.py", "samples.py", "history.py", "progress.py", "status.py", "words.py",
+         "trials.py", "samples.py", "history.py", "driving.py", "status.py",
          "workers/local.py", "workers/tasks.py", "workers/remote.py"),
         ("tests/test_checkpoint.py", "tests/test_file_arguments.py", "tests/test_files.py",
          "tests/test_lock.py", "tests/test_identity.py", "tests/test_ledger.py",

@@ -12,7 +12,7 @@ from scgd.descent.engine import CoordinateDescent
 from scgd.descent.loop import Loop, as_float
 from scgd.estimators import CentralDifference, fill_sides, middle, slopes
 from scgd.run.ledger import Ledger
-from scgd.run.stop import Late
+from scgd.run.signals import Late
 from scgd.typing import Floats, Ints
 
 __all__ = ["BlockLoop"]

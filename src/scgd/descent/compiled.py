@@ -16,7 +16,7 @@ from scgd.descent.single import at
 from scgd.estimators import CentralDifference, sides
 from scgd.policies import law as laws
 from scgd.run.ledger import Ledger
-from scgd.run.stop import Stop
+from scgd.run.signals import Stop
 from scgd.typing import Floats, Ints
 
 __all__ = ["CompiledLoop"]

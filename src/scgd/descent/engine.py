@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from scgd import random, steps
+from scgd.checkpoint import decoded, encoded
 from scgd.estimators import FirstOrder, farthest_entry
 from scgd.method import SCGD
 from scgd.policies import Policy
 from scgd.problem import Problem
 from scgd.questions import Point, Question, here
-from scgd.run.states import decoded, encoded
 from scgd.sampler import CoordinateSampler
 from scgd.samples import Samples
 from scgd.schedules import Relative, absolute
@@ -508,7 +508,7 @@ class CoordinateDescent:
         for name, shape in shapes.items():
             if np.shape(getattr(self, name)) != shape:
                 raise ValueError(f"{name} has another shape")
-        self.recent = deque(state["recent"].tolist(), COMPARED)
+        self.recent = deque(decoded(state["recent"], [0.0]), COMPARED)
         self._check()
         self._set_units()
         if state["importance"] is not None:

@@ -13,7 +13,7 @@ from scgd.descent.engine import CoordinateDescent
 from scgd.descent.loop import Loop, as_float
 from scgd.estimators import halfway, quotient, random_bits, spread
 from scgd.run.ledger import Ledger
-from scgd.run.stop import Late
+from scgd.run.signals import Late
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["JointLoop"]

@@ -13,7 +13,7 @@ from scgd.descent.engine import CoordinateDescent
 from scgd.estimators import CentralDifference, farthest_side
 from scgd.problem import as_scalar
 from scgd.run.ledger import Ledger
-from scgd.run.stop import Late, Stop
+from scgd.run.signals import Late, Stop
 from scgd.samples import CHUNK
 from scgd.typing import Floats, Ints
 

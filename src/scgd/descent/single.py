@@ -14,7 +14,7 @@ from scgd.descent.loop import Loop
 from scgd.estimators import CentralDifference, sides
 from scgd.problem import as_scalar
 from scgd.run.ledger import Ledger
-from scgd.run.stop import Stop
+from scgd.run.signals import Stop
 from scgd.typing import Floats
 
 __all__ = ["SingleLoop", "at"]
@@ -39,6 +39,7 @@ class SingleLoop(Loop):
         super().__init__(engine, fun, args, ledger)
         self.central = isinstance(engine.method.estimator, CentralDifference)
         self.slots = tuple(slot.data for slot in engine.slots)
+        self.hyper = engine.method.step.hyper
         self.lower, self.upper = engine.problem.lower.data, engine.problem.upper.data
         self.share = 0.5 if self.central else 0.0  # what is seen is low + share * (high - low)
 
@@ -48,7 +49,7 @@ class SingleLoop(Loop):
         engine, sampler, best = self.engine, self.engine.sampler, self.ledger.best
         first = sampler.position
         call, view, x, raised = self.call, engine.point.view, engine.point.buffer.data, stop.raised
-        kernel, hyper, slots = engine.method.step.kernel, engine.method.step.hyper, self.slots
+        kernel, hyper, slots = engine.method.step.kernel, self.hyper, self.slots
         central, share, bounded, sampled = self.central, self.share, self.bounded, self.sampled
         special, over = bounded or sampled, stop.over
         coords = sampler.coords[first : first + n].tolist()

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scgd.plots.data import core, curve, dots, is_log, named, relevant, short
-from scgd.plots.style import MEMBERS, OURS
+from scgd.plots.data import MEMBERS, OURS, core, curve, dots, is_log, named, relevant, short
 from scgd.typing import Floats
 
 __all__ = ["STYLE", "bars", "reached", "seen"]

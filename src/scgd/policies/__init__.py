@@ -2,12 +2,10 @@
 
 from scgd.policies.adaptive import Adaptive
 from scgd.policies.base import LawPolicy, Policy
-from scgd.policies.fixed import FixedWeights, coordinate_smoothness
-from scgd.policies.full import Full
+from scgd.policies.fixed import FixedWeights, Full, Uniform, coordinate_smoothness
 from scgd.policies.greedy import GaussSouthwell, GradientWeights
 from scgd.policies.musketeer import Musketeer
 from scgd.policies.recent import RecentGains
-from scgd.policies.uniform import Uniform
 
 __all__ = [
     "POLICIES",

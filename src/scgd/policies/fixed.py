@@ -4,17 +4,192 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy  # whose rooms load when they are used
 
 from scgd.checks import number, reals
-from scgd.policies.base import LawPolicy
-from scgd.policies.frozen import FixedLaw, fixed_law
-from scgd.typing import Array, Floats
+from scgd.compiling import njit
+from scgd.policies import mixture
+from scgd.policies.base import Kernels, LawPolicy, Policy, register
+from scgd.policies.distinct import draw_equal
+from scgd.policies.sumtree import empty_tree, refresh
+from scgd.random import below
+from scgd.typing import Array, Floats, Ints
 
-__all__ = ["FixedWeights", "coordinate_smoothness"]
+__all__ = [
+    "FixedLaw",
+    "FixedWeights",
+    "Full",
+    "Uniform",
+    "UniformLaw",
+    "coordinate_smoothness",
+    "fixed_law",
+    "uniform_law",
+]
+
+
+class UniformLaw(NamedTuple):
+    """The number of coordinates, as an array of one entry."""
+
+    n_coords: Ints
+
+
+class FixedLaw(NamedTuple):
+    """A tree of given weights; ``mixing`` is zero."""
+
+    n_coords: Ints
+    mixing: Floats
+    tree: Floats
+    levels: Ints
+
+
+def uniform_law(n_coords: int) -> UniformLaw:
+    """Return the law that draws all coordinates equally often, for ever.
+
+    Examples
+    --------
+    >>> from scgd.policies.base import weights
+    >>> out = np.empty(4)
+    >>> weights(uniform_law(4), out)
+    >>> out
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    return UniformLaw(np.array([n_coords]))
+
+
+def fixed_law(weights: Floats) -> FixedLaw:
+    """Return the law that draws in proportion to given weights, for ever.
+
+    Examples
+    --------
+    >>> from scgd.policies.base import weights
+    >>> out = np.empty(3)
+    >>> weights(fixed_law(np.array([1.0, 0.0, 3.0])), out)
+    >>> out
+    array([0.25, 0.  , 0.75])
+    """
+    tree, levels = empty_tree(len(weights))
+    tree[: len(weights)] = weights / np.sum(weights)
+    refresh(tree, levels)
+    return FixedLaw(np.array([len(weights)]), np.zeros(1), tree, levels)
+
+
+@njit(cache=True)
+def draw_uniform(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+    """Fill ``coords`` with independent uniform draws."""
+    n_coords = law.n_coords[0]
+    for t in range(len(coords)):
+        coords[t] = below(stream, n_coords)
+    probs[:] = 1.0 / n_coords
+
+
+@njit(cache=True)
+def draw_uniform_distinct(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+    """Fill ``coords`` with distinct uniform draws."""
+    draw_equal(law.n_coords[0], stream, coords, probs)
+
+
+@njit(cache=True)
+def learn_nothing(law, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
+    """Change nothing."""
+
+
+@njit(cache=True)
+def equal_weights(law, out):  # type: ignore[no-untyped-def]
+    """Write 1/p into ``out``."""
+    out[:] = 1.0 / law.n_coords[0]
+
+
+@njit(cache=True)
+def next_uniform(n_coords, stream, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
+    """Draw the next phase."""
+    draw_uniform(UniformLaw(n_coords), stream, coords, probs)
+
+
+@njit(cache=True)
+def next_fixed(  # type: ignore[no-untyped-def]
+    n_coords, share, tree, levels, stream, coords, probs, grads, mixing
+):
+    """Draw the next phase."""
+    mixture.draw(FixedLaw(n_coords, share, tree, levels), stream, coords, probs)
+
+
+def check_same(law: Any, fresh: Any) -> None:
+    """Raise ValueError unless the law is the fresh one: it never changes."""
+    for name in fresh._fields:
+        if not np.array_equal(getattr(law, name), getattr(fresh, name)):
+            raise ValueError(f"the {name} of the law are another policy's")
+
+
+register(
+    UniformLaw,
+    Kernels(
+        draw_uniform, draw_uniform_distinct, learn_nothing, equal_weights, next_uniform, check_same
+    ),
+)
+register(
+    FixedLaw,
+    Kernels(
+        mixture.draw,
+        mixture.draw_distinct,
+        learn_nothing,
+        mixture.weights,
+        next_fixed,
+        check_same,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Uniform(LawPolicy):
+    """Draw every coordinate with the same probability, 1/p.
+
+    Examples
+    --------
+    >>> policy = Uniform()
+    >>> policy.weights(policy.init(4))
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+
+    def init(self, n_coords: int, replace: bool = True) -> UniformLaw:
+        """Return a fresh state."""
+        return uniform_law(n_coords)
+
+
+@dataclass(frozen=True)
+class Full(Policy):
+    """Take all coordinates in every step: plain SGD, or the support of a dense direction.
+
+    Examples
+    --------
+    >>> policy = Full()
+    >>> policy.weights(policy.init(4))
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+
+    dense: ClassVar[bool] = True
+
+    def phase_length(self, n_coords: int) -> int:
+        """Return the number of draws between two updates."""
+        return n_coords
+
+    def init(self, n_coords: int, replace: bool = True) -> UniformLaw:
+        """Return a fresh state."""
+        return uniform_law(n_coords)
+
+    def draw(
+        self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
+    ) -> None:
+        """Fill ``coords`` with 0, 1, ..., p-1; each has probability 1/p per draw."""
+        coords[:] = np.arange(len(coords))
+        probs[:] = 1.0 / len(coords)
+
+    def weights(self, state: UniformLaw) -> Floats:
+        """Return equal weights."""
+        n_coords = int(state.n_coords[0])
+        return np.full(n_coords, 1.0 / n_coords)
 
 
 @dataclass(frozen=True)

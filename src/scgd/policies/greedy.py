@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scgd.checks import number, settle
-from scgd.policies.base import Policy
-from scgd.policies.frozen import UniformLaw, fixed_law, uniform_law
-from scgd.policies.kinds import draw, draw_distinct
+from scgd.policies.base import Policy, draw, draw_distinct
+from scgd.policies.fixed import UniformLaw, fixed_law, uniform_law
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["GaussSouthwell", "GradientWeights"]

@@ -1,8 +1,8 @@
 r"""The coordinate law :math:`Q(d_n)`: what a policy remembers, how it draws, how it learns.
 
 A law is a named tuple of arrays, changed in place; there is one type per way of keeping the weights
-(:class:`~scgd.policies.frozen.UniformLaw`, :class:`~scgd.policies.frozen.FixedLaw`,
-:class:`~scgd.policies.l1.L1Law`, :class:`~scgd.policies.softmax.SoftmaxLaw`,
+(:class:`~scgd.policies.fixed.UniformLaw`, :class:`~scgd.policies.fixed.FixedLaw`,
+:class:`~scgd.policies.law.L1Law`, :class:`~scgd.policies.softmax.SoftmaxLaw`,
 :class:`~scgd.policies.recomputed.RecomputedLaw`). Per phase one calls ``draw`` (coordinates and the
 weights :math:`d_n` they were drawn with) and then ``update`` with the gradients seen
 (:math:`G_{n+1}` and :math:`d_{n+1}`), from Python or from compiled code. The paper's rules cost
@@ -14,11 +14,15 @@ The kernels do not check their input; policies do.
 
 from __future__ import annotations
 
-from scgd.policies.frozen import FixedLaw, UniformLaw, fixed_law, uniform_law
-from scgd.policies.gains import ABSOLUTE, AVERAGE, GAINS, SQUARE
-from scgd.policies.kinds import draw, draw_distinct, update, weights
-from scgd.policies.l1 import L1Law, l1_law
-from scgd.policies.mixture import mixture
+from typing import NamedTuple
+
+import numpy as np
+
+from scgd.compiling import njit
+from scgd.policies import mixture as mixtures
+from scgd.policies.base import Kernels, draw, draw_distinct, register, update, weights
+from scgd.policies.fixed import FixedLaw, UniformLaw, fixed_law, uniform_law
+from scgd.policies.mixture import ABSOLUTE, AVERAGE, GAINS, SQUARE, mixture, reward
 from scgd.policies.recomputed import (
     MEMORIES,
     N_DRAWS,
@@ -30,6 +34,8 @@ from scgd.policies.recomputed import (
     refill,
 )
 from scgd.policies.softmax import SoftmaxLaw, softmax_law
+from scgd.policies.sumtree import empty_tree, refresh_above
+from scgd.typing import Floats, Ints
 
 __all__ = [
     "ABSOLUTE",
@@ -40,10 +46,12 @@ __all__ = [
     "N_DRAWS",
     "N_PHASES",
     "SQUARE",
+    "L1Law",
     "Law",
     "draw",
     "draw_distinct",
     "fixed_law",
+    "l1_law",
     "make_law",
     "mixture",
     "record",
@@ -52,6 +60,91 @@ __all__ = [
     "update",
     "weights",
 ]
+
+
+class L1Law(NamedTuple):
+    """The leaves are |S|, S the sum of all rewards: the scale N of the gain S / N cancels in l1.
+
+    Attributes
+    ----------
+    n_coords, gain, mixing
+        Arrays of one entry: p, the place of the gain in ``GAINS``, the uniform share in force.
+    signed
+        S itself, for the average gain, whose rewards have signs; else empty.
+    tree, levels
+        The sum tree over the leaves.
+    """
+
+    n_coords: Ints
+    gain: Ints
+    mixing: Floats
+    signed: Floats
+    tree: Floats
+    levels: Ints
+
+
+def l1_law(n_coords: int, gain: str) -> L1Law:
+    """Return a law that starts uniform."""
+    tree, levels = empty_tree(n_coords)
+    return L1Law(
+        n_coords=np.array([n_coords]),
+        gain=np.array([GAINS.index(gain)]),
+        mixing=np.ones(1),
+        signed=np.zeros(n_coords if gain == "average" else 0),
+        tree=tree,
+        levels=levels,
+    )
+
+
+@njit(cache=True)
+def learn(law, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
+    """Add the rewards of a phase to the sums and set the visited leaves."""
+    tree, signed, gain = law.tree, law.signed, law.gain[0]
+    law.mixing[0] = mixtures.share(mixing)
+    for t in range(len(coords)):
+        k = coords[t]
+        if gain == AVERAGE:
+            signed[k] += reward(gain, grads[t], probs[t])
+            tree[k] = abs(signed[k])
+        else:
+            tree[k] += reward(gain, grads[t], probs[t])
+    refresh_above(tree, law.levels, coords)
+
+
+@njit(cache=True)
+def next_l1(  # type: ignore[no-untyped-def]
+    n_coords, gain, share, signed, tree, levels, stream, coords, probs, grads, mixing
+):
+    """End a phase and draw the next."""
+    law = L1Law(n_coords, gain, share, signed, tree, levels)
+    learn(law, coords, probs, grads, mixing)
+    mixtures.draw(law, stream, coords, probs)
+
+
+def check_l1(law: L1Law, fresh: L1Law) -> None:
+    """Raise ValueError unless every descent of the tree ends at a coordinate."""
+    for name in ("n_coords", "gain", "levels"):
+        if not np.array_equal(getattr(law, name), getattr(fresh, name)):
+            raise ValueError(f"the {name} of the law are another policy's")
+    n_coords = int(fresh.n_coords[0])
+    mixtures.check_tree(law.tree, law.levels, law.mixing, n_coords)
+    if len(law.signed) and not np.array_equal(np.abs(law.signed), law.tree[:n_coords]):
+        raise ValueError("the leaves of the law are not the sizes of its sums")
+
+
+register(
+    L1Law,
+    Kernels(
+        mixtures.draw,
+        mixtures.draw_distinct,
+        learn,
+        mixtures.weights,
+        next_l1,
+        check_l1,
+        mixtures.draw_block,
+    ),
+)
+
 
 Law = UniformLaw | FixedLaw | L1Law | SoftmaxLaw | RecomputedLaw
 

@@ -24,8 +24,7 @@ import numpy as np
 from scgd.checks import number, settle
 from scgd.compiling import njit
 from scgd.policies import mixture
-from scgd.policies.base import LawPolicy
-from scgd.policies.kinds import Kernels, register
+from scgd.policies.base import Kernels, LawPolicy, register
 from scgd.policies.sumtree import empty_tree, refresh_above
 from scgd.random import below
 from scgd.schedules import Schedule

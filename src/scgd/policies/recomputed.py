@@ -1,7 +1,7 @@
 """The law of every variant of the gains, all of whose weights are recomputed at each update, O(p).
 
 It serves the options that follow the authors' code, and softmax weights where distinct coordinates
-are drawn. The cheaper laws of :mod:`scgd.policies.l1` and :mod:`scgd.policies.softmax` agree with
+are drawn. The cheaper laws of :mod:`scgd.policies.law` and :mod:`scgd.policies.softmax` agree with
 it, by test.
 """
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from scgd.compiling import njit
 from scgd.policies import mixture
-from scgd.policies.gains import GAINS, reward
-from scgd.policies.kinds import Kernels, register
+from scgd.policies.base import Kernels, register
+from scgd.policies.mixture import GAINS, reward
 from scgd.policies.sumtree import empty_tree, refresh
 from scgd.typing import Floats, Ints
 

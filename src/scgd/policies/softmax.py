@@ -22,8 +22,8 @@ import numpy as np
 
 from scgd.compiling import njit
 from scgd.policies import mixture
-from scgd.policies.gains import GAINS, reward
-from scgd.policies.kinds import Kernels, register
+from scgd.policies.base import Kernels, register
+from scgd.policies.mixture import GAINS, reward
 from scgd.policies.recomputed import exponentiate
 from scgd.policies.sumtree import empty_tree, locate, refresh, refresh_above, split_uniform
 from scgd.random import uniform

@@ -16,21 +16,19 @@ from scgd.methods import METHODS, Method, Named, Ran, as_method
 from scgd.options import Failures, Rows
 from scgd.problem import Known as Measurements
 from scgd.problem import Problem, check_noise
-from scgd.run.asked import checked
-from scgd.run.identity import identity
+from scgd.run.identity import Seed, identity
 from scgd.run.interpreter import Interpreter
 from scgd.run.ledger import Ledger
 from scgd.run.run import Run
-from scgd.run.seeds import Seed
 from scgd.samples import Samples
 from scgd.spaces import Space
-from scgd.strategies.asks import Strategy
-from scgd.strategies.budget import TOL
+from scgd.strategies.asks import Along, Asking, Gradient, Report, Steps, Strategy, Wait
+from scgd.strategies.budget import TOL, Budget
 from scgd.strategies.fixed_method import run_method
 from scgd.strategies.incumbent import with_incumbent
 from scgd.trials import Known, check_known
 
-__all__ = ["Built", "build", "choose_method", "ran"]
+__all__ = ["Built", "build", "checked", "choose_method", "ran"]
 
 USES_NOISE = ("auto",)
 
@@ -188,3 +186,41 @@ def choose_method(method: Any, jac: Any) -> Method:
     if not exact and chosen.estimator != SCGD().estimator:
         raise ValueError("jac and an estimator of differences exclude each other; drop one of them")
     return chosen.first_order()
+
+
+def checked(
+    strategy: Strategy, problem: Problem, budget: Budget, rng: np.random.Generator
+) -> Asking:
+    """Run a strategy; bring its points inside the bounds, or say what it should have yielded."""
+    asking, sent = strategy(problem, budget, rng), None
+    if not hasattr(asking, "send"):
+        raise TypeError(
+            "method must be a generator function, strategy(problem, budget, rng), which yields "
+            f"points; got a function that returns {type(asking).__name__}"
+        )
+    while True:
+        try:
+            asked = asking.send(sent)
+        except StopIteration as end:
+            return end.value
+        sent = yield points_of(asked, problem)
+
+
+def points_of(asked: Any, problem: Problem) -> Any:
+    """Return points as arrays inside the bounds; leave other things as they are."""
+    if isinstance(asked, Steps | Wait | Gradient | Along | Report):
+        return asked
+    n = problem.n_coords
+    try:
+        points = np.array(asked, np.float64)
+    except (TypeError, ValueError):
+        points = np.empty(0)
+    if points.ndim not in (1, 2, 3) or points.shape[-1] != n or points.size == 0:
+        raise TypeError(
+            f"a strategy must yield points of {n} coordinates (an array of shape ({n},), (m, {n}) "
+            f"or (k, m, {n})), Along, Gradient, Steps, Report or Wait; got "
+            f"{type(asked).__name__} of shape {np.shape(asked)}"
+        )
+    if not np.isfinite(points).all():
+        raise ValueError("a strategy yielded a point that is not finite")
+    return problem.clipped(points)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from scgd.checkpoint import decoded, encoded
 from scgd.problem import Problem
 from scgd.questions import EVERYWHERE, Point, Question, joint
-from scgd.run.states import decoded, encoded
 from scgd.strategies.cross_entropy import cross_entropy, propose
 from scgd.trials import Trials
 from scgd.typing import Floats

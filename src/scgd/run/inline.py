@@ -12,7 +12,7 @@ from scgd.calling import calls_user
 from scgd.problem import as_scalar
 from scgd.run.interpreter import Interpreter
 from scgd.run.ledger import Ledger
-from scgd.run.stop import Stop
+from scgd.run.signals import Stop
 from scgd.samples import Samples
 from scgd.strategies.asks import Along, Gradient, point_of
 from scgd.typing import Floats

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from scgd.errors import cell
 from scgd.evaluations import Points
 from scgd.files import replacing, settled
 from scgd.spaces import Space
 from scgd.typing import Array, Floats
-from scgd.words import cell
 
 __all__ = ["WIDEST", "Log"]
 

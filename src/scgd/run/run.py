@@ -16,10 +16,9 @@ import numpy as np
 from scgd.constraints.merit import Merit
 from scgd.history import History, Status, mean_and_error
 from scgd.problem import as_scalar, count
-from scgd.questions import Question
+from scgd.questions import Open, Question, open_state, reopened
 from scgd.run.interpreter import Interpreter
 from scgd.run.ledger import Ledger
-from scgd.run.opened import Open, open_state, reopened
 from scgd.run.recommending import Recommendation, chosen
 from scgd.run.remedies import remedy
 from scgd.typing import Floats

@@ -6,9 +6,8 @@ which coordinates have steps, and which are without effect where.
 """
 
 from scgd.spaces.grid import Condition, Grid
-from scgd.spaces.inside import InSpace
 from scgd.spaces.parameters import Choice, Float, Int, Parameter
-from scgd.spaces.space import Space
+from scgd.spaces.space import InSpace, Space
 from scgd.spaces.tables import read_space
 
 __all__ = [

@@ -12,7 +12,7 @@ from scgd.checks import flag
 from scgd.problem import count
 from scgd.typing import Floats, Ints
 
-__all__ = ["Choice", "Float", "Int", "Parameter", "same"]
+__all__ = ["Choice", "Float", "Int", "Parameter", "adopted", "same"]
 
 LARGEST = 2**53
 
@@ -288,3 +288,20 @@ def check_range(parameter: Any, check: Any) -> None:
         raise ValueError(f"log=True needs low above zero, got {kind}({low}, {high}, log=True)")
     if parameter.size is not None:
         object.__setattr__(parameter, "size", count(parameter.size, "size"))
+
+
+def adopted(name: Any, given: Any) -> Parameter:
+    """Return a parameter of ours, made of a distribution of Optuna's where it is one."""
+    if isinstance(given, Parameter):
+        return given
+    kinds = {kind.__name__ for kind in type(given).__mro__ if kind.__module__.startswith("optuna")}
+    if "CategoricalDistribution" in kinds:
+        return Choice(*given.choices)
+    if "FloatDistribution" in kinds:
+        return Float(given.low, given.high, log=given.log, step=given.step)
+    if "IntDistribution" in kinds:
+        return Int(given.low, given.high, log=given.log, step=given.step)
+    raise TypeError(
+        f"parameter {name!r} must be a Float, an Int, a Choice or a distribution of Optuna's, "
+        f"got {given!r}"
+    )

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from scgd.calling import calls_user
 from scgd.problem import Problem
-from scgd.spaces.distributions import adopted
 from scgd.spaces.grid import Condition, Grid
-from scgd.spaces.parameters import Choice, Parameter
+from scgd.spaces.parameters import Choice, Parameter, adopted
 from scgd.typing import Floats
 
-__all__ = ["Space"]
+__all__ = ["InSpace", "Space"]
 
 REMEDIES = {
     "bounds": "give each parameter its own, as in Float(0, 1)",
@@ -233,3 +234,16 @@ class Space:
         if all(name.isidentifier() for name in self.parameters):
             return f"Space({', '.join(f'{name}={parameter!r}' for name, parameter in parts)})"
         return f"Space({self.parameters!r})"
+
+
+@dataclass(frozen=True)
+class InSpace:
+    """A function of parameters, to be called with points; it travels to workers."""
+
+    space: Space
+    fun: Callable[..., Any]
+
+    @calls_user
+    def __call__(self, x: Any, *rest: Any) -> Any:
+        """Call the function with the parameters at a point."""
+        return self.fun(self.space.decode(x), *rest)

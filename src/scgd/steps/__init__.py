@@ -7,15 +7,8 @@ remembers about coordinate ``k``. Moments advance only when their coordinate is 
 still for a coordinate that is not drawn, so moments are averages over a coordinate's own visits.
 """
 
-from scgd.steps.adam import Adam
-from scgd.steps.by_code import compiled_sgd, move
-from scgd.steps.learned import Learned
-from scgd.steps.loops import applier, compiled, specialised
-from scgd.steps.momentum import Momentum
-from scgd.steps.rms import RMS
-from scgd.steps.rule import StepRule, make_slots
-from scgd.steps.sgd import SGD
-from scgd.steps.wiener import Wiener
+from scgd.steps.loops import applier, compiled
+from scgd.steps.rules import RMS, SGD, Adam, Learned, Momentum, StepRule, Wiener, make_slots
 
 __all__ = [
     "RMS",
@@ -28,10 +21,7 @@ __all__ = [
     "Wiener",
     "applier",
     "compiled",
-    "compiled_sgd",
     "make_slots",
-    "move",
-    "specialised",
 ]
 
 STEPS: dict[str, type[StepRule]] = {

@@ -8,14 +8,13 @@ unnoticed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from scgd.compiling import is_compiled, njit, register_jitable
-from scgd.steps.rule import StepRule
+from scgd.steps.rules import StepRule
 
-__all__ = ["applier", "compiled", "specialised"]
+__all__ = ["applier", "compiled"]
 
 PACKAGE = __name__.split(".")[0]
 
@@ -31,14 +30,6 @@ def compiled(rule: StepRule) -> Any:
     0.2
     """
     return compiled_kernel(rule.kernel)
-
-
-def specialised(make_loop: Callable[[Any], Any], rule: StepRule) -> Any:
-    """Return ``make_loop(kernel)`` compiled, where the loop may call the kernel.
-
-    ``make_loop`` is a function of a module: it is the key under which the loop is kept.
-    """
-    return compiled_loop(make_loop, rule.kernel)
 
 
 def applier(rule: StepRule) -> Any:
@@ -57,30 +48,12 @@ def applier(rule: StepRule) -> Any:
     >>> theta
     array([-0.5,  0. , -2. ])
     """
-    return compiled_loop(make_apply, rule.kernel)
-
-
-def make_apply(kernel: Any) -> Any:
-    """Return the loop over a block."""
-
-    def apply(coords, grads, rates, hyper, slots, theta, lower, upper):  # type: ignore[no-untyped-def]
-        for i in range(len(coords)):
-            k = coords[i]
-            moved = theta[k] - kernel(k, grads[i], rates[i], hyper, slots)
-            theta[k] = min(max(moved, lower[k]), upper[k]) if len(lower) > 0 else moved
-
-    return apply
+    return compiled_apply(rule.kernel)
 
 
 def built_in(kernel: Any) -> bool:
     """Whether a kernel is this package's own, registered for compiled code at its definition."""
     return str(kernel.__module__).split(".")[0] == PACKAGE
-
-
-@cache
-def callable_in_loops(kernel: Any) -> Any:
-    """Return the kernel, known to numba."""
-    return kernel if built_in(kernel) or is_compiled(kernel) else register_jitable(kernel)
 
 
 @cache
@@ -93,7 +66,14 @@ def compiled_kernel(kernel: Any) -> Any:
 
 
 @cache
-def compiled_loop(make_loop: Callable[[Any], Any], kernel: Any) -> Any:
-    """Compile a loop around a kernel."""
-    loop = make_loop(callable_in_loops(kernel))
-    return njit(cache=built_in(kernel), error_model="numpy")(loop)
+def compiled_apply(known: Any) -> Any:
+    """Compile the loop over a block around a kernel."""
+    kernel = known if built_in(known) or is_compiled(known) else register_jitable(known)
+
+    def apply(coords, grads, rates, hyper, slots, theta, lower, upper):  # type: ignore[no-untyped-def]
+        for i in range(len(coords)):
+            k = coords[i]
+            moved = theta[k] - kernel(k, grads[i], rates[i], hyper, slots)
+            theta[k] = min(max(moved, lower[k]), upper[k]) if len(lower) > 0 else moved
+
+    return njit(cache=built_in(known), error_model="numpy")(apply)

@@ -11,8 +11,7 @@ import numpy as np
 
 from scgd.calling import calls_user
 from scgd.compiling import is_compiled
-from scgd.questions import Question
-from scgd.run.opened import Open
+from scgd.questions import Open, Question
 from scgd.workers.tasks import Job
 
 __all__ = ["Evaluator"]

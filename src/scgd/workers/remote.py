@@ -11,7 +11,7 @@ from typing import Any
 
 from scgd.calling import calls_user
 from scgd.outcomes import CAUGHT
-from scgd.run.opened import Open
+from scgd.questions import Open
 from scgd.workers.engines import STARTED, Arrival, Engine, LostTask
 from scgd.workers.local import Evaluator
 from scgd.workers.tasks import Common, Task, tasks_of

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from scgd.calling import calls_user
-from scgd.questions import BASE
-from scgd.run.opened import Open
+from scgd.questions import BASE, Open
 from scgd.samples import Samples
 from scgd.typing import Floats, Ints
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from scgd.places import check_folder
+from scgd.errors import check_folder
 
 __all__ = ["add_parser", "run"]
 

@@ -14,7 +14,7 @@ from scgd.linear.data import REASSOCIATE
 from scgd.linear.losses import SQUARED
 from scgd.policies import law as laws
 from scgd.random import below
-from scgd.steps import compiled_sgd, move
+from scgd_paper.linear.by_code import compiled_sgd, move
 from scgd_paper.linear.inputs import entry
 from scgd_paper.linear.rows import (
     BLOCK,

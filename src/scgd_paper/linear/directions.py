@@ -7,10 +7,10 @@ from math import sqrt
 from scgd.compiling import njit
 from scgd.linear.data import REASSOCIATE
 from scgd.linear.losses import difference
-from scgd.normal import fill_normal
 from scgd.random import below, uniform
-from scgd.steps import compiled_sgd, move
+from scgd_paper.linear.by_code import compiled_sgd, move
 from scgd_paper.linear.inputs import dot
+from scgd_paper.linear.normal import fill_normal
 from scgd_paper.linear.rows import EPSILON, FACTOR, L2, LOSS, MODE, N_FEATURES
 
 __all__ = ["run_directions", "step_along"]

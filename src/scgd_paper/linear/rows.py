@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from scgd.compiling import njit
 from scgd.linear.losses import difference, slope
-from scgd.steps import compiled_sgd, move
+from scgd_paper.linear.by_code import compiled_sgd, move
 from scgd_paper.linear.inputs import dot, entry
 
 __all__ = ["explore_rows"]

@@ -26,6 +26,7 @@ from scgd.policies import LawPolicy
 from scgd.random import stream
 from scgd.steps import make_slots
 from scgd.typing import Floats, Ints
+from scgd_paper.linear.by_code import code_of
 from scgd_paper.linear.columns import compute_margins, explore_columns, run_columns
 from scgd_paper.linear.directions import GAUSSIAN, SIGNS, SPHERE, run_directions
 from scgd_paper.linear.engine import N_PHASES, POSITION, Walk, draw_rows, run_rows
@@ -119,7 +120,7 @@ class Run:
             rows=rows,
             margins=np.zeros(n_coords if self.mode in DIRECTIONS else room),
             scale=frozen(scale),
-            rule=method.step.code or None,
+            rule=code_of(method.step) or None,
             hyper=frozen(np.array(method.step.hyper, np.float64)),
             slots=make_slots(method.step, n_coords),
             costs=frozen(visit_costs(problem, n_coords) if scaled else NOTHING),

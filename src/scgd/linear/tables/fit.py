@@ -7,10 +7,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from scgd.errors import CommandError, UsageError
+from scgd.errors import CommandError, UsageError, check_place, printable
 from scgd.linear.tables.reading import one_line, read, separator
-from scgd.places import check_place
-from scgd.words import printable
 
 __all__ = ["add_parser", "run"]
 

@@ -7,10 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scgd.errors import CommandError
+from scgd.errors import CommandError, cell, check_place, printable
 from scgd.linear.tables.reading import one_line, read, separator
-from scgd.places import check_place
-from scgd.words import cell, printable
 
 __all__ = ["add_parser", "run"]
 

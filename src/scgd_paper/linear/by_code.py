@@ -1,15 +1,17 @@
-"""The built-in kernels behind one number, for engines that compile one loop for all of them."""
+"""The built-in step kernels behind one number: the paper's engines compile one loop for all."""
 
 from __future__ import annotations
 
 from scgd.compiling import njit
-from scgd.steps.adam import adam_kernel
-from scgd.steps.learned import learned_kernel
-from scgd.steps.momentum import momentum_kernel
-from scgd.steps.rms import rms_kernel
-from scgd.steps.rule import StepRule
-from scgd.steps.sgd import sgd_kernel
-from scgd.steps.wiener import wiener_kernel
+from scgd.steps.rules import (
+    StepRule,
+    adam_kernel,
+    learned_kernel,
+    momentum_kernel,
+    rms_kernel,
+    sgd_kernel,
+    wiener_kernel,
+)
 
 __all__ = ["code_of", "compiled_sgd", "move"]
 
