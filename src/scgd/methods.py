@@ -14,7 +14,6 @@ from scgd.strategies.asks import Strategy
 from scgd.strategies.auto import auto
 from scgd.strategies.gaussian_process import gaussian_process
 from scgd.strategies.mutation import dynamically_dimensioned_search
-from scgd.strategies.quadratic_model import quadratic_models
 from scgd.strategies.random_search import random_search
 
 __all__ = ["METHODS", "Method", "Named", "Ran", "as_method"]
@@ -55,7 +54,6 @@ def table(*methods: Method) -> dict[str, Method]:
 METHODS = table(
     *NAMED.values(),
     Named("auto", auto, discrete=True),
-    Named("quadratic-model", quadratic_models),
     Named("random", random_search, discrete=True),
     Named("gp", gaussian_process, discrete=True),
     Named("dds", dynamically_dimensioned_search, discrete=True),

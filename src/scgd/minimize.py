@@ -120,7 +120,7 @@ def minimize(
     tol
         For deterministic functions: stop when the decrease predicted for the next five evaluations
         per coordinate is below ``tol * (f(x0) - best)`` and restarts bring no more. 0 never stops
-        early.
+        early; nor does a run that is short of its ``target``, up to ``max_evals`` or ``max_time``.
     max_stall
         Under noise: stop after so many evaluations without a significant gain (two standard
         errors, at the comparisons that a strategy makes; for SCGD, so many whose last values do
@@ -206,6 +206,8 @@ def minimize(
         max_evals = max(1000, DEFAULT_BUDGET * np.size(x0))
         if isinstance(x0, Space):
             max_evals = max(150, 15 * x0.n_coords)
+    if target is not None and (max_evals is not None or max_time is not None):
+        tol = 0.0  # short of the target something is left to gain
     built = build(
         x0, chosen, sample=sample, bounds=bounds, scale=scale, noise=noise, max_evals=max_evals,
         seed=seed, failures=failures, tol=tol, max_stall=max_stall, maximize=maximize,

@@ -223,7 +223,7 @@ BAD = [
     ({"jac": loss}, "jac makes no sense with a Space; drop it: a function of named parameters"),
     ({"workers": scgd.Workers(vectorized=True)}, "vectorized makes no sense with a Space; drop it: fun is called with one dict"),
     ({"method": "musketeer"}, "knows no whole numbers, choices or conditions; with this Space use one of ['auto', 'random', 'gp', 'dds']"),
-    ({"method": "quadratic-model"}, "method 'quadratic-model' knows no whole numbers"),
+    ({"method": "spsa"}, "method 'spsa' knows no whole numbers"),
     ({"method": scgd.SCGD(policy="uniform")}, "knows no whole numbers"),
 ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp, lgamma, log, pi, sqrt
 
 import numpy as np
 
@@ -22,6 +23,11 @@ __all__ = ["Shared", "polisher", "populations", "restarts"]
 
 FULL, LARGEST_FULL, AMPLE = 64, 300, 500
 """Coordinates up to which a population learns a full covariance; and with 500 evaluations each."""
+
+PER_START, LINKED, MOST_KEPT = 5, 2.0, 200
+"""New points before a descent begins within the bounds, beside one per coordinate (a descent costs
+ten times as many); sigma of single linkage: some descents again to a known minimum are cheaper than
+one that is missed; and points that are compared: a lower one is always among so many."""
 
 
 @dataclass
@@ -81,27 +87,71 @@ def populations(share: Shared, x: Floats, start: Floats, s: float) -> Asking:
 def restarts(share: Shared, x: Floats, s: float) -> Asking:
     """Restart descents: around x0, anywhere within finite bounds, around the best point."""
     rng, box, best = share.rng, share.box, share.best
-    finite = bool(np.isfinite(box.least).all() and np.isfinite(box.most).all())
+    sample = Sample(box)
     for n in range(1, 2**30):
         z = s * 2 ** rng.uniform(0, 3)
         start = x + 1.5 * z * rng.standard_normal(x.size)
         if n % 3 == 0:
             start = best.x + z * rng.choice([0.1, 0.3, 1.0]) * rng.standard_normal(x.size)
-        elif n % 3 == 2 and finite:
-            start = rng.uniform(box.least, box.most)
-        start = box.reflect(start)
-        before, value = best.f, (yield start)
+        start, before = box.reflect(start), best.f
+        if n % 3 == 2 and sample.finite:
+            start, value = yield from sample.start(best, rng)
+        else:
+            value = yield start
         if not np.isfinite(value):
             continue
         if share.trendless:
             stride = 0.4 * share.within(s) * float(np.sqrt(x.size))
             value = yield from random_direct_search(start, value, stride, rng, box)
         else:  # a thousandth of a gain that is not worth it counts as none
-            newton = share.bfgs(start, value, s, 1e-3 * share.stopping.worth(before))
+            newton = share.bfgs(start, value, s, 1e-3 * share.stopping.least(before))
             yield from newton.run()
+            if newton.f < before:
+                newton.small = 1e-3 * share.stopping.worth(before)
+                yield from newton.run()
             value = newton.f
         if n % 3:  # an independent one
             share.stopping.note("descent", before, value)
+
+
+class Sample:
+    """Uniform points of a finite box, from the lowest of which descents begin.
+
+    No descent begins near a lower point: it would come to the same minimum (multi-level single
+    linkage, Rinnooy Kan and Timmer 1987).
+
+    Parameters
+    ----------
+    box
+        Whose bounds are meant: they may be infinite, and then there is no such sample.
+    """
+
+    def __init__(self, box: Box) -> None:
+        self.low, self.high = box.least, box.most
+        self.finite = bool(np.isfinite(self.low).all() and np.isfinite(self.high).all())
+        self.points, self.values = np.empty((0, self.low.size)), np.empty(0)
+        self.begun, self.n = np.empty((0, self.low.size)), 0
+
+    def start(self, best: Best, rng: np.random.Generator) -> Asking:
+        """Add points; return the lowest that has no lower one nearby, and its value."""
+        p = self.low.size
+        new = rng.uniform(self.low, self.high, (p + PER_START, p))
+        values = yield new
+        points, values = np.vstack([self.points, new]), np.append(self.values, values)
+        order = np.argsort(values, kind="stable")
+        self.points, self.values = points[order][:MOST_KEPT], values[order][:MOST_KEPT]
+        lower = np.vstack([self.begun, best.x, self.points])
+        width = np.maximum(self.high - self.low, np.finfo(float).tiny)
+        self.n, first = self.n + len(new), len(self.begun) + 1
+        gaps = [
+            float(np.sqrt((((lower[: first + k] - x) / width) ** 2).sum(axis=1).min()))
+            for k, x in enumerate(self.points)
+        ]
+        # pi^(-1/2) (Gamma(1 + p/2) sigma log(n) / n)^(1/p), in a box of volume 1
+        near = exp((lgamma(1 + p / 2) + log(LINKED * log(self.n) / self.n)) / p) / sqrt(pi)
+        k = next((k for k, gap in enumerate(gaps) if gap > near), int(np.argmax(gaps)))
+        self.begun = np.vstack([self.begun, self.points[k]])
+        return self.points[k], float(self.values[k])
 
 
 def polisher(share: Shared, newton: BFGS) -> Member | None:

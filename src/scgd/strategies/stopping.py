@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from scgd.strategies.budget import TOL
+
 __all__ = ["StoppingRule"]
 
 AGREED = 2
@@ -50,6 +52,11 @@ class StoppingRule:
         """Return the gain below which nothing was gained; infinite values stand for none."""
         gained = self.first - best
         return max(self.tol * gained, self.precision) if 0 < gained < float("inf") else 0.0
+
+    def least(self, best: float) -> float:
+        """Return what a restart may leave, also where a run is never to end."""
+        gained = self.first - best
+        return max(self.worth(best), TOL * gained if 0 < gained < float("inf") else 0.0)
 
     def note(self, kind: str, before: float, value: float) -> None:
         """Take note of where a restart ended; ``before`` is the best value when it began."""
