@@ -12,6 +12,11 @@ import pytest
 
 import scgd
 
+LEFT = """
+import os
+names = [open(f"/proc/self/task/{t}/comm").read() for t in os.listdir("/proc/self/task")]
+assert not any("gloo" in name for name in names), names
+"""
 PAGE = Path(__file__).parents[1] / "docs" / "engines.md"
 PROGRAMS = dict(re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```", PAGE.read_text(), re.S | re.M))
 HERE = str(Path(sys.executable).parent)
@@ -64,7 +69,10 @@ def test_the_same_bits_on_every_engine(name, folder):
 
 
 def test_trainings_on_several_processes(folder):
+    """They end without threads of gloo, which abort a process that ends before them."""
     pytest.importorskip("torch")
+    if Path("/proc/self/task").exists():
+        (folder / "trainings.py").write_text(PROGRAMS["trainings.py"] + LEFT)
     torchrun = [
         sys.executable,
         "-m",

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # before the group is made: imported later, it holds the group for ever
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
