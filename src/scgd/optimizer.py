@@ -191,6 +191,8 @@ maximize, failures, seed
         """
         wanted = 1 if n is None else count(n, "n")
         if self.run.done:
+            if self.run.strategy.finished:
+                raise RuntimeError(f"the search has ended: {self.run.result().message}")
             raise RuntimeError(
                 f"the budget of {self.run.max_evals} evaluations is used up; extend() it to go on"
             )
