@@ -131,6 +131,7 @@ BAD = [
     (lambda: asked().tell([77], [1.0]), ValueError, "evaluation 77 was not asked, or has been answered"),
     (lambda: asked().tell([0, 0], [1.0, 1.0]), ValueError, "tell got an evaluation twice; give each of them one value"),
     (lambda: asked().tell([0, 1], [1.0]), ValueError, "tell got 2 ids and 1 values; give one each"),
+    (lambda: ask_after_the_end(), RuntimeError, "the search has ended: Converged"),
     (lambda: ask_too_often(), RuntimeError, "the budget of 2 evaluations is used up; extend() it to go on"),
     (lambda: asked().ask(0), ValueError, "n must be a whole number >= 1, got 0"),
     (lambda: asked().ask(1.5), ValueError, "n must be a whole number >= 1, got 1.5"),
@@ -192,6 +193,13 @@ def ask_too_often():
     opt = scgd.Optimizer(np.ones(3), METHOD, max_evals=2)
     opt.tell([trial.id for trial in opt.ask()], [1.0, 2.0])
     opt.ask()
+
+
+def ask_after_the_end():
+    opt = scgd.Optimizer(np.ones(3), "auto", max_evals=5000, seed=0)
+    while True:
+        (trial,) = opt.ask(1)
+        opt.tell(trial.id, float(trial.x @ trial.x))
 
 
 def with_pool():

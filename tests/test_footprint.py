@@ -34,9 +34,11 @@ def test_without_checkpoint_or_bar_memory_does_not_grow():
     assert float(done.stdout) < 20  # bytes per evaluation
 
 
-@pytest.mark.parametrize("n_coords", [20, 100])
-def test_five_hundred_open_trials_make_a_small_file(n_coords, tmp_path):
-    opt = scgd.Optimizer(np.ones(n_coords), "musketeer", max_evals=5000, seed=0)
+@pytest.mark.parametrize(
+    ("n_coords", "method"), [(20, "musketeer"), (100, "musketeer"), (20, "auto")]
+)
+def test_five_hundred_open_trials_make_a_small_file(n_coords, method, tmp_path):
+    opt = scgd.Optimizer(np.ones(n_coords), method, max_evals=5000, seed=0)
     trials = opt.ask(500)
     path = tmp_path / "run.npz"
     opt.save(path)

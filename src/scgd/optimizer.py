@@ -191,6 +191,8 @@ maximize, failures, seed
         """
         wanted = 1 if n is None else count(n, "n")
         if self.run.done:
+            if self.run.strategy.finished:
+                raise RuntimeError(f"the search has ended: {self.run.result().message}")
             raise RuntimeError(
                 f"the budget of {self.run.max_evals} evaluations is used up; extend() it to go on"
             )
@@ -253,12 +255,10 @@ maximize, failures, seed
             raise TypeError(f"ids must be numbers of trials, got {number!r}")
         if number not in self.run.place:
             raise ValueError(f"ids: evaluation {number} was not asked, or has been answered")
-        if self.run.place[int(number)].question.kind == "values" and not lost_value(value):
+        lost = lost_value(value)
+        if self.run.place[int(number)].question.kind == "values" and not lost:
             check_told(value)
-        inward = negative(value) if self.run.ledger.sign < 0 else value
-        if lost_value(value):
-            inward = CAUGHT
-        lost = inward is CAUGHT
+        inward = CAUGHT if lost else negative(value) if self.run.ledger.sign < 0 else value
         if self.built.constraints is not None and not lost:
             inward = self._measured(int(number), as_scalar(inward), self.built.constraints)
         self.run.check(int(number), inward, lost=lost)

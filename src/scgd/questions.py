@@ -185,8 +185,8 @@ class Question:
         return None if self.coords[j] == BASE else self.coords[j]
 
     def detach(self) -> None:
-        """Keep the base, because the point is about to move."""
-        if self.base is None:
+        """Keep the base, because the point is about to move, where points differ from it."""
+        if self.base is None and not (self.joint and self.support.size == 0):
             self.base = self.point.x.copy()
 
     def at(self, j: int) -> Floats:

@@ -55,6 +55,7 @@ class Trials:
         self.values, self.errors, self.penalties = array("d"), array("d"), array("d")
         self.states: list[int] = []
         self.place: dict[int, int] = {}
+        self.n_known = 0  # values
 
     def issue(self, number: int, x: Floats) -> None:
         """Note a trial that is handed out."""
@@ -73,6 +74,7 @@ class Trials:
         self.errors.append(error)
         self.penalties.append(0.0)
         self.states.append(state)
+        self.n_known += state == KNOWN
 
     def enter(
         self,
@@ -89,6 +91,7 @@ class Trials:
         self.states[i] = FAILED if failed else TOLD
         if value is not None and not failed:
             self.values[i], self.errors[i], self.penalties[i] = value, error, penalty
+            self.n_known += 1
 
     @property
     def points(self) -> Floats:
@@ -148,6 +151,7 @@ class Trials:
         for name in ("values", "errors", "penalties"):
             setattr(self, name, array("d", state[name].tolist()))
         self.entries = array("d", points.ravel().tolist())
+        self.n_known = int(np.isfinite(state["values"]).sum())
         self.place = {number: i for i, number in enumerate(self.ids) if number != NO_ID}
 
 

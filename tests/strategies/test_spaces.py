@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from scgd.problem import Known, Problem
+from scgd.run.filler import Filler
 from scgd.spaces import Choice, Float, Int, Space
-from scgd.strategies.cross_entropy import propose
 from scgd.strategies.drive import drive
 from scgd.strategies.gaussian_process import gaussian_process
 from scgd.strategies.mutation import dynamically_dimensioned_search
 from scgd.strategies.random_search import random_search
+from scgd.trials import Trials
 
 STRATEGIES = [gaussian_process, dynamically_dimensioned_search, random_search]
 SPACE = Space(
@@ -130,15 +131,17 @@ def test_units_of_f_change_nothing(factor):
 @pytest.mark.parametrize("bounds", [None, [(-5, 5)] * 3])
 def test_the_filler_finds_the_minimum_of_what_others_measured(bounds):
     problem = Problem.check(np.full(3, 2.0), bounds=bounds)
-    rng = np.random.default_rng(0)
-    points = 2 + rng.standard_normal((60, 3))
-    values = np.array([sphere(x) for x in points])
-    proposed = [propose(problem, points, values, rng, n_proposed=k) for k in range(10)]
-    assert np.median([sphere(x) for x in proposed]) < np.min(values) + 0.3
-    assert all(np.array_equal(problem.clipped(x), x) for x in proposed)
+    rng, trials = np.random.default_rng(0), Trials(3)
+    for x in 2 + rng.standard_normal((60, 3)):
+        trials.add(x, sphere(x))
+    filler = Filler(problem, trials, rng)
+    posed = np.concatenate([filler.pose().points() for _ in range(10)])
+    assert np.median([sphere(x) for x in posed]) < min(trials.values) + 0.3
+    assert all(np.array_equal(problem.clipped(x), x) for x in posed)
+    assert len(np.unique(posed, axis=0)) == 10  # the centre too is posed once
 
 
-def test_the_filler_begins_at_x0():
-    problem = Problem.check(np.zeros(2), scale=1.0)
-    x = propose(problem, np.empty((0, 2)), np.empty(0), np.random.default_rng(0))
-    assert np.isfinite(x).all() and x.shape == (2,)
+def test_the_filler_begins_around_x0():
+    filler = Filler(Problem.check(np.zeros(2), scale=1.0), Trials(2), np.random.default_rng(0))
+    (x,) = filler.pose().points()
+    assert np.isfinite(x).all() and 0 < np.abs(x).max() < 5

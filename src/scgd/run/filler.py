@@ -9,7 +9,7 @@ import numpy as np
 from scgd.checkpoint import decoded, encoded
 from scgd.problem import Problem
 from scgd.questions import EVERYWHERE, Point, Question, joint
-from scgd.strategies.cross_entropy import cross_entropy, propose
+from scgd.strategies.cross_entropy import FEW, cross_entropy
 from scgd.trials import Trials
 from scgd.typing import Floats
 
@@ -17,14 +17,22 @@ __all__ = ["Filler"]
 
 LANE = 2**30
 """Of its samples: beyond those of any strategy or engine."""
-CHECK, FEW = 5, 8
-"""Every fifth point is the centre, once there are values enough for one."""
+CHECK = 5
+"""Every fifth point is the centre, where it is a new one."""
+GROWTH = 0.01
+"""A centre lasts until there are so many more values: what it costs grows with their number."""
+COUNTS = ("n_posed", "n_evals", "n_fitted", "n_checked")
 REMEMBERED = 4
 """Values of the centre that tell how good it is: it moves on."""
 
 
 class Filler:
     """Asks one point at a time; any number of them may be open.
+
+    Points are drawn from the normal distribution that the best measurements tell of
+    (:func:`~scgd.strategies.cross_entropy.cross_entropy`); every fifth is its centre. Over a search
+    space, and where bounds are finite and the model is cheap, a Gaussian process proposes instead
+    (:func:`~scgd.strategies.gaussian_process.propose_by_model`).
 
     Parameters
     ----------
@@ -39,21 +47,32 @@ class Filler:
     def __init__(self, problem: Problem, trials: Trials, rng: np.random.Generator) -> None:
         self.problem, self.trials, self.rng = problem, trials, rng
         self.point = Point(problem.x0)
+        self.centre, self.spread = problem.x0.copy(), problem.unit.copy()
         self.n_posed = self.n_evals = 0
+        self.n_fitted, self.n_checked = -1, 0  # values when the centre was found, and last posed
         self.seen: list[float] = []
 
     def pose(self) -> Question:
         """Return a question of one point."""
-        points, values = self.trials.known()
-        check = len(values) >= FEW and self.n_posed % CHECK == 0
+        from scgd.strategies.gaussian_process import models, propose_by_model
+
+        n = self.trials.n_known
+        if n > (1 + GROWTH) * self.n_fitted:
+            found = cross_entropy(self.problem, *self.trials.known())
+            self.centre[...], self.spread[...] = found
+            self.n_fitted = n
+        check = n >= FEW and self.n_posed % CHECK == 0 and self.n_fitted > self.n_checked
         if check:
-            x = cross_entropy(self.problem, points, values)[0]
+            x, self.n_checked = self.centre.copy(), self.n_fitted
+        elif n and models(self.problem, n):
+            x = propose_by_model(self.problem, *self.trials.known(), self.rng)
         else:
-            x = propose(self.problem, points, values, self.rng, 1)
+            x = self.centre + self.spread * self.rng.standard_normal(self.centre.size)
+            x = self.problem.clipped(x)
         if self.problem.space is not None:
             x = self.problem.space.grid.canonical(x[None])[0]
         question = joint(
-            self.point, EVERYWHERE, x[None], base=x, far=True, role=int(check),
+            self.point, EVERYWHERE, x[None], far=True, role=int(check),
             sample=(self.n_posed, LANE),
         )  # fmt: skip
         self.n_posed += 1
@@ -73,13 +92,16 @@ class Filler:
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on."""
-        counts = {"n_posed": self.n_posed, "n_evals": self.n_evals}
+        counts = {name: getattr(self, name) for name in COUNTS}
+        centre = {"centre": self.centre.copy(), "spread": self.spread.copy()}
         more = {"seen": encoded(self.seen), "x": self.point.x.copy(), "rng": encoded(self.rng)}
-        return {**counts, **more}
+        return {**counts, **centre, **more}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up another one."""
-        self.n_posed, self.n_evals = int(state["n_posed"]), int(state["n_evals"])
+        for name in COUNTS:
+            setattr(self, name, int(state[name]))
+        self.centre[...], self.spread[...] = state["centre"], state["spread"]
         self.seen = state["seen"].tolist()
         self.point.put(state["x"])
         decoded(state["rng"], self.rng)
