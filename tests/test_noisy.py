@@ -255,3 +255,46 @@ def test_values_that_agree_at_the_start_alone_are_not_taken_for_exact():
 
     result = scgd.minimize(fun, np.zeros(P), max_evals=1200, seed=2)
     assert bowl(result.x) < 0.05 * bowl(np.zeros(P))
+
+
+@pytest.mark.parametrize(("p", "n"), [(5, 200), (5, 1000), (20, 500)])
+def test_nothing_but_noise_keeps_x0(p, n):
+    moved = 0
+    for seed in range(8):
+        noise = np.random.default_rng(seed)
+        x0 = np.full(p, 0.3)
+        result = scgd.minimize(lambda x: float(noise.standard_normal()), x0, max_evals=n, seed=seed)
+        moved += not np.array_equal(result.x, x0)
+    assert moved <= 3  # chance: one in twenty
+
+
+@pytest.mark.parametrize("n", [2000, 3000])
+def test_two_hundred_inputs_of_which_six_matter(n):
+    ends = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        where, goal = rng.permutation(200)[:6], rng.uniform(-0.8, 0.8, 6)
+
+        def true(x):
+            return float(np.logspace(0, 1, 6) @ (x[where] - goal) ** 2)
+
+        result = scgd.minimize(
+            lambda x: true(x) + 0.5 * rng.standard_normal(), np.zeros(200), max_evals=n, seed=seed
+        )
+        ends.append(true(result.x))
+        largest = np.argsort(-result.relevance)[:6]
+        assert len(set(largest) & set(where)) >= 5
+    assert np.median(ends) < 0.02
+
+
+def test_screened_inputs_with_many_evaluations():
+    rng = np.random.default_rng(0)
+    where = rng.permutation(1000)[:6]
+
+    def true(x):
+        return float(np.sum((x[where] - 0.5) ** 2))
+
+    result = scgd.minimize(
+        lambda x: true(x) + 0.3 * rng.standard_normal(), np.zeros(1000), max_evals=6000, seed=0
+    )
+    assert true(result.x) < 0.05
