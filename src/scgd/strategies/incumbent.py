@@ -394,8 +394,9 @@ def settle(watch: _Watch, budget: Budget) -> Asking:
         yield Report(x=watch.x, values=watch.values, noise=noise)
     if not (n and noise and watch.values.size) or watch.deterministic or watch.exact:
         return
+    assert watch.seen.x0 is not None
     x0, at_x0 = watch.seen.x0, watch.seen.values_at_x0
-    moved = x0 is not None and bool(at_x0) and not np.array_equal(watch.x, x0)
+    moved = bool(at_x0) and not np.array_equal(watch.x, x0)
     doubtful = moved and n > 1 and not watch.better_than_x0(CLEAR)
     points = np.stack([watch.x, x0])[:, None] if doubtful else watch.x[None, None]
     values = yield np.repeat(points, n // len(points), axis=0)
