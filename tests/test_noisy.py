@@ -255,3 +255,41 @@ def test_values_that_agree_at_the_start_alone_are_not_taken_for_exact():
 
     result = scgd.minimize(fun, np.zeros(P), max_evals=1200, seed=2)
     assert bowl(result.x) < 0.05 * bowl(np.zeros(P))
+
+
+@pytest.mark.parametrize(("p", "n"), [(5, 200), (5, 1000), (20, 500)])
+def test_nothing_but_noise_keeps_x0(p, n):
+    x0, moved = np.full(p, 0.3), 0
+    for seed in range(8):
+        noise = Numbered(lambda x: 0.0, 1.0, start=10_000 * seed)
+        moved += not np.array_equal(scgd.minimize(noise, x0, max_evals=n, seed=seed).x, x0)
+    assert moved <= 3  # chance: one in twenty
+
+
+class FewMatter(Numbered):
+    """Six of many inputs matter, one more than the next."""
+
+    def __init__(self, p, sigma, seed):
+        super().__init__(self.value, sigma, start=10_000 * seed)
+        rng = np.random.default_rng(seed)
+        self.where, self.goal = rng.permutation(p)[:6], rng.uniform(-0.8, 0.8, 6)
+
+    def value(self, x):
+        return float(np.logspace(0, 1, 6) @ (x[self.where] - self.goal) ** 2)
+
+
+@pytest.mark.parametrize("n", [2000, 3000])
+def test_two_hundred_inputs_of_which_six_matter(n):
+    ends = []
+    for seed in range(3):
+        fun = FewMatter(200, 0.5, seed)
+        result = scgd.minimize(fun, np.zeros(200), max_evals=n, seed=seed)
+        ends.append(fun.value(result.x))
+        assert len(set(np.argsort(-result.relevance)[:6]) & set(fun.where)) >= 5
+    assert np.median(ends) < 0.02
+
+
+def test_screened_inputs_with_many_evaluations():
+    fun = FewMatter(1000, 0.3, 0)
+    result = scgd.minimize(fun, np.zeros(1000), max_evals=6000, seed=0)
+    assert fun.value(result.x) < 0.05

@@ -38,6 +38,10 @@ fewer than three fresh values have no standard error to speak of, 40 tell candid
 half a standard deviation from each other."""
 LUCK = 2.5
 """Standard deviations below the incumbent from which a value at the end competes with it."""
+CLEAR, BETTER, MEDIAN = 4.0, 1.65, 1.25
+"""Standard errors below x0 from which x is better without fresh values of both (what was chosen for
+its values is lucky), and with them: noise alone does that once in twenty times. And the standard
+error of a median, in those of a mean of normal values."""
 CERTAIN = 1e6
 """Standard deviations that need no second look: then f is deterministic for all that matters."""
 
@@ -297,16 +301,17 @@ class _Watch:
             return []
         return self.seen.undecided(self.value, LUCK)
 
-    @property
-    def x0_competes(self) -> bool:
-        """Whether the end is not better than x0 by a standard error."""
-        at_x0, noise = self.seen.values_at_x0, self.seen.noise
-        if self.deterministic or self.exact or not noise or not at_x0 or self.seen.x0 is None:
+    def better_than_x0(self, n_errors: float) -> bool:
+        """Tell whether x lies below x0 by so many standard errors, of means or of medians."""
+        here, there = self.values[np.isfinite(self.values)], np.array(self.seen.values_at_x0)
+        if not here.size:
             return False
-        if np.array_equal(self.x, self.seen.x0):
-            return False
-        error = noise * float(np.sqrt(1 / len(at_x0) + 1 / max(1, len(self.values))))
-        return not float(np.mean(at_x0)) > self.value + error
+        error = n_errors * standard_error(here.tolist(), there.tolist(), 0.0)
+        off = np.concatenate([part - np.median(part) for part in (here, there)])
+        spread = 1.4826 * float(np.median(np.abs(off))) * np.sqrt(1 / len(here) + 1 / len(there))
+        medians = float(np.median(there) - np.median(here))
+        wide = n_errors * MEDIAN * float(spread)
+        return bool(there.mean() - here.mean() > error or medians > wide)
 
     def note(self, report: Report) -> None:
         if report.deterministic is not None:
@@ -380,9 +385,6 @@ def settle(watch: _Watch, budget: Budget) -> Asking:
     if watch.silent and rivals:
         yield from recommend_best(watch, rivals, n)
         return
-    if watch.x0_competes:
-        assert watch.seen.x0 is not None
-        rivals.append(Candidate(watch.seen.x0, float(np.mean(watch.seen.values_at_x0))))
     if rivals and n < 2:
         if rivals[0].mean < watch.value - CERTAIN * noise:
             yield Report(x=rivals[0].x, values=[rivals[0].mean], noise=noise)
@@ -390,11 +392,21 @@ def settle(watch: _Watch, budget: Budget) -> Asking:
         won = yield from reevaluate(rivals, n // 2, watch.x, watch.values, noise)
         watch.x, watch.values, n = won.x, won.values, n - n // 2
         yield Report(x=watch.x, values=watch.values, noise=noise)
-    if n and noise and watch.values.size and not (watch.deterministic or watch.exact):
-        values = (yield np.broadcast_to(watch.x, (n, 1, watch.x.size)))[:, 0]
-        if np.isfinite(values).any():
-            watch.values = values[np.isfinite(values)]
-            yield Report(x=watch.x, values=watch.values, noise=noise)
+    if not (n and noise and watch.values.size) or watch.deterministic or watch.exact:
+        return
+    assert watch.seen.x0 is not None
+    x0, at_x0 = watch.seen.x0, watch.seen.values_at_x0
+    moved = bool(at_x0) and not np.array_equal(watch.x, x0)
+    doubtful = moved and n > 1 and not watch.better_than_x0(CLEAR)
+    points = np.stack([watch.x, x0])[:, None] if doubtful else watch.x[None, None]
+    values = yield np.repeat(points, n // len(points), axis=0)
+    here, there = np.split(values[:, 0], [n // len(points)])
+    if np.isfinite(here).any():
+        watch.values = here[np.isfinite(here)]
+    at_x0.extend(there[np.isfinite(there)].tolist())
+    if moved and not watch.better_than_x0(BETTER):
+        watch.x, watch.values = np.array(x0), np.array(at_x0)
+    yield Report(x=watch.x, values=watch.values, noise=noise)
 
 
 def recommend_best(watch: _Watch, rivals: list[Candidate], n_evals: int) -> Asking:

@@ -35,7 +35,8 @@ per coordinate that must be left then, and the part of them that solvers may tak
 FEWEST_SCREENED = 1500
 """Evaluations from which screening leaves enough for what it finds."""
 SCARCE = 8
-"""Evaluations per coordinate from which all may move."""
+"""Evaluations per coordinate from which joint directions move all coordinates, though few explain
+what was seen: they find a radius for each. Rounds always keep to the few."""
 AGREES = 0.6
 """The part of the values at x0 that must be equal for most to be free of noise."""
 WEAK = (
@@ -46,7 +47,7 @@ WEAK = (
 
 def noisy(
     problem: Problem, budget: Budget, rng: np.random.Generator, x: Floats | None = None,
-    message: str = "", rare: Strategy | None = None,
+    message: str = "", rare: Strategy | None = None, *, whole: bool = True,
 ) -> Asking:  # fmt: skip
     """Minimize under noise: find how far to look, go down in rounds, as long as there is budget.
 
@@ -60,9 +61,11 @@ def noisy(
         A sentence for people about how it came to this.
     rare
         What runs where most repeats agree and few are outliers; None from it: this goes on.
+    whole
+        Whether these are all coordinates: SCGD's joint directions take no others.
     """
     x = problem.x0 if x is None else x
-    p, large, name = problem.n_coords, budget.left > LARGE, f"{message}Independent noise"
+    p, large, name = problem.n_coords, whole and budget.left > LARGE, f"{message}Independent noise"
     many = p > (WIDE if large else LARGEST)
     data = Evaluations(p, 0 if many else min(1000, budget.total))
     found = yield from trust_region_radius(problem, x, rng, budget.left, data)
@@ -77,10 +80,12 @@ def noisy(
     else:
         yield Report(message=f"{name}, {found.deviation:.2g}; radius {found.radius:.2g} units.")
     if many and budget.left >= FEWEST_SCREENED and found.seen and not found.rough:
-        few = yield from relevant_coordinates(problem, x, rng, budget, found)
+        scarce = not large or budget.left < SCARCE * p
+        few = yield from relevant_coordinates(problem, x, rng, budget, found, scarce)
         if len(few):
             message += f"{len(few)} of {p} inputs show an effect; others stay. "
-            inner = noisy(sub_problem(problem, x, few), budget, rng, message=message)
+            part = sub_problem(problem, x, few)
+            inner = noisy(part, budget, rng, message=message, whole=False)
             return (yield from on_coordinates(inner, x, few))
     if large and many:
         yield Report(solver="joint directions")
@@ -134,10 +139,10 @@ def in_rounds(spsa: SPSA, budget: Budget, data: Evaluations, stall: Stall) -> As
 
 
 def relevant_coordinates(
-    problem: Problem, x: Floats, rng: np.random.Generator, budget: Budget, found: Surroundings
-) -> Asking:
+    problem: Problem, x: Floats, rng: np.random.Generator, budget: Budget, found: Surroundings,
+    scarce: bool,
+) -> Asking:  # fmt: skip
     """Return the few coordinates that matter where the budget does not pay for the others."""
-    scarce = budget.left < SCARCE * problem.n_coords
     n_pairs = max(budget.left // 12, 2 * FIRST) if scarce else budget.left // 40
     radius = min(4 * found.radius, found.farthest)  # what is even in f cancels: it may be wider
     seen = yield from screen(problem, x, rng, radius, n_pairs, found.deviation)

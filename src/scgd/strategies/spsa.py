@@ -27,8 +27,9 @@ BETA1, BETA2 = 0.9, 0.99
 CLIP, REMEMBERED, FEWEST = 3.0, 50, 8
 """Differences are clipped at so many times the median of the last 50, once there are 8."""
 RECENT = 30
-LARGEST = 200
-"""Coordinates up to which a quadratic is fitted: beyond, rounds do not pay for its slopes."""
+LARGEST = 100
+"""Coordinates up to which a quadratic is fitted: beyond, rounds do not pay for its slopes, and
+screening finds the few that matter sooner."""
 NEAREST, NEAR = 300, 3.0
 """Points it is fitted to, at most, and how far away in units of the radius."""
 ACCEPT, GUARD = -0.5, 3.0
