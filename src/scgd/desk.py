@@ -92,8 +92,7 @@ class Desk:
 
     def know(self, params: Mapping[str, Any], value: float) -> None:
         """Hand in a measurement that was not fetched here."""
-        inward = -float(value) if self.maximize else float(value)
-        self.opt.run.know(self.space.encode(params), inward)
+        self.opt.add(self.space.encode(params), float(value))
 
     @property
     def best(self) -> dict[str, Any]:

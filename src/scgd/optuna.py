@@ -129,9 +129,6 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
             assert self._desk is not None
             try:
                 fetched = self._desk.fetch()
-                if fetched.id == 0 and self._told:  # the start, where others have begun
-                    self._desk.bring(fetched, None)
-                    fetched = self._desk.fetch()
                 for _ in range(AGAIN):  # a desk that was opened anew may begin where another did
                     known = self._known(study, fetched)
                     if known is None:

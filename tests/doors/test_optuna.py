@@ -11,6 +11,8 @@ import pytest
 
 optuna = pytest.importorskip("optuna")
 
+from scgd import Float, Int, Space, minimize  # noqa: E402
+from scgd.desk import Desk  # noqa: E402
 from scgd.optuna import SCGDSampler  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -205,3 +207,31 @@ def test_two_processes_on_one_storage(tmp_path):
     assert min(map(len, learnt)) > 30  # more than each made itself
     assert len({str(trial.params) for trial in study.trials}) >= 59  # one seed, two ways
     assert study.best_value < 1.0
+
+
+def test_a_study_reaches_what_minimize_does():
+    def value(params):
+        square = sum((params[f"x{i}"] - 0.3 * i) ** 2 for i in range(5))
+        return square + (params["n"] - 7) ** 2 / 10
+
+    def fun(trial):
+        params = {f"x{i}": trial.suggest_float(f"x{i}", -5, 5) for i in range(5)}
+        return value(params | {"n": trial.suggest_int("n", 1, 20)})
+
+    space = Space({f"x{i}": Float(-5, 5) for i in range(5)} | {"n": Int(1, 20)})
+    found = [best_of(SCGDSampler(60, seed=s), 60, fun=fun).best_value for s in range(3)]
+    direct = [minimize(value, space, max_evals=60, seed=s).fun for s in range(3)]
+    assert np.median(found) <= 2 * np.median(direct) + 1e-4
+
+
+def test_what_was_measured_before_the_first_trial_is_learnt():
+    rng, desk = np.random.default_rng(0), Desk(Space(x=Float(-5, 5), y=Float(-5, 5)), 60, seed=0)
+    for _ in range(40):
+        x, y = rng.uniform(-5, 5, 2).tolist()
+        desk.know({"x": x, "y": y}, (x - 1) ** 2 + (y + 2) ** 2)
+    ends = []
+    for _ in range(10):
+        trial = desk.fetch()
+        ends.append((trial.params["x"] - 1) ** 2 + (trial.params["y"] + 2) ** 2)
+        desk.bring(trial, ends[-1])
+    assert min(ends) < 0.01
