@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Sequence
 
 from scgd.errors import UsageError
+from scgd_arena.cells import Cell
 from scgd_arena.command import span
 from scgd_arena.page import write_page
 from scgd_arena.peers import OURS, STANDING, check_methods
 from scgd_arena.rows import STORED, Line, Rows
 from scgd_arena.runner import Block, blocks, fill
-from scgd_arena.score import KEPT, Score, class_table, classes, compared, scores, worse
-from scgd_arena.suites import CONFIRM, DESIGN, SPENT, Cell, suite
+from scgd_arena.score import KEPT, Score, behind, class_table, classes, compared, scores, worse
+from scgd_arena.suites import CONFIRM, DESIGN, SPENT, suite
 
 __all__ = ["run_suite", "say"]
 
@@ -27,7 +28,7 @@ def run_suite(args: argparse.Namespace) -> int:
     methods = chosen_methods(args)
     own, peers = files(args, instances)
     if all(name in OURS for name in methods):
-        cells = told(cells, peers)
+        cells = comparable(cells, peers)
     if "auto" in methods and not args.resume:
         own.forget({cell.own_key for cell in cells}, instances)
     first = frozenset(cell.key for cell in suite("design-small"))
@@ -47,7 +48,7 @@ def run_suite(args: argparse.Namespace) -> int:
     return regressions(args, cells, own, instances)
 
 
-def told(cells: Sequence[Cell], peers: Rows) -> list[Cell]:
+def comparable(cells: Sequence[Cell], peers: Rows) -> list[Cell]:
     """Return the cells in which `auto` can be compared: with peers, or with its own stored rows."""
     known = {*peers.by_cell(), *Rows(STORED / "auto.csv").by_cell()}
     known |= {*Rows(STORED / "auto-0.1.csv").by_cell()}
@@ -145,6 +146,10 @@ def tell(
         each=not args.confirm,
     )
     print(f"wrote {path}")
+    if any(cell.group == "grid" for cell in cells):
+        lines, n = behind(own, peers, instances)
+        print("\n".join(lines))
+        print(f"{len(lines)} comparisons of {n} cells of the grid are worse than they may be")
 
 
 def regressions(

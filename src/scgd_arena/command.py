@@ -43,7 +43,9 @@ def build_parser() -> argparse.ArgumentParser:
     own.add_argument("--max-evals", type=int, metavar="N", help="evaluations of every run")
     arena = parser.add_argument_group("problems and suites")
     arena.add_argument("--suite", metavar="NAME", help="a suite of cells; see --list")
-    arena.add_argument("--confirm", action="store_true", help="instances 91-95, aggregates only")
+    arena.add_argument(
+        "--confirm", action="store_true", help="this release's instances, aggregates only"
+    )
     arena.add_argument("--store", action="store_true", help="keep the rows beside the sources")
     arena.add_argument("--resume", action="store_true", help="go on with the runs of --out")
     arena.add_argument("--problems", help=f"names, comma-separated (default: {QUICK['problems']})")
@@ -96,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 def show() -> int:
     """List what there is."""
+    from scgd_arena.applications import APPLICATIONS
     from scgd_arena.mixed import TUNING
     from scgd_arena.outside import OUTSIDE
     from scgd_arena.peers import METHODS
@@ -105,9 +108,12 @@ def show() -> int:
     from scgd_arena.suites import SUITES
 
     print("suites:", ", ".join(f"{name} ({len(cells())} cells)" for name, cells in SUITES.items()))
-    print("problems:", ", ".join([*PROBLEMS, *OUTSIDE, *PRACTICE, *ROLLOUTS, *TUNING]))
+    print(
+        "problems:", ", ".join([*PROBLEMS, *OUTSIDE, *PRACTICE, *ROLLOUTS, *APPLICATIONS, *TUNING])
+    )
     print("also: bbob-f8-d20, bbob-largescale-f8-d80, bbob-noisy-f9-d20, bbob-mixint-f8-d10,")
-    print("      ioh-f8-d30-s0.01, ng-cigar-10+90-s0.1 with other functions, dimensions and noise")
+    print("      ioh-f8-d30-s0.01, ng-cigar-10+90-s0.1 with other functions, dimensions and noise,")
+    print("      coating10-s0.01 with noise, grid-20-s0.01-f0.1-sampled-corner-box")
     print("methods:", ", ".join(METHODS))
     return 0
 
@@ -134,11 +140,11 @@ def span(text: str) -> list[int]:
 def run_problems(args: argparse.Namespace) -> int:
     """Run chosen methods on chosen problems; a run that --out holds is not made again."""
     from scgd_arena.arena import say
+    from scgd_arena.cells import build, named
     from scgd_arena.page import markdown_table, merged, write_page
     from scgd_arena.peers import check_methods
     from scgd_arena.rows import Rows
     from scgd_arena.runner import blocks, fill
-    from scgd_arena.suites import build, named
 
     wanted = {name: getattr(args, name) or default for name, default in QUICK.items()}
     methods, instances = wanted["methods"].split(","), span(wanted["instances"])

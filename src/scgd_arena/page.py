@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from scgd.typing import Floats
+from scgd_arena.cells import Cell
 from scgd_arena.oracle import TOLERANCES
 from scgd_arena.rows import Rows, Run
 from scgd_arena.score import Class, floored
-from scgd_arena.suites import Cell
 
 __all__ = ["cell_table", "data_profiles", "markdown_table", "write_page"]
 

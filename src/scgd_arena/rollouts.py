@@ -32,6 +32,8 @@ WORLDS = {
     "pendulum": World("Pendulum-v1", -100.0, products=True),
     "swimmer": World("Swimmer-v5", 370.0),
     "lunarlander": World("LunarLander-v3", 300.0),
+    "hopper": World("Hopper-v5", 1000.0),
+    "acrobot": World("Acrobot-v1", -70.0),
 }
 
 

@@ -172,6 +172,11 @@ class Rows:
         gaps = [known[i].gap if i in known else float("nan") for i in instances]
         return float(np.median(gaps)) if gaps else float("nan")
 
+    def micros(self, cells: Collection[str], method: str) -> float:
+        """Return the median CPU time per evaluation of a method on some cells; NaN without rows."""
+        found = [ln.micros for ln in self.lines if ln.method == method and ln.cell in cells]
+        return float(np.median(found)) if found else float("nan")
+
     def methods(self, cell: str) -> list[str]:
         """Return who was run on a cell."""
         return self.by_cell().get(cell, [])

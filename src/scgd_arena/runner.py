@@ -1,21 +1,21 @@
-"""Make the runs that a file of rows does not hold yet, the most telling ones first."""
+"""Make the runs that a file of rows does not hold yet, strong methods first."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 
 import numpy as np
 
+from scgd_arena.cells import Cell
 from scgd_arena.oracle import FLOOR, Method, Spent, TimedOracle
 from scgd_arena.peers import METHODS, OURS, TUNED
 from scgd_arena.peers.spsa import spsa, tune
 from scgd_arena.problems import Task
 from scgd_arena.rows import Line, Rows, Run, packed
-from scgd_arena.suites import Cell
 
 __all__ = ["Block", "blocks", "fill", "run_block", "run_one"]
 
@@ -60,10 +60,11 @@ def blocks(
         for method in methods:
             if not METHODS[method].takes(cell.name, *cell.shape, cell.budget):
                 continue
-            block = Block(cell, method, tuple(instances), max_seconds)
+            given = cell if method in OURS else replace(cell, bounds=False)
+            block = Block(given, method, tuple(instances), max_seconds)
             missing = tuple(rows.missing(block.key, method, instances))
             if missing:
-                block = Block(cell, method, missing, max_seconds)
+                block = replace(block, instances=missing)
                 patience = 20.0 if cell.key in first else 1.0
                 late = (not METHODS[method].strong) + (cell.group == "home")
                 found[block.key, method] = (late, block.seconds / patience), block
@@ -111,9 +112,9 @@ def line_of(block: Block, run: Method, note: str, instance: int) -> Line:
     enough = -np.inf if block.method in OURS else FLOOR
     task, budget = block.cell.task(instance), block.cell.budget
     done = run_one(task, run, budget, instance, block.max_seconds, enough)
-    told = "; ".join(text for text in (note, done.note) if text)
+    notes = "; ".join(text for text in (note, done.note) if text)
     spent = round(100 * done.spent)
-    return Line(block.key, block.method, instance, round(done.micros), spent, (done.run,), told)
+    return Line(block.key, block.method, instance, round(done.micros), spent, (done.run,), notes)
 
 
 def chosen(block: Block) -> tuple[Method, str]:

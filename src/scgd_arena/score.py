@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scgd_arena.cells import Cell
+from scgd_arena.grid import crossing
 from scgd_arena.oracle import FLOOR
 from scgd_arena.peers import OURS
 from scgd_arena.rows import Rows
-from scgd_arena.suites import Cell
 
-__all__ = ["KEPT", "Class", "Score", "class_table", "classes", "compared", "scores", "worse"]
+__all__ = [
+    "KEPT", "Class", "Score", "behind", "class_table", "classes", "compared", "floored", "scores",
+    "worse",
+]  # fmt: skip
 
 WORSE, KEPT = 1.25, 1.1
 """Factors by which a cell may be worse than the stored row, and where version 0.1 won."""
@@ -32,6 +36,11 @@ class Score:
     def best(self) -> float:
         """The smallest median gap of a peer."""
         return min(self.peers.values())
+
+    @property
+    def rival(self) -> str:
+        """The peer that has it."""
+        return min(self.peers, key=self.peers.__getitem__)
 
     @property
     def ratio(self) -> float:
@@ -170,3 +179,26 @@ def worse(
         if now > factor * then:
             found.append((cell, now, then))
     return sorted(found, key=lambda entry: entry[2] / entry[1])
+
+
+def behind(
+    own: Rows, peers: Rows, instances: Sequence[int], without: float = 1.3, rival: float = 2.0
+) -> tuple[list[str], int]:
+    """Return the lines of the grid's cells that are worse than they may be; and how many there are.
+
+    A cell with bounds, or with samples to be held fixed, may be ``without`` times worse than the
+    same cell without them; and every cell ``rival`` times worse than pycma, which may leave samples
+    alone.
+    """
+    lines, n = [], 0
+    for name, budget in crossing():
+        gap = floored(own.gap(f"{name}@{budget}", "auto", instances))
+        n += gap == gap
+        plain = name.replace("-sampled", "")
+        others = [("auto", name.removesuffix("-box"), own, without), ("auto", plain, own, without)]
+        others += [(who, at, peers, rival) for who in ("cma", "cma-sep") for at in (name, plain)]
+        for who, at, rows, factor in dict.fromkeys(others):
+            other = floored(rows.gap(f"{at}@{budget}", who, instances))
+            if gap > factor * other:
+                lines.append(f"{name}@{budget}: {gap:.2g}; {who} at {at}: {other:.2g}")
+    return lines, n

@@ -1,140 +1,30 @@
 """The cells of the arena: which functions, in which dimensions, with how many evaluations.
 
 A cell is a problem and a budget; its gap is the median over instances. Instances 1 to 5 are for
-design, 91 to 95 for confirmation. `auto` is given the start alone or, in a cell of its own, bounds
-too; peers know the domain in both, so their rows serve both.
+design, others for confirmation, drawn anew for each release. `auto` is given the start alone or, in
+a cell of its own, bounds too; peers know the domain in both, so their rows serve both. A problem
+that has bounds itself has them for all.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 
 from scgd.errors import UsageError, nearest
-from scgd_arena.bbob import coco, ioh
-from scgd_arena.everyday import EVERYDAY, everyday
-from scgd_arena.mixed import TUNING, mixint
-from scgd_arena.outside import OUTSIDE, artificial
-from scgd_arena.practice import PRACTICE
-from scgd_arena.problems import PROBLEMS, Task
-from scgd_arena.rollouts import ROLLOUTS
+from scgd_arena.applications import SIMULATED
+from scgd_arena.cells import Cell
+from scgd_arena.everyday import EVERYDAY
+from scgd_arena.formulas import CEC
+from scgd_arena.grid import GRID, crossing
+from scgd_arena.mixed import TUNING
 
-__all__ = ["CONFIRM", "DESIGN", "SPENT", "SUITES", "Cell", "build", "named", "suite"]
+__all__ = ["CONFIRM", "DESIGN", "SMALL", "SPENT", "SUITES", "suite"]
 
-DESIGN, CONFIRM = range(1, 6), range(91, 96)
-SPENT = range(71, 76)
-"""Instances of a first confirmation, with fewer peers, of which single rows have been seen."""
-BBOB = re.compile(
-    r"(bbob|bbob-mixint|bbob-largescale|bbob-noisy|ioh)-f(\d+)-d(\d+)(?:-s([^g]+))?(?:-g(.+))?"
-)
-OFTEN = re.compile(rf"({'|'.join(EVERYDAY)})-d(\d+)")
-NEVERGRAD = re.compile(r"ng-(\w+)-(\d+)\+(\d+)(-turned)?(?:-s(.+))?")
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A problem and a budget.
-
-    Attributes
-    ----------
-    group, family
-        Where the score counts it: noiseless, noisy, ...; and which row of the table.
-    name, budget
-        The problem (see :func:`build`) and the evaluations.
-    bounds
-        Whether `auto` is told the peers' box as bounds.
-    """
-
-    group: str
-    family: str
-    name: str
-    budget: int
-    bounds: bool = False
-
-    @property
-    def key(self) -> str:
-        """Name of the cell in the peers' rows."""
-        return f"{self.name}@{self.budget}"
-
-    @property
-    def own_key(self) -> str:
-        """Name of the cell in our own rows."""
-        return self.key + ("+bounds" if self.bounds else "")
-
-    @property
-    def shape(self) -> tuple[int, bool]:
-        """Number of coordinates, and whether f repeats itself; known without building it."""
-        if found := BBOB.fullmatch(self.name):
-            return int(found[3]), found[1] != "bbob-noisy" and not found[4]
-        if found := NEVERGRAD.fullmatch(self.name):
-            return int(found[2]) + int(found[3]), not found[5]
-        if found := OFTEN.fullmatch(self.name):
-            return int(found[2]), True
-        if self.name not in SHAPES:
-            task = self.task(1)
-            SHAPES[self.name] = task.x0.size, task.repeats
-        return SHAPES[self.name]
-
-    @property
-    def micros(self) -> float:
-        """About what f costs, in microseconds; orders the work, no more."""
-        return SLOW.get(self.name, 5 + 0.001 * self.shape[0] ** 2)
-
-    @property
-    def function(self) -> int:
-        """Number of the function within its suite; 0 where there is none."""
-        found = re.search(r"-f(\d+)-", self.name)
-        return int(found[1]) if found else 0
-
-    def task(self, instance: int) -> Task:
-        """Return an instance of the problem."""
-        task = build(self.name, instance)
-        if not self.bounds:
-            return task
-        low, high = task.box
-        return replace(task, bounds=list(zip(low.tolist(), high.tolist(), strict=True)))
-
-
-def build(name: str, instance: int = 1) -> Task:
-    """Return a problem by name.
-
-    ``bbob-f8-d20``, ``bbob-largescale-f8-d80``, ``bbob-noisy-f9-d20``: COCO; ``ioh-f8-d30-s0.01``:
-    ioh, with noise of 1 % of the start's gap; ``ioh-f8-d20-g1e-08``: with jitter that repeats
-    itself, as a solver's tolerance leaves it; ``ng-cigar-10+90-s0.1``: Nevergrad, 10 useful and 90
-    useless variables; ``walled-d10``: a function as people bring them; further names are listed by
-    ``python -m scgd_arena --list``.
-    """
-    if found := BBOB.fullmatch(name):
-        kind, function, dimension, noise, grain = found.groups()
-        if kind == "ioh":
-            sizes = float(noise or 0), float(grain or 0)
-            return ioh(int(function), int(dimension), instance, *sizes)
-        if kind == "bbob-mixint":
-            return mixint(int(function), int(dimension), instance)
-        return coco(kind, int(function), int(dimension), instance)
-    if found := NEVERGRAD.fullmatch(name):
-        kind, active, useless, turned, noise = found.groups()
-        task = artificial(
-            kind, int(active), int(useless), float(noise or 0), bool(turned), instance
-        )  # fmt: skip
-        return replace(task, name=name, domain=(-2.5, 2.5))
-    if found := OFTEN.fullmatch(name):
-        return everyday(found[1], int(found[2]), instance)
-    if name in TUNING:
-        return TUNING[name]()
-    if name in PRACTICE or name in ROLLOUTS:
-        return {**PRACTICE, **ROLLOUTS}[name](instance)
-    known = {**PROBLEMS, **OUTSIDE}
-    if name not in known:
-        raise UsageError(f"problem {name!r} is not known{nearest(name, known)}")
-    chosen: Task = known[name]()
-    return chosen
-
-
-def named(names: Iterable[str], budgets: Iterable[int]) -> list[Cell]:
-    """Return cells of problems by name."""
-    return [Cell("chosen", name, name, budget) for name in names for budget in list(budgets)]
+DESIGN = range(1, 6)
+RELEASES = {"0.1": range(71, 76), "0.2": range(91, 96), "0.3": range(101, 104)}
+"""Instances for the confirmation of each release; afterwards they have been looked at."""
+CONFIRM = RELEASES["0.3"]
+SPENT = [i for span in list(RELEASES.values())[:-1] for i in span]
 
 
 def families(bounds: bool) -> str:
@@ -194,13 +84,22 @@ NOISE = (
 NOISY_FUNCTIONS = (1, 2, 3, 6, 7, 8, 10, 12, 14, 15, 17, 21)
 
 
+BOUNDED_NOISE = ((6, 20, 0.01), (10, 50, 0.1), (20, 100, 0.01), (40, 100, 0.1))
+"""Those of them in which `auto` is told bounds, too."""
+
+
 def additive() -> list[Cell]:
-    """Return ioh's functions with independent additive Gaussian noise."""
+    """Return ioh's functions with independent additive Gaussian noise; a few with bounds too."""
     return [
-        Cell("noisy", f"noise {s:g} D={d}, {per} D", f"ioh-f{f}-d{d}-s{s:g}", per * d)
-        for d, per, s in NOISE
+        Cell(
+            "noisy" + families(bounds),
+            f"noise {s:g} D={d}, {per} D{families(bounds)}",
+            f"ioh-f{f}-d{d}-s{s:g}", per * d, bounds,
+        )
+        for bounds, shapes in ((False, NOISE), (True, BOUNDED_NOISE))
+        for d, per, s in shapes
         for f in NOISY_FUNCTIONS
-    ]
+    ]  # fmt: skip
 
 
 def grainy() -> list[Cell]:
@@ -243,7 +142,10 @@ def nevergrad() -> list[Cell]:
 
 def rollouts() -> list[Cell]:
     """Return linear policies in gymnasium, by episodes."""
-    cells = (("pendulum", 600), ("swimmer", 200), ("lunarlander", 400))
+    cells = (
+        ("pendulum", 600), ("swimmer", 200), ("lunarlander", 400), ("hopper", 300),
+        ("acrobot", 200),
+    )  # fmt: skip
     return [Cell("practice", name, name, budget) for name, budget in cells]
 
 
@@ -262,6 +164,53 @@ def as_people_bring() -> list[Cell]:
         Cell("everyday", name, f"{name}-d{p}", budget)
         for name, (_, sizes) in EVERYDAY.items()
         for p, budget in sizes
+    ]
+
+
+OUTSIDE_CELLS: tuple[tuple[str, int, int], ...] = (
+    ("coating10", 300, 1000), ("coating35", 700, 2000), ("bragg16", 320, 1600),
+    ("bragg40", 800, 2000), ("chirped40", 800, 2000), ("fishing50", 1000, 2500),
+    ("fishing100", 2000, 4000), ("rover60", 1200, 2400), ("pushing14", 280, 700),
+    ("lotka", 120, 600), ("linear40", 800, 4000), ("beam", 100, 400), ("spring", 100, 400),
+    ("reducer", 150, 700), ("vessel", 100, 400), ("plateaus20", 400, 2000),
+    ("sawtooth10", 200, 1000),
+    *((f"{name}{p}", 20 * p, 100 * p) for p in (10, 30) for name in CEC),
+    ("coating10-s0.01", 300, 1000), ("lotka-s0.05", 120, 600), ("fishing50-s0.05", 1000, 2500),
+    ("rover60-s0.05", 1200, 2400), ("sawtooth10-s1e-06", 200, 1000), ("power", 480, 1200),
+    ("simulator", 120, 600), ("shaken14", 280, 700), ("inputs300-s0.15", 1500, 3000),
+)  # fmt: skip
+"""Problems of others, and few and many evaluations of them."""
+
+
+def outside() -> list[Cell]:
+    """Return applications, competitions' functions and two that stop a search; all with bounds."""
+    return [
+        Cell("outside" + noise, f"outside{noise}, {text}", name, budget)
+        for name, *both in OUTSIDE_CELLS
+        for noise in (", noise" if "-s" in name or name in SIMULATED else "",)
+        for text, budget in zip(("few", "many"), both, strict=True)
+    ]
+
+
+FEW = ("lotka", "coating10", "ioh-f15-d12", "bragg16", "ioh-f8-d24", "linear40")
+"""Problems of 6 to 40 coordinates for 50 to 200 evaluations."""
+
+
+def few() -> list[Cell]:
+    """Return budgets of tens of evaluations, with bounds."""
+    return [
+        Cell("few", f"few, {budget}", name, budget, bounds=name.startswith("ioh"))
+        for budget in (50, 100, 200)
+        for name in FEW
+    ]
+
+
+def grid() -> list[Cell]:
+    """Return bounds, noise, failures and samples in every combination."""
+    return [
+        Cell("grid", f"grid p={p}, noise {noise}{', bounds' if box else ''}", name, budget)
+        for name, budget in crossing()
+        for p, noise, _, _, _, box in (GRID.fullmatch(name).groups(),)  # type: ignore[union-attr]
     ]
 
 
@@ -294,25 +243,6 @@ HOME = (
     "noisy-f16", "rollout", "breast_cancer", "digits", "ridge5rotated", "dense", "densenoisy",
     "rastrigin",
 )  # fmt: skip
-
-SHAPES: dict[str, tuple[int, bool]] = {
-    **{f"{kind}{a}": (250, False) for kind in ("ridge", "logistic") for a in (1, 2, 5, 10)},
-    "ridge5rotated": (250, False), "hp": (50, False), "quadnoisy": (1000, False),
-    "rosennoisy": (1000, False), "quad": (1000, True), "rosen": (1000, True),
-    "quad10000": (10_000, True), "rosen10000": (10_000, True), "ng-sphere": (100, False),
-    "ng-cigar": (100, False), **{f"largescale-f{f}": (160, True) for f in (1, 2, 10, 15)},
-    "noisy-f1": (40, False), "noisy-f16": (40, False), "rollout": (481, False),
-    "breast_cancer": (31, False), "digits": (65, False), "dense": (200, True),
-    "densenoisy": (200, False), "rastrigin": (100, True), "far-sphere": (20, False),
-    "laboratory": (6, False), "epidemic": (30, True), "portfolio": (60, True),
-    "inputs5000": (5000, True), "inputs5000noisy": (5000, False), "pendulum": (7, False),
-    "swimmer": (18, False), "lunarlander": (36, False), "boosting-diabetes": (10, True),
-    "boosting-cancer": (10, True), "pipeline": (8, True),
-}  # fmt: skip
-"""Coordinates of problems that take long to build, and whether they repeat (see Cell.shape)."""
-SLOW = {"pendulum": 9e3, "swimmer": 5e4, "lunarlander": 1e4, "epidemic": 8e3, "portfolio": 150,
-        "boosting-diabetes": 1e5, "boosting-cancer": 2e5, "pipeline": 5e4}  # fmt: skip
-"""Microseconds per evaluation of functions that are slow themselves."""
 
 
 def home() -> list[Cell]:
@@ -362,6 +292,9 @@ def everything() -> list[Cell]:
         as_people_bring,
         practice,
         rollouts,
+        outside,
+        few,
+        grid,
         home,
     )
     return [cell for part in parts for cell in part()]
@@ -370,6 +303,23 @@ def everything() -> list[Cell]:
 def design_small() -> list[Cell]:
     """Return a small stratified sample, for an answer within minutes."""
     return [cell for cell in everything() if cell.function in SMALL.get(cell.family, ())]
+
+
+COSTLY = ("practice", "few", "grid", "home")
+
+
+def confirmation() -> list[Cell]:
+    """Return cells that are cheap enough to be run anew for a release, rivals included.
+
+    Of functions with numbers every third is taken, another third in every dimension and budget.
+    """
+    return [
+        cell
+        for cell in everything()
+        if cell.budget <= 2000 and cell.shape[0] <= 60 and cell.group not in COSTLY
+        if not cell.name.startswith("bbob-noisy")  # every run of it skips thousands of values first
+        if not cell.function or (cell.function + cell.shape[0] + cell.budget // 10) % 3 == 0
+    ]
 
 
 SUITES: dict[str, Callable[[], list[Cell]]] = {
@@ -384,10 +334,14 @@ SUITES: dict[str, Callable[[], list[Cell]]] = {
     "rollouts": rollouts,
     "everyday": as_people_bring,
     "practice": practice,
+    "outside": outside,
+    "few": few,
+    "grid": grid,
     "home": home,
     "mixint": mixed_integers,
     "mixint-small": few_mixed_integers,
     "tuning": tuning,
+    "confirm": confirmation,
     "all": everything,
 }
 

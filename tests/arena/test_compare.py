@@ -11,6 +11,8 @@ import pytest
 
 from scgd.errors import UsageError
 from scgd_arena import arena, own, runner
+from scgd_arena.cells import SHAPES, Cell, named
+from scgd_arena.cells import build as build_named
 from scgd_arena.command import build_parser, main, span
 from scgd_arena.oracle import Oracle, Spent, TimedOracle, first_reached
 from scgd_arena.outside import model_fit, rollout
@@ -19,11 +21,11 @@ from scgd_arena.peers import METHODS, OURS, STANDING, Peer, check_methods
 from scgd_arena.peers.spsa import spsa_adam, tune
 from scgd_arena.practice import PRACTICE, epidemic, laboratory, portfolio, relevant_inputs
 from scgd_arena.problems import PROBLEMS, Task, build, ridge, scaled
+from scgd_arena.rollouts import ROLLOUTS
 from scgd_arena.rows import STORED, Line, Rows, Run, packed
 from scgd_arena.runner import Block, blocks, fill, run_one
 from scgd_arena.score import class_table, classes, scores, worse
-from scgd_arena.suites import CONFIRM, DESIGN, SHAPES, SMALL, SPENT, SUITES, Cell, named, suite
-from scgd_arena.suites import build as build_named
+from scgd_arena.suites import CONFIRM, DESIGN, SMALL, SPENT, SUITES, suite
 
 QUICK = ["ridge5", "quad", "hp"]
 
@@ -110,9 +112,10 @@ def test_shapes_are_those_of_the_problems(name):
         pytest.importorskip("nevergrad")
     if name.startswith(("largescale", "noisy")):
         pytest.importorskip("cocoex")
-    if name in ("pendulum", "swimmer", "lunarlander"):
+    if name in ROLLOUTS:
         pytest.importorskip("gymnasium")
-        pytest.importorskip({"swimmer": "mujoco", "lunarlander": "Box2D"}.get(name, "gymnasium"))
+        needs = {"swimmer": "mujoco", "hopper": "mujoco", "lunarlander": "Box2D"}
+        pytest.importorskip(needs.get(name, "gymnasium"))
     if name.startswith("boosting"):
         pytest.importorskip("lightgbm")
     task = build_named(name)
@@ -281,7 +284,17 @@ def test_integers_are_whole_for_the_peer_that_knows_them():
     assert not METHODS["cma-int"].takes("bbob-f1-d10", 10, True, 1000)
 
 
-@pytest.mark.parametrize("name", [name for name, peer in METHODS.items() if not peer.only])
+LATE = ("turbo", "optuna-gp")  # a model of all points for every further one
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in LATE else [])
+        for name, peer in METHODS.items()
+        if not peer.only
+    ],
+)
 @pytest.mark.parametrize("repeats", [True, False])
 def test_every_method_descends_within_its_budget(name, repeats):
     peer = METHODS[name]
@@ -433,8 +446,8 @@ def test_suites_cover_what_is_promised():
     for d in (10, 30, 100):
         assert {c.budget for c in cells if c.name == f"ioh-f7-d{d}"} == {20 * d, 50 * d}
     assert {c.group for c in cells} == {
-        "noiseless", "noiseless, bounds", "noisy", "grain", "nevergrad", "everyday", "practice",
-        "home",
+        "noiseless", "noiseless, bounds", "noisy", "noisy, bounds", "grain", "nevergrad",
+        "everyday", "practice", "outside", "outside, noise", "few", "grid", "home",
     }  # fmt: skip
     for family, functions in SMALL.items():
         assert {f for fam, f in found if fam == family} >= {*functions}
@@ -691,8 +704,9 @@ def test_a_confirmation_shows_aggregates_only(small_arena, capsys):
     args = suite_args(small_arena, "--suite", "tiny", "--confirm", "--instances", "1-2")
     with pytest.raises(UsageError, match="instances of its own"):
         args.run(args)
-    args = suite_args(small_arena, "--suite", "tiny", "--instances", "90-91")
-    with pytest.raises(UsageError, match=r"91 to 95 are for confirmation.*use --confirm"):
+    args = suite_args(small_arena, "--suite", "tiny", "--instances", f"90-{CONFIRM[0]}")
+    told = rf"{CONFIRM[0]} to {CONFIRM[-1]} are for confirmation.*use --confirm"
+    with pytest.raises(UsageError, match=told):
         args.run(args)
 
 

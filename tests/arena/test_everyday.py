@@ -5,8 +5,9 @@ import pytest
 
 import scgd
 from scgd.problem import APART, sizes_of
+from scgd_arena.cells import build
 from scgd_arena.everyday import EVERYDAY, everyday
-from scgd_arena.suites import build, suite
+from scgd_arena.suites import suite
 
 CELLS = [(name, p, budget) for name, (_, sizes) in EVERYDAY.items() for p, budget in sizes]
 REACHED = {

@@ -119,7 +119,8 @@ GROUPS = (
     Group(
         "arena",
         ("scgd_arena/*.py", "scgd_arena/peers/*.py"),
-        ("tests/arena/test_compare.py", "tests/arena/test_everyday.py"),
+        ("tests/arena/test_compare.py", "tests/arena/test_everyday.py",
+         "tests/arena/test_outside.py"),
     ),
     Group(
         "torch",

@@ -2,8 +2,8 @@
 
 A method is a function of (oracle, seed) that returns the point it recommends. Where the sample can
 be held fixed, methods that know how to use that may. Peers are told the box in which the minimum
-lies, its width and nothing else; a run is stopped after ``max_seconds`` of CPU time and counts with
-what it has reached.
+lies, its width, the bounds that a problem has, and nothing else; a run is stopped after
+``max_seconds`` of CPU time and counts with what it has reached.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from scgd_arena.peers.others import nevergrad, optuna, torchzero
 from scgd_arena.peers.ours import scgd_method
 from scgd_arena.peers.population import ars, cma, cma_integers, random_search
 from scgd_arena.peers.spsa import spsa
+from scgd_arena.peers.trust import turbo
+from scgd_arena.rollouts import ROLLOUTS
 
 __all__ = ["METHODS", "OURS", "STANDING", "TUNED", "Peer", "check_methods"]
 
@@ -66,7 +68,7 @@ class Peer:
         return right and fits and (not self.only or name.startswith(self.only))
 
 
-ROLLED = ("pendulum", "swimmer", "lunarlander", "rollout")
+ROLLED = (*ROLLOUTS, "rollout", "power")
 METHODS: dict[str, Peer] = {
     "auto": Peer(scgd_method("auto"), 30),
     "musketeer": Peer(scgd_method("musketeer"), 10),
@@ -94,6 +96,8 @@ METHODS: dict[str, Peer] = {
         nevergrad("NGOpt"), 800, exact=False, min_coords=20, max_evals=2000, needs="nevergrad"
     ),
     "py-bobyqa": Peer(restarted(bobyqa), 3e4, max_coords=40, max_evals=600, needs="pybobyqa"),
+    "turbo": Peer(turbo, 1e5, max_evals=200, max_coords=40, needs="botorch"),
+    "optuna-gp": Peer(optuna("gp"), 1e5, max_evals=200, max_coords=40, needs="optuna"),
     "optuna-tpe": Peer(optuna("tpe"), 2e4, max_evals=1000, max_coords=40, needs="optuna"),
     "optuna-cmaes": Peer(optuna("cmaes"), 5000, max_evals=1000, needs="cmaes"),
     "ng-noisy": Peer(nevergrad("OptimisticNoisyOnePlusOne"), 300, exact=False, needs="nevergrad"),

@@ -55,7 +55,7 @@ def stopped(search: Search, oracle: Oracle, x: Floats, seed: int) -> Floats:
 
 
 def scipy_search(name: str) -> Search:
-    """Return a minimiser of SciPy with its default settings but a budget."""
+    """Return a minimiser of SciPy with its default settings but a budget, and the task's bounds."""
     limits = {"L-BFGS-B": ("maxfun", "maxiter"), "Powell": ("maxfev",), "COBYQA": ("maxfev",),
               "Nelder-Mead": ("maxfev", "maxiter")}  # fmt: skip
 
@@ -66,16 +66,23 @@ def scipy_search(name: str) -> Search:
         if name == "COBYQA":
             options["initial_tr_radius"] = 0.1 * oracle.task.width
         tight = 1e-12 if name in ("L-BFGS-B", "Nelder-Mead") and oracle.task.repeats else None
-        return np.asarray(minimize(oracle, x, method=name, options=options, tol=tight).x)
+        found = minimize(
+            oracle, x, method=name, options=options, tol=tight, bounds=oracle.task.bounds
+        )
+        return np.asarray(found.x)
 
     return search
 
 
 def newuoa(oracle: Oracle, x: Floats, seed: int) -> Floats:
-    """Run NLopt's NEWUOA; its first radius is a tenth of the box's width."""
+    """Run NLopt's NEWUOA, or BOBYQA where there are bounds; the first radius is .1 of the width."""
     import nlopt
 
-    search = nlopt.opt(nlopt.LN_NEWUOA, x.size)
+    bounds = oracle.task.bounds
+    search = nlopt.opt(nlopt.LN_NEWUOA if bounds is None else nlopt.LN_BOBYQA, x.size)
+    if bounds is not None:
+        search.set_lower_bounds([low for low, _ in bounds])
+        search.set_upper_bounds([high for _, high in bounds])
     search.set_min_objective(lambda point, slope: oracle(point.copy()))
     search.set_initial_step(0.1 * oracle.task.width)
     search.set_xtol_rel(1e-12 if oracle.task.repeats else 1e-3)
@@ -94,6 +101,7 @@ def bobyqa(oracle: Oracle, x: Floats, seed: int) -> Floats:
         oracle,
         x,
         rhobeg=0.1 * oracle.task.width,
+        bounds=None if oracle.task.bounds is None else tuple(np.transpose(oracle.task.bounds)),
         maxfun=max(oracle.budget - oracle.count, 2 * x.size + 2),
         objfun_has_noise=not oracle.task.repeats,
         do_logging=False,

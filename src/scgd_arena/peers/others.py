@@ -36,7 +36,7 @@ def nevergrad(name: str) -> Method:
 
 
 def optuna(sampler: str) -> Method:
-    """Return an Optuna study (``tpe`` or ``cmaes``) over the peers' box; x0 is its first trial."""
+    """Return an Optuna study (``tpe``, ``gp``, ``cmaes``) over the box; x0 is its first trial."""
 
     def run(oracle: Oracle, seed: int) -> Floats:
         import optuna as package
@@ -54,13 +54,18 @@ def optuna(sampler: str) -> Method:
 
         with warnings.catch_warnings(), contextlib.suppress(Spent):
             warnings.simplefilter("ignore")
-            kinds = {"tpe": package.samplers.TPESampler, "cmaes": package.samplers.CmaEsSampler}
-            study = package.create_study(sampler=kinds[sampler](seed=seed))
+            study = package.create_study(sampler=chosen(package, sampler, seed))
             study.enqueue_trial(dict(zip(names, np.clip(x0, low, high).tolist(), strict=True)))
             study.optimize(objective, n_trials=oracle.budget)
         return np.array([study.best_params[name] for name in names])
 
     return run
+
+
+def chosen(package: Any, sampler: str, seed: int) -> Any:
+    """Return a sampler by its short name; Optuna calls GP's noise-free setting deterministic."""
+    names = {"tpe": "TPESampler", "gp": "GPSampler", "cmaes": "CmaEsSampler"}
+    return getattr(package.samplers, names[sampler])(seed=seed)
 
 
 def in_space(oracle: Oracle, space: Space, package: Any, sampler: str, seed: int) -> Floats:
@@ -85,8 +90,7 @@ def in_space(oracle: Oracle, space: Space, package: Any, sampler: str, seed: int
 
     with warnings.catch_warnings(), contextlib.suppress(Spent):
         warnings.simplefilter("ignore")
-        kinds = {"tpe": package.samplers.TPESampler, "cmaes": package.samplers.CmaEsSampler}
-        study = package.create_study(sampler=kinds[sampler](seed=seed))
+        study = package.create_study(sampler=chosen(package, sampler, seed))
         study.enqueue_trial(space.start)
         study.optimize(objective, n_trials=oracle.budget)
     return min(seen, key=lambda pair: pair[0])[1]

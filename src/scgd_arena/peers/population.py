@@ -83,6 +83,8 @@ def strategy(
         options["popsize"] = popsize
     if oracle.task.space is not None:
         options["bounds"] = [0.0, 1.0]
+    if oracle.task.bounds is not None:
+        options["bounds"] = np.transpose(oracle.task.bounds).tolist()
     if variant == "sep":
         options["CMA_diagonal"] = True
     if variant == "vkd":
