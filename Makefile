@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
+# Half of the time of an install is compiling every module of every package; Python compiles those it imports.
+export PIP_NO_COMPILE := 1
 # Two test processes on two cores: libraries that start a thread per core would fight each other.
 # What CI runs: `make LOCKED=1 test` installs the packages of locked.txt, each by its hash. pip takes no
 # hashes beside an editable install, hence three steps; torch has a file of its own per machine.

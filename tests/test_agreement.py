@@ -1,6 +1,7 @@
 """Independent paths to the same numbers."""
 
 import concurrent.futures
+import itertools
 from pathlib import Path
 
 import numba
@@ -129,6 +130,12 @@ VARIANTS = {
 }
 
 
+def with_steps(names):
+    """Pair the first name with every step rule, and every other with one, in turn."""
+    first, *others = names
+    return [(first, step) for step in STEPS] + list(zip(others, itertools.cycle(STEPS)))  # noqa: B905
+
+
 def split(keywords):
     """Return the recipe, and what is an argument of the optimizer."""
     own = {name: keywords[name] for name in ("bounds", "scale", "sample") if name in keywords}
@@ -148,8 +155,7 @@ def stepping(keywords, **options):
     return optimizer({**sizes, **keywords}, **options)
 
 
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("variant", "step"), with_steps(VARIANTS))
 def test_three_loops_are_one(step, variant):
     """Ask and tell, the Python loop and the compiled loop give the same bits, in any pieces."""
     keywords = {**VARIANTS[variant], "step": step}
@@ -212,9 +218,8 @@ BLOCKS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("bounds", [None, BOUNDS], ids=["free", "bounded"])
-@pytest.mark.parametrize("parts", BLOCKS)
+@pytest.mark.parametrize(("parts", "step"), with_steps(BLOCKS))
 def test_block_and_joint_loops_are_ask_and_tell(step, bounds, parts):
     keywords = {**BLOCKS[parts], "step": step, "bounds": bounds, "scale": np.linspace(0.5, 2, P)}
     one, two = (optimizer(keywords, max_evals=700) for _ in range(2))

@@ -32,10 +32,11 @@ FEW = {
     "zo-importance": ["ridge-n1000-p50"],
     "fo-rates": ["p20-gamma0.5"],
     "fo-grid": ["logistic-n1000-p20"],
-    "theory": ["weights", "bound", "regret", "mean-step", "regret-bound", "gradient-norm"],
+    "theory": ["weights", "regret", "mean-step", "regret-bound"],
     "paths-2d": ["f", "h"],
 }
-SLOW = {("published", "zo-linear"): pytest.mark.slow}  # what `make run` does
+SETTINGS = {"zo-grid": "published", "zo-importance": "published"}  # else the paper's
+RUN = pytest.param("published", "zo-linear", marks=pytest.mark.slow)  # what `make run` does
 
 
 def run(*arguments) -> int:
@@ -98,16 +99,10 @@ def test_empty_folder_has_no_report(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("settings", "name"),
-    [
-        pytest.param(settings, name, marks=SLOW.get((settings, name), ()))
-        for settings in ("published", "paper")
-        for name in FEW
-    ],
+    [RUN, *((SETTINGS.get(name, "paper"), name) for name in FEW)],
 )
 def test_quick_runs_make_whole_tables_and_a_report(name, settings, tmp_path, capsys):
     experiment = EXPERIMENTS[name]
-    if settings not in experiment.panels:
-        pytest.skip("only the paper's settings are known")
     chosen = [a for panel in FEW[name] for a in ("--panel", panel)]
     code = run("run", name, "--quick", "--settings", settings, "--workers", 1, "--no-progress",
                "--out", tmp_path, *chosen)  # fmt: skip
@@ -131,9 +126,7 @@ def test_workers_do_not_change_the_numbers(tmp_path):
     for workers in (1, 2):
         out = tmp_path / str(workers)
         common = ["--quick", "--runs", 3, "--workers", workers, "--no-progress", "--out", out]
-        assert run("run", "theory", "--panel", "weights", *common) == 0
         assert run("run", "zo-grid", "--panel", "ridge-n1000-p20", *common) == 0
-    same_but_seconds(tmp_path / "1" / "theory.csv", tmp_path / "2" / "theory.csv")
     same_but_seconds(tmp_path / "1" / "zo-grid.csv", tmp_path / "2" / "zo-grid.csv")
 
 

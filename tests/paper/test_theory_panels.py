@@ -20,7 +20,7 @@ from scgd_paper.theory_runs import slopes
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     out = tmp_path_factory.mktemp("theory")
-    code = main(["run", "theory", "--panel", "bound", "--runs", "16",
+    code = main(["run", "theory", "--panel", "bound", "--runs", "8",
                  "--workers", "1", "--no-progress", "--out", str(out)])  # fmt: skip
     assert code == 0
     return read(out / "theory.csv")
@@ -33,7 +33,7 @@ def finals(table, measure):
 
 def test_gaps_stay_under_the_bound_and_fall_like_one_over_t(table):
     ends = finals(table, "gap")
-    # Without bias the recursion is an equality on this quadratic; 16 runs scatter around it.
+    # Without bias the recursion is an equality on this quadratic; 8 runs scatter around it.
     assert 0.4 < ends["uniform"] / ends["recursion"] < 2
     assert ends["recursion"] < ends["theorem-4"]
     assert ends["recursion"] == pytest.approx(ends["order"], rel=0.01)
