@@ -203,11 +203,12 @@ def test_no_two_files_have_one_name():
     assert sorted(names) == sorted(set(names))
 
 
-def test_names_of_methods_are_unique():
-    from scgd.methods import table
+def test_a_registry_refuses_a_name_twice():
+    from scgd.checks import registry
 
-    with pytest.raises(ValueError, match="two methods are called 'uniform'"):
-        table(scgd.METHODS["uniform"], scgd.METHODS["uniform"])
+    rows = list(scgd.POLICIES.items())
+    with pytest.raises(ValueError, match="two parts are called 'uniform'"):
+        registry(*rows, ("uniform", scgd.Full))
 
 
 def functions(path):

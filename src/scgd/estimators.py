@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from scgd.checks import flag
+from scgd.checks import flag, registry
 from scgd.compiling import njit, register_jitable
 from scgd.questions import BASE, Point, Question
 from scgd.typing import Array, Floats, Ints
@@ -418,11 +418,11 @@ class FirstOrder:
         return np.asarray(values[0], np.float64), np.nan
 
 
-ESTIMATORS: dict[str, type] = {
-    "forward": ForwardDifference,
-    "central": CentralDifference,
-    "gaussian": GaussianSmoothing,
-    "sphere": SphereSmoothing,
-    "spsa": SPSA,
-    "first-order": FirstOrder,
-}
+ESTIMATORS: dict[str, type] = registry(
+    ("forward", ForwardDifference),
+    ("central", CentralDifference),
+    ("gaussian", GaussianSmoothing),
+    ("sphere", SphereSmoothing),
+    ("spsa", SPSA),
+    ("first-order", FirstOrder),
+)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from scgd.policies import Policy
+from scgd.policies import LawPolicy, Policy
 from scgd.timetable import Mixings
 from scgd.typing import Array, Floats, Ints
 
@@ -82,6 +82,8 @@ class CoordinateSampler:
         self.n_phases = 0
         self.ahead = False  # blocks are drawn one by one, before those in the buffer are recorded
         self.mixings = Mixings(policy.mixing)
+        # Draws of policies in plain Python are looked at: a wrong one would move nobody knows what.
+        self.trusted = isinstance(policy, LawPolicy) or policy.dense or policy.needs_gradient
         self._draw()
 
     @property
@@ -95,6 +97,23 @@ class CoordinateSampler:
             self.policy.draw(
                 self.state, self.stream, self.coords, self.probs, self.block_size, self.replace
             )
+            self._check_draws(self.coords, self.probs)
+
+    def _check_draws(self, coords: Ints, probs: Floats) -> None:
+        """Refuse draws that are no coordinates, and blocks that hold one twice where none may."""
+        if self.trusted:
+            return
+        name = type(self.policy).__name__
+        if coords.min() < 0 or coords.max() >= self.n_coords:
+            raise ValueError(f"{name} drew coordinates outside of 0 to {self.n_coords - 1}")
+        if not np.all((probs > 0) & (probs <= 1)):
+            raise ValueError(f"{name} gave probabilities outside of (0, 1]")
+        blocks = np.sort(coords.reshape(-1, self.block_size), axis=1)
+        if not self.replace and np.any(blocks[:, 1:] == blocks[:, :-1]):
+            raise ValueError(
+                f"{name} drew a block with a coordinate twice where none may be (replace=False); "
+                "scgd.policies.draw_without_replacement draws distinct ones"
+            )
 
     def block(self, gradient: Floats | None = None) -> tuple[Ints, Floats]:
         """Return the coordinates of the next step and their probabilities per draw."""
@@ -102,6 +121,7 @@ class CoordinateSampler:
             coords, probs = np.zeros(self.block_size, np.int64), np.ones(self.block_size)
             size, replace = self.block_size, self.replace
             self.policy.draw(self.state, self.stream, coords, probs, size, replace)
+            self._check_draws(coords, probs)
             return coords, probs
         here = slice(self.position, self.position + self.block_size)
         coords, probs = self.coords[here], self.probs[here]
@@ -132,6 +152,7 @@ class CoordinateSampler:
         self.policy.end_phase_and_draw(
             self.state, self.stream, *buffers, mixing, self.block_size, self.replace
         )
+        self._check_draws(self.coords, self.probs)
         return True
 
     def weights(self) -> Floats:

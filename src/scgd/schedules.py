@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from scgd.checks import as_number, choice, number, reals, settle, shown, whole
+from scgd.checks import as_number, choice, number, reals, registry, settle, shown, whole
 from scgd.typing import Array, Floats
 
 __all__ = [
@@ -192,13 +192,13 @@ class SqrtOf:
         return np.asarray(np.sqrt(np.asarray(self.schedule(t), np.float64)))
 
 
-SCHEDULES: dict[str, type] = {
-    "constant": Constant,
-    "inverse-time": InverseTime,
-    "inverse-log": InverseLog,
-    "linear": Linear,
-    "sqrt-of": SqrtOf,
-}
+SCHEDULES: dict[str, type] = registry(
+    ("constant", Constant),
+    ("inverse-time", InverseTime),
+    ("inverse-log", InverseLog),
+    ("linear", Linear),
+    ("sqrt-of", SqrtOf),
+)
 
 
 @dataclass(frozen=True)

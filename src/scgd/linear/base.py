@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.model_selection import train_test_split
@@ -26,7 +27,9 @@ from scgd.linear.task import Design, Fit, Report, Task
 from scgd.policies import Adaptive, LawPolicy, Musketeer, Uniform
 from scgd.typing import Array, Floats
 
-__all__ = ["LinearModel"]
+__all__ = ["LinearModel", "checks_parameters"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 # Half of Musketeer's draws stay uniform: a fit must get every coordinate right, not only those
 # that pay.
@@ -34,6 +37,12 @@ NAMED = {"adaptive": Adaptive(), "musketeer": Musketeer(mixing=0.5), "uniform": 
 FLOATS = (np.float64, np.float32)
 # With two classes the softmax is the logistic loss; with more it has a solver of its own.
 LOGISTIC_TOO = {"multinomial": "logistic"}
+
+
+def checks_parameters(method: Method) -> Method:
+    """Have scikit-learn check the parameters before a fit; the method keeps its type."""
+    checked: Method = _fit_context(prefer_skip_nested_validation=True)(method)
+    return checked
 
 
 class LinearModel(SparseCoefMixin, BaseEstimator):

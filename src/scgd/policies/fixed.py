@@ -12,7 +12,7 @@ import scipy  # whose rooms load when they are used
 from scgd.checks import number, reals
 from scgd.compiling import njit
 from scgd.policies import mixture
-from scgd.policies.base import Kernels, LawPolicy, Policy, register
+from scgd.policies.base import Kernels, LawPolicy, Policy, draw_distinct, register
 from scgd.policies.distinct import draw_equal
 from scgd.policies.sumtree import empty_tree, refresh
 from scgd.random import below
@@ -25,6 +25,7 @@ __all__ = [
     "Uniform",
     "UniformLaw",
     "coordinate_smoothness",
+    "draw_without_replacement",
     "fixed_law",
     "uniform_law",
 ]
@@ -74,6 +75,31 @@ def fixed_law(weights: Floats) -> FixedLaw:
     tree[: len(weights)] = weights / np.sum(weights)
     refresh(tree, levels)
     return FixedLaw(np.array([len(weights)]), np.zeros(1), tree, levels)
+
+
+def draw_without_replacement(weights: Floats, stream: Array, coords: Ints, probs: Floats) -> None:
+    """Fill ``coords`` with distinct draws, for policies in plain Python, O(p).
+
+    Parameters
+    ----------
+    weights
+        Numbers >= 0, one per coordinate: inclusion probabilities are proportional to them, and at
+        most 1. There must be at least as many positive ones as draws.
+    stream
+        Where randomness comes from, as ``Policy.draw`` is given it.
+    coords, probs
+        Arrays to fill: ``probs`` are inclusion probabilities divided by the number of draws.
+
+    Examples
+    --------
+    >>> from scgd.random import stream
+    >>> coords, probs = np.zeros(2, np.int64), np.zeros(2)
+    >>> weights = np.array([1.0, 0.0, 1.0])
+    >>> draw_without_replacement(weights, stream(np.random.SeedSequence(0)), coords, probs)
+    >>> sorted(coords.tolist()), probs
+    ([0, 2], array([0.5, 0.5]))
+    """
+    draw_distinct(fixed_law(weights), stream, coords, probs)
 
 
 @njit(cache=True)

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scgd.checks import number, settle
-from scgd.policies.base import Policy, draw, draw_distinct
-from scgd.policies.fixed import UniformLaw, fixed_law, uniform_law
+from scgd.policies.base import Policy, draw
+from scgd.policies.fixed import UniformLaw, draw_without_replacement, fixed_law, uniform_law
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["GaussSouthwell", "GradientWeights"]
@@ -49,8 +49,10 @@ class GreedyPolicy(Policy):
         weights = self.weights_for(gradient, len(coords))
         if not replace and np.count_nonzero(weights) < len(coords):
             weights = np.full(len(gradient), 1.0)
-        sample = draw if replace else draw_distinct
-        sample(fixed_law(weights), stream, coords, probs)
+        if replace:
+            draw(fixed_law(weights), stream, coords, probs)
+        else:
+            draw_without_replacement(weights, stream, coords, probs)
 
     def weights(self, state: UniformLaw) -> Floats:
         """Return equal weights: nothing is remembered between steps."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -90,8 +90,6 @@ class Interpreter:
         n = self.problem.n_coords
         self.limit = self.first_limit
         self.budget = Budget(self.limit, n, self.tol, self.max_stall)
-        key = (*self.seed.spawn_key, 0)
-        own = np.random.SeedSequence(self.seed.entropy, spawn_key=key)
         self.log = array("d")
         self.marks: list[dict[str, Any]] = []
         self.checksum = self.n_evals = self.n_samples = self.n_lanes = 0
@@ -105,9 +103,15 @@ class Interpreter:
         self.engine: CoordinateDescent | None = None
         self.began = 0  # evaluations of the engine when its leg began
         self.leg_values: Floats = np.empty(0)
+        self._start(self.problem, ())
+
+    def _start(self, problem: Problem, key: tuple[int, ...]) -> None:
+        """Make a generator with a random stream of its own, and take what it asks first."""
+        key = (*self.seed.spawn_key, 0, *key)
+        own = np.random.SeedSequence(self.seed.entropy, spawn_key=key)
         self.outcome = Outcome()
         self.generator = self.strategy(
-            self.problem, self.budget, np.random.Generator(np.random.PCG64(own))
+            problem, self.budget, np.random.Generator(np.random.PCG64(own))
         )
         self.asked: Any = None
         self._advance(None)
@@ -341,14 +345,31 @@ class Interpreter:
                 self._end_leg()
             engine = self.engine
 
-    def extend(self, limit: int | None) -> None:
-        """Plan for so many evaluations in all from now on."""
-        self.marks.append({"at": len(self.log), "limit": limit})
-        self._set_limit(limit)
+    def extend(self, limit: int | None, x: Floats | None = None) -> None:
+        """Plan for so many evaluations in all from now on.
+
+        A strategy that has returned for want of budget begins again, at ``x``.
+        """
+        mark: dict[str, Any] = {"at": len(self.log), "limit": limit}
+        if (
+            x is not None
+            and self.finished
+            and not (self.outcome.converged or self.outcome.diverged)
+        ):
+            mark["again"] = x.copy()
+        self._extend(mark)
         if isinstance(self.asked, Steps) and self.asked.n_evals is None:
             assert self.engine is not None
             before = self.n_evals - self.began
             self.engine.plan_for(None if limit is None else limit - before)
+
+    def _extend(self, mark: dict[str, Any]) -> None:
+        self.marks.append(mark)
+        self._set_limit(mark["limit"])
+        if "again" in mark:
+            self.grown = False
+            n_again = sum("again" in mark for mark in self.marks)
+            self._start(replace(self.problem, x0=mark["again"].copy()), (n_again,))
 
     def know(self, x: Floats, value: float) -> None:
         """Take a measurement that was not asked for, which a strategy may look at."""
@@ -507,8 +528,7 @@ class Interpreter:
             self.know(mark["x"], mark["value"])
             return
         if "limit" in mark:
-            self.marks.append(mark)
-            self._set_limit(mark["limit"])
+            self._extend(mark)
             return
         if not self.stepping or self.engine is None:
             raise OtherPoints("the strategy does not hand over to SCGD where it did")

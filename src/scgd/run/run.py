@@ -134,7 +134,9 @@ class Run:
         """Go on with another budget: schedules that fall over it start a new leg here."""
         self.max_evals = None if max_evals is None else count(max_evals, "max_evals")
         self.status = Status.RUNNING
-        self.strategy.extend(self.max_evals)
+        again = self.strategy.finished and self.merit is None and self.nfev > 0
+        x = self.recommended(self.status).x if again else None
+        self.strategy.extend(self.max_evals, x)
 
     # ---- questions and values --------------------------------------------------------------------
 

@@ -147,7 +147,7 @@ def restore(run: Run, seed: Seed, state: dict[str, Any]) -> None:
         run.load_state_dict(state)
         check_same({**run.state_dict(), "seed": seed.text}, state)
     except OtherPoints as error:
-        raise CheckpointError(f"{error} {way_out(run, state)}") from None
+        raise CheckpointError(f"{error} {WAYS_OUT}") from None
     except Exception as error:  # a state from elsewhere can make its readers raise anything
         raise CheckpointError(
             f"the checkpoint does not fit this run ({type(error).__name__}: {error}); delete it to "
@@ -155,16 +155,12 @@ def restore(run: Run, seed: Seed, state: dict[str, Any]) -> None:
         ) from None
 
 
-def way_out(run: Run, state: dict[str, Any]) -> str:
-    """Say what to do with a file whose strategy asked other points."""
-    start, best = "known= with what was measured", state["ledger"]["best"]
-    if best is not None and np.isfinite(best["value"]):
-        where = np.array2string(np.asarray(best["x"]), threshold=8, separator=", ")
-        start = f"known=[(x, {run.ledger.sign * best['value']:.9g})], x = {where}"
-    return (
-        "(another version of it or of scgd, or another machine's arithmetic). Begin with a fresh "
-        f"strategy and another checkpoint where it stood, {start}; or delete the checkpoint"
-    )
+WAYS_OUT = (
+    "(another version of it or of scgd, or another machine's arithmetic). Go on from its best "
+    "point with another checkpoint and known=[scgd.Checkpoint(path).best()] of this path; or "
+    "delete it"
+)
+"""What to do with a file whose strategy asked other points."""
 
 
 def check_same(mine: Any, found: Any, path: str = "") -> None:
