@@ -43,7 +43,7 @@ ORDER = [
         "driving",
     },
     {"optimizer", "minimize"},
-    {"desk"},
+    {"bridge"},
     {"scipy", "optuna", "sklearn"},
     {"status", "command"},
     {"linear", "torch"},

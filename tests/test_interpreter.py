@@ -92,10 +92,10 @@ def test_the_engine_takes_steps_for_it():
     def strategy(problem, budget, rng):
         seed = np.random.SeedSequence(3)
         engine = CoordinateDescent(scgd.SCGD(), problem, problem.x0, seed, budget=60)
-        leg = yield Steps(engine, 60)
-        assert leg.n_evals == 60 and leg.fell
-        values = yield np.tile(leg.x, (2, 1))
-        yield Report(x=leg.x, values=values)
+        stage = yield Steps(engine, 60)
+        assert stage.n_evals == 60 and stage.fell
+        values = yield np.tile(stage.x, (2, 1))
+        yield Report(x=stage.x, values=values)
 
     result = run(strategy, scale=1.0)
     assert dict(result.members)["SCGD"] == 60 and bowl(result.x) < 0.5 * bowl(np.zeros(P))

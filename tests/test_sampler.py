@@ -127,7 +127,7 @@ def test_a_state_in_the_middle_of_a_phase_is_taken_up():
     for name in ("coords", "probs", "grads", "stream"):
         np.testing.assert_array_equal(getattr(other, name), state[name])
     for name, array in other.state._asdict().items():
-        np.testing.assert_array_equal(array, state["law"][name])
+        np.testing.assert_array_equal(array, state["distribution"][name])
 
 
 def test_counts_reach_to_their_ends():
@@ -174,10 +174,10 @@ def test_one_entry_outside_is_enough_and_the_ends_are_inside():
 def test_a_law_that_is_none_is_refused():
     sampler = make()
     state = sampler.state_dict()
-    name = next(name for name, array in state["law"].items() if array.dtype == np.float64)
-    bad = {**state["law"], name: np.full_like(state["law"][name], np.nan)}
+    name = next(name for name, array in state["distribution"].items() if array.dtype == np.float64)
+    bad = {**state["distribution"], name: np.full_like(state["distribution"][name], np.nan)}
     with pytest.raises(ValueError):
-        sampler.load_state_dict({**state, "law": bad})
+        sampler.load_state_dict({**state, "distribution": bad})
 
 
 def test_names_and_arrays_are_those_of_the_other():

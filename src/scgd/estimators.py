@@ -3,7 +3,7 @@
 An estimator is a pair of functions, ``probe`` (a design of experiment around a point) and
 ``gradient`` (what the values mean); everything in between may happen in this process, in another
 one or on a cluster. All evaluations of a step share one sample xi (common random numbers). A value
-that is NaN was lost: what it would have told is NaN in the gradient, and the rest holds.
+that is NaN failed: what depends on it is NaN in the gradient, and the rest holds.
 """
 
 from __future__ import annotations

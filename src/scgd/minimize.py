@@ -1,4 +1,4 @@
-"""The front door for black boxes: ``minimize(fun, x0, ...)`` in SciPy's habits.
+"""Black boxes: ``minimize(fun, x0, ...)`` in SciPy's habits.
 
 ``minimize`` adds no arithmetic. It builds a :class:`~scgd.run.run.Run`, has its questions answered,
 and looks after time, target, callback, progress and checkpoint.
@@ -143,7 +143,7 @@ def minimize(
     checkpoint
         A file (or :class:`~scgd.checkpoint.Checkpoint`) that is written now and then and at the
         end. The same call resumes it bit for bit; with a larger ``max_evals`` it goes on, as a new
-        decay leg where a schedule decays over the budget; a finished run is read back at once. On
+        decay stage where a schedule decays over the budget; a finished run is read back at once. On
         Ctrl-C or SIGTERM the step in hand is finished (a slow function is interrupted at once) and
         the run is saved; a second signal ends without saving.
 
@@ -247,4 +247,4 @@ def minimize(
     result.nfev_repeated = evaluate.n_repeated
     if flights is not None:
         result.events = Events(flights.limit, np.array(built.run.order, np.int64))
-    return limits.judged(result)
+    return limits.checked(result)

@@ -2,7 +2,7 @@
 
 Draws are made once per phase, under the weights in force, and kept in a buffer. A phase may be cut
 anywhere (budget, checkpoint, evaluations that arrive late) and continued: the buffer is part of the
-state, so the law of the draws does not change.
+state, so the distribution of the draws does not change.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from scgd.policies import LawPolicy, Policy
+from scgd.policies import CompiledPolicy, Policy
 from scgd.timetable import Mixings
 from scgd.typing import Array, Floats, Ints
 
@@ -83,7 +83,7 @@ class CoordinateSampler:
         self.ahead = False  # blocks are drawn one by one, before those in the buffer are recorded
         self.mixings = Mixings(policy.mixing)
         # Draws of policies in plain Python are looked at: a wrong one would move nobody knows what.
-        self.trusted = isinstance(policy, LawPolicy) or policy.dense or policy.needs_gradient
+        self.trusted = isinstance(policy, CompiledPolicy) or policy.dense or policy.needs_gradient
         self._draw()
 
     @property
@@ -162,7 +162,7 @@ class CoordinateSampler:
     def state_dict(self) -> dict[str, Any]:
         """Return everything that is needed to go on as if never stopped."""
         return {
-            "law": {name: array.copy() for name, array in self.state._asdict().items()},
+            "distribution": {name: array.copy() for name, array in self.state._asdict().items()},
             "stream": self.stream.copy(),
             "coords": self.coords.copy(),
             "probs": self.probs.copy(),
@@ -182,7 +182,7 @@ class CoordinateSampler:
         """
         self.check(state)
         for name, array in self.state._asdict().items():
-            array[...] = state["law"][name]
+            array[...] = state["distribution"][name]
         for name in ("stream", "coords", "probs", "grads"):
             getattr(self, name)[...] = state[name]
         self.position = int(state["position"])
@@ -192,7 +192,7 @@ class CoordinateSampler:
         """Raise ValueError unless a saved state can be taken up."""
         mine = self.state_dict()
         check_names("the state", state, mine)
-        check_names("the law", state["law"], mine["law"])
+        check_names("the distribution", state["distribution"], mine["distribution"])
         for name in ("stream", "coords", "probs", "grads"):
             check_array(name, state[name], mine[name])
         for name in ("position", "n_phases"):
@@ -209,8 +209,8 @@ class CoordinateSampler:
             raise ValueError("grads are not finite")
         if not np.any(state["stream"]):
             raise ValueError("stream is zero, of which nothing but zeros can be drawn")
-        law = type(self.state)(**state["law"])
-        self.policy.check_state(law, self.n_coords, self.replace)
+        dist = type(self.state)(**state["distribution"])
+        self.policy.check_state(dist, self.n_coords, self.replace)
 
 
 def check_names(what: str, found: Any, mine: dict[str, Any]) -> None:

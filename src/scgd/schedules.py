@@ -137,7 +137,7 @@ class Linear:
         The exponent of the remaining fraction of the budget.
     start, total
         First and last step of the decay. ``total=None`` is filled in from the budget when a run
-        starts; a run that is continued with a larger budget starts a new leg there.
+        starts; a run that is continued with a larger budget starts a new stage there.
 
     Examples
     --------

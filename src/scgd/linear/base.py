@@ -24,7 +24,7 @@ from scgd.linear.losses import CORNERS, LOSSES
 from scgd.linear.multinomial import fit_multinomial
 from scgd.linear.streaming import Stream
 from scgd.linear.task import Design, Fit, Report, Task
-from scgd.policies import Adaptive, LawPolicy, Musketeer, Uniform
+from scgd.policies import Adaptive, CompiledPolicy, Musketeer, Uniform
 from scgd.typing import Array, Floats
 
 __all__ = ["LinearModel", "checks_parameters"]
@@ -53,7 +53,7 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "fit_intercept": ["boolean"],
-        "policy": [StrOptions(set(NAMED)), LawPolicy, Adaptive],
+        "policy": [StrOptions(set(NAMED)), CompiledPolicy, Adaptive],
         "dual": ["boolean", StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],

@@ -2,7 +2,7 @@
 
 from scgd.checks import registry
 from scgd.policies.adaptive import Adaptive
-from scgd.policies.base import LawPolicy, Policy
+from scgd.policies.base import CompiledPolicy, Policy
 from scgd.policies.fixed import (
     FixedWeights,
     Full,
@@ -17,11 +17,11 @@ from scgd.policies.recent import RecentGains
 __all__ = [
     "POLICIES",
     "Adaptive",
+    "CompiledPolicy",
     "FixedWeights",
     "Full",
     "GaussSouthwell",
     "GradientWeights",
-    "LawPolicy",
     "Musketeer",
     "Policy",
     "RecentGains",

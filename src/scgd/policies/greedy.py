@@ -13,7 +13,12 @@ import numpy as np
 
 from scgd.checks import number, settle
 from scgd.policies.base import Policy, draw
-from scgd.policies.fixed import UniformLaw, draw_without_replacement, fixed_law, uniform_law
+from scgd.policies.fixed import (
+    UniformDistribution,
+    draw_without_replacement,
+    fixed_distribution,
+    uniform_distribution,
+)
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["GaussSouthwell", "GradientWeights"]
@@ -32,9 +37,9 @@ class GreedyPolicy(Policy):
         """Return the number of draws between two updates."""
         return 1
 
-    def init(self, n_coords: int, replace: bool = True) -> UniformLaw:
+    def init(self, n_coords: int, replace: bool = True) -> UniformDistribution:
         """Return a fresh state."""
-        return uniform_law(n_coords)
+        return uniform_distribution(n_coords)
 
     def draw(
         self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
@@ -50,11 +55,11 @@ class GreedyPolicy(Policy):
         if not replace and np.count_nonzero(weights) < len(coords):
             weights = np.full(len(gradient), 1.0)
         if replace:
-            draw(fixed_law(weights), stream, coords, probs)
+            draw(fixed_distribution(weights), stream, coords, probs)
         else:
             draw_without_replacement(weights, stream, coords, probs)
 
-    def weights(self, state: UniformLaw) -> Floats:
+    def weights(self, state: UniformDistribution) -> Floats:
         """Return equal weights: nothing is remembered between steps."""
         n_coords = int(state.n_coords[0])
         return np.full(n_coords, 1.0 / n_coords)

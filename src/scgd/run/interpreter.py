@@ -19,14 +19,14 @@ from scgd.descent.engine import CoordinateDescent
 from scgd.problem import Problem
 from scgd.questions import BASE, EVERYWHERE, NOWHERE, Point, Question
 from scgd.samples import Samples
-from scgd.strategies.asks import Along, Gradient, Leg, Outcome, Report, Steps, Strategy, Wait
+from scgd.strategies.asks import Along, Gradient, Outcome, Report, Stage, Steps, Strategy, Wait
 from scgd.strategies.budget import TOL, Budget
 from scgd.typing import Floats
 
 __all__ = ["Interpreter", "OtherPoints"]
 
 STRATEGY = 0
-"""The lane of the samples of a strategy; each engine has the next one."""
+"""The owner of the samples of a strategy; each engine has the next one."""
 
 
 class OtherPoints(ValueError):
@@ -92,7 +92,7 @@ class Interpreter:
         self.budget = Budget(self.limit, n, self.tol, self.max_stall)
         self.log = array("d")
         self.marks: list[dict[str, Any]] = []
-        self.checksum = self.n_evals = self.n_samples = self.n_lanes = 0
+        self.checksum = self.n_evals = self.n_samples = self.n_engines = 0
         self.past_steps = self.n_batches = 0
         self.grown = False  # whether the budget was changed since the strategy waited last
         self.report: dict[str, Any] = {}
@@ -101,8 +101,8 @@ class Interpreter:
         self.best = float("inf")
         self.low, self.high = self.problem.x0.copy(), self.problem.x0.copy()
         self.engine: CoordinateDescent | None = None
-        self.began = 0  # evaluations of the engine when its leg began
-        self.leg_values: Floats = np.empty(0)
+        self.began = 0  # evaluations of the engine when its stage began
+        self.stage_values: Floats = np.empty(0)
         self._start(self.problem, ())
 
     def _start(self, problem: Problem, key: tuple[int, ...]) -> None:
@@ -156,11 +156,11 @@ class Interpreter:
         if engine is not self.engine:
             if self.engine is not None:
                 self.past_steps += self.engine.n_posed
-            self.n_lanes += 1
+            self.n_engines += 1
             self.engine = engine
-            engine.samples, engine.lane = self.samples, STRATEGY + self.n_lanes
+            engine.samples, engine.owner = self.samples, STRATEGY + self.n_engines
         self.began = engine.n_evals
-        engine.begin_leg(asked.n_evals, asked.base)
+        engine.begin_stage(asked.n_evals, asked.base)
 
     def _begin_batch(self) -> None:
         """Take points: how many there are, how they share samples, and their checksum."""
@@ -223,24 +223,24 @@ class Interpreter:
         self.best = low if low < self.best else self.best
         self.journal.append((self.n_evals, self.best if self.deterministic else float(seen.mean())))
 
-    def _end_leg(self) -> None:
-        """Send what a leg of SCGD saw."""
+    def _end_stage(self) -> None:
+        """Send what a stage of SCGD saw."""
         assert self.engine is not None
-        self._send_leg(self.engine.leg(self.engine.n_evals - self.began))
+        self._send_stage(self.engine.stage(self.engine.n_evals - self.began))
 
     def _give_up(self) -> None:
-        """Send a leg that diverges; a strategy that was to go on for ever ends with it."""
-        self._end_leg()
+        """Send a stage that diverges; a strategy that was to go on for ever ends with it."""
+        self._end_stage()
         self.generator.close()
         self.asked, self.size, self.n_asked, self.n_answered = None, 0, 0, 0
         self.outcome = Outcome(diverged=True)
 
-    def _send_leg(self, leg: Leg) -> None:
-        self.marks.append({"at": len(self.log), "leg": asdict(leg)})
-        self.n_evals += leg.n_evals
-        self.members["SCGD"] = self.members.get("SCGD", 0) + leg.n_evals
+    def _send_stage(self, stage: Stage) -> None:
+        self.marks.append({"at": len(self.log), "stage": asdict(stage)})
+        self.n_evals += stage.n_evals
+        self.members["SCGD"] = self.members.get("SCGD", 0) + stage.n_evals
         self.budget.spent = self.n_evals
-        self._advance(leg)
+        self._advance(stage)
 
     # ---- questions and values --------------------------------------------------------------------
 
@@ -282,19 +282,19 @@ class Interpreter:
         if isinstance(asked, Gradient):
             return Question(
                 self.point, asked.coords, np.array([BASE]), np.array([np.nan]), base=asked.x,
-                sample=sample, far=True, kind="partials",
+                sample=sample, may_fail=True, kind="partials",
             )  # fmt: skip
         if isinstance(asked, Along):
             coords = np.asarray(asked.coords[some], np.int64)
             entries = np.asarray(asked.entries[some], np.float64)
             return Question(
-                self.point, NOWHERE, coords, entries, base=asked.x, sample=sample, far=True,
+                self.point, NOWHERE, coords, entries, base=asked.x, sample=sample, may_fail=True,
                 role=first,
             )  # fmt: skip
         rows = asked.reshape(-1, asked.shape[-1])[some] if asked.ndim < 3 else self._rows(first, n)
         return Question(
-            self.point, EVERYWHERE, np.full(n, BASE), rows, base=rows[0], sample=sample, far=True,
-            role=first,
+            self.point, EVERYWHERE, np.full(n, BASE), rows, base=rows[0], sample=sample,
+            may_fail=True, role=first,
         )  # fmt: skip
 
     def _rows(self, first: int, n: int) -> Floats:
@@ -331,7 +331,7 @@ class Interpreter:
             self._answer()
 
     def settle(self) -> None:
-        """Take note of steps that were taken; go on where the leg is over."""
+        """Take note of steps that were taken; go on where the stage is over."""
         engine = self.engine
         while self.stepping and engine is not None:
             before = self.n_evals - self.began
@@ -342,7 +342,7 @@ class Interpreter:
             elif not engine.finished:
                 return
             else:
-                self._end_leg()
+                self._end_stage()
             engine = self.engine
 
     def extend(self, limit: int | None, x: Floats | None = None) -> None:
@@ -423,7 +423,7 @@ class Interpreter:
     def recommended(self) -> tuple[Floats, Floats]:
         """The point it would answer now, and observations at it or near it."""
         engine, x = self.engine, self.report.get("x")
-        if engine is not None and (x is None or (self.stepping and engine.leg(0).fell)):
+        if engine is not None and (x is None or (self.stepping and engine.stage(0).fell)):
             return engine.recommended
         if x is None:
             return self.problem.x0, np.empty(0)
@@ -449,7 +449,7 @@ class Interpreter:
     def farthest(self) -> float:
         """How far from x0 a point was asked, in any coordinate, in units of its scale."""
         away = max(self.problem.away(self.low), self.problem.away(self.high))
-        return away if self.engine is None else max(away, self.engine.far)
+        return away if self.engine is None else max(away, self.engine.farthest)
 
     @property
     def n_steps(self) -> int:
@@ -459,7 +459,7 @@ class Interpreter:
 
     @property
     def ran(self) -> dict[str, int]:
-        """Evaluations by solver, the leg in hand included."""
+        """Evaluations by solver, the stage in hand included."""
         ran = dict(self.members)
         if self.n_told > self.n_evals:
             ran["SCGD"] = ran.get("SCGD", 0) + self.n_told - self.n_evals
@@ -468,7 +468,7 @@ class Interpreter:
     # ---- state -----------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the log, and what has arrived of the batch or the leg in hand."""
+        """Return the log, and what has arrived of the batch or the stage in hand."""
         engine = self.engine
         return {
             "limit": self.first_limit,
@@ -483,7 +483,7 @@ class Interpreter:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Send the log again, then take up the batch or the leg in hand."""
+        """Send the log again, then take up the batch or the stage in hand."""
         self.first_limit = state["limit"]
         self.begin()
         marks = [state["marks"][str(i)] for i in range(len(state["marks"]))]
@@ -503,11 +503,11 @@ class Interpreter:
             self.began = int(state["began"])
             self.engine.load_state_dict(state["engine"])
             if self.engine.n_evals < self.began:
-                raise ValueError("a leg has fewer evaluations than at its beginning")
+                raise ValueError("a stage has fewer evaluations than at its beginning")
         self.journal.clear()
 
     def _replay(self, log: Floats, marks: list[dict[str, Any]]) -> None:
-        """Send values and legs in the order in which they came."""
+        """Send values and stages in the order in which they came."""
         place = k = 0
         while place < len(log) or k < len(marks):
             if k < len(marks) and marks[k]["at"] == place:
@@ -532,7 +532,7 @@ class Interpreter:
             return
         if not self.stepping or self.engine is None:
             raise OtherPoints("the strategy does not hand over to SCGD where it did")
-        leg = Leg(**mark["leg"])
-        self.engine.point.put(leg.x)
-        self.engine.n_evals += leg.n_evals
-        self._send_leg(leg)
+        stage = Stage(**mark["stage"])
+        self.engine.point.put(stage.x)
+        self.engine.n_evals += stage.n_evals
+        self._send_stage(stage)

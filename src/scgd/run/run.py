@@ -131,7 +131,7 @@ class Run:
         return not self.open and self.strategy.cost > self.room
 
     def extend(self, max_evals: int | None) -> None:
-        """Go on with another budget: schedules that fall over it start a new leg here."""
+        """Go on with another budget: schedules that fall over it start a new stage here."""
         self.max_evals = None if max_evals is None else count(max_evals, "max_evals")
         self.status = Status.RUNNING
         again = self.strategy.finished and self.merit is None and self.nfev > 0
@@ -186,11 +186,11 @@ class Run:
         j = number - opened.first
         self._enter(number, self._checked(value, opened.question, number, j))
 
-    def check(self, number: int, value: Any, *, lost: bool = False) -> None:
+    def check(self, number: int, value: Any, *, failed: bool = False) -> None:
         """Refuse a value that would not be accepted; nothing is entered."""
         if number not in self.place:
             raise ValueError(f"evaluation {number} was not asked, or has been answered")
-        if lost:
+        if failed:
             return
         opened, n_failed = self.place[number], self.ledger.n_failed
         try:
@@ -230,7 +230,7 @@ class Run:
         if np.array_equal(question.at(0), self.strategy.problem.x0):
             self.ledger.first = checked
 
-    def lose(self, number: int) -> None:
+    def fail(self, number: int) -> None:
         """Take note that an evaluation will have no value."""
         if number not in self.place:
             raise ValueError(f"evaluation {number} was not asked, or has been answered")
@@ -238,8 +238,8 @@ class Run:
         n = len(question.support)
         self.ledger.n_failed += 1
         partials = question.kind == "partials"
-        lost: Any = np.full(n, np.nan) if partials else self.ledger.stand_in
-        self._enter(number, lost if self.merit is None else np.full(self.merit.size, np.nan))
+        failed: Any = np.full(n, np.nan) if partials else self.ledger.stand_in
+        self._enter(number, failed if self.merit is None else np.full(self.merit.size, np.nan))
 
     def _checked(self, value: Any, question: Question, number: int, j: int) -> Any:
         """Return the value as the strategy wants it; where it failed, what stands in for it."""
@@ -250,7 +250,7 @@ class Run:
         scalar = as_scalar(value)
         if scalar - scalar == 0.0:
             return scalar
-        self.ledger.failed(scalar, number, lambda: question.at(j), far=question.far)
+        self.ledger.failed(scalar, number, lambda: question.at(j), may_fail=question.may_fail)
         return self.ledger.stand_in
 
     def _checked_vector(self, value: Any, question: Question, number: int, j: int) -> Any:
@@ -259,7 +259,9 @@ class Run:
         if not np.isfinite(vector).all():
             bad = float(vector[~np.isfinite(vector)][0])
             who = "fun" if not np.isfinite(vector[0]) else "one of the constraints"
-            self.ledger.failed(bad, number, lambda: question.at(j), far=question.far, who=who)
+            self.ledger.failed(
+                bad, number, lambda: question.at(j), may_fail=question.may_fail, who=who
+            )
             return np.full(vector.shape, np.nan)
         return vector
 
@@ -279,7 +281,9 @@ class Run:
             )
         if not np.isfinite(array).all():
             bad = float(array[~np.isfinite(array)].flat[0])
-            self.ledger.failed(bad, number, lambda: question.at(j), far=question.far, who="jac")
+            self.ledger.failed(
+                bad, number, lambda: question.at(j), may_fail=question.may_fail, who="jac"
+            )
         return array
 
     def _commit(self, opened: Open) -> None:
@@ -419,7 +423,7 @@ class Run:
         if self.merit is not None:
             return False
         if np.isnan(first):  # SCGD began at once: its first phases tell
-            return self.strategy.stepping and engine is not None and engine.leg(0).rose
+            return self.strategy.stepping and engine is not None and engine.stage(0).rose
         with np.errstate(over="ignore"):
             spread = float(np.nan_to_num(error)) * np.sqrt(1 + n_values)  # of mean and one value
             return bool(fun > first + 2 * spread)
