@@ -1,7 +1,6 @@
 """The methods of :func:`scgd.minimize`: SCGD with its parts, or a strategy by name or of your own.
 
-A new strategy is a generator function in a file of its own and a row of
-:data:`STRATEGIES`.
+A new strategy is a generator function in a file of its own and a row of :data:`ROWS`.
 """
 
 from __future__ import annotations
@@ -43,15 +42,14 @@ class Named:
 Method = SCGD | Named
 
 
-STRATEGIES = (
+ROWS: tuple[Method, ...] = (
+    *NAMED.values(),
     Named("auto", auto, discrete=True),
     Named("random", random_search, discrete=True),
     Named("gp", gaussian_process, discrete=True),
     Named("dds", dynamically_dimensioned_search, discrete=True),
 )
-METHODS: dict[str, Method] = registry(
-    *((method.name, method) for method in (*NAMED.values(), *STRATEGIES))
-)
+METHODS: dict[str, Method] = registry(*((method.name, method) for method in ROWS))
 
 
 def as_method(method: Any) -> Method:
