@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from scgd.checks import LARGEST
 from scgd.policies import CompiledPolicy, Policy
 from scgd.timetable import Mixings
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["CoordinateSampler"]
-
-LARGEST = 2**62
 
 
 class CoordinateSampler:

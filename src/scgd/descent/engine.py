@@ -20,6 +20,7 @@ import numpy as np
 
 from scgd import random, steps
 from scgd.checkpoint import decoded, encoded
+from scgd.checks import LARGEST
 from scgd.estimators import FirstOrder, farthest_entry
 from scgd.method import SCGD
 from scgd.policies import Policy
@@ -517,7 +518,7 @@ class CoordinateDescent:
     def _check(self) -> None:
         """Refuse numbers that would lead a loop astray."""
         counts = (self.t, self.n_phases)
-        if min(counts) < 0 or max(counts) > 2**62:
+        if min(counts) < 0 or max(counts) > LARGEST:
             raise ValueError(f"the engine counts {counts}")
         if not len(self.firsts) == len(self.recent) == min(self.n_phases, COMPARED):
             raise ValueError("the phases of this stage are not those that were counted")

@@ -61,7 +61,7 @@ class Loop:
         return self.fun(view, *self.extra)
 
     def run(self, room: float, stop: Stop, *, by_phase: bool) -> None:
-        """Take steps for ``room`` evaluations, until stopped, or a stage or (wanted) a phase ends."""
+        """Take steps for ``room`` evaluations, until stopped or a stage or (wanted) phase ends."""
         engine, sampler, left = self.engine, self.engine.sampler, self._affordable(room)
         self.before, self.over = self.ledger.n_accepted - engine.n_evals, stop.over
         while left > 0 and not stop.raised and not (engine.diverged and engine.until < 0):

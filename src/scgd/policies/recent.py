@@ -33,6 +33,8 @@ from scgd.typing import Floats, Ints
 __all__ = ["RecentDistribution", "RecentGains"]
 
 SHARED_FORGET = 0.002
+"""The weight of a visit in the size that is typical of all coordinates: an average over 500 visits,
+many times those that one coordinate has."""
 
 
 class RecentDistribution(NamedTuple):

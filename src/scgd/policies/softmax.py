@@ -32,6 +32,8 @@ from scgd.typing import Floats, Ints
 __all__ = ["SoftmaxDistribution", "softmax_distribution"]
 
 N_MOMENTS = 14
+"""Terms of the Taylor series: with |S| (x0 - x1) at most LIGHT the next is below LIGHT**14 / 14!,
+some 1e-15 of the sum."""
 # Slots of the series: the current, first and last x, the shift of all exponents, Z(x) and its peak;
 # then the moments and the increments of one phase.
 X, FIRST, LAST, SHIFT, NORMALISER, PEAK, MOMENTS = range(7)
@@ -40,10 +42,13 @@ N_SLOTS = INCREMENTS + N_MOMENTS
 # Slots of the heavy set: its size, the number of rebuilds so far, then the coordinates.
 SIZE, REBUILDS, HEAVY = range(3)
 LIGHT = 0.5
-SHORTEST = 0.25
-NARROWING = 0.7
-CANCELLATION = 1e-3
-HIGHEST = 1e30
+"""The largest |S| (x0 - x1) of a coordinate whose weight the series follows."""
+SHORTEST, NARROWING = 0.25, 0.7
+"""The least part of x0 that an interval goes down to (a rebuild costs O(p), and x falls like 1/N:
+N grows fourfold between two at best), and by what it narrows while too many are heavy."""
+CANCELLATION, HIGHEST = 1e-3, 1e30
+"""Z over its peak below which three digits are lost to cancellation, and Z beyond which its terms
+might overflow: then it is rebuilt."""
 
 
 class SoftmaxDistribution(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from scgd.checkpoint import Checkpoint, CheckpointError
+from scgd.checks import LARGEST
 from scgd.run.identity import Seed, check_identity
 from scgd.run.interpreter import OtherPoints
 from scgd.run.run import Run
@@ -129,9 +130,6 @@ def refusal(path: Path, owner: str) -> str:
         f"checkpoint {path} is in use by {owner}; wait for it or end it, or give this run "
         "another file"
     )
-
-
-LARGEST = 2**62
 
 
 def restore(run: Run, seed: Seed, state: dict[str, Any]) -> None:

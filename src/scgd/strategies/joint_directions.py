@@ -37,6 +37,7 @@ BACK = 0.25
 NARROW = 0.1
 """The part of the radius that is left at the end where f is no quadratic."""
 MOST_TRIES = 4
+"""First stages that may lead up, each begun at a third of the radius before: two decades in all."""
 
 
 def joint_method(n_steps: int, factor: float, radius: Schedule) -> SCGD:
@@ -137,7 +138,7 @@ def joint_directions(
 ) -> Asking:  # fmt: skip
     """Take a first stage at a radius, look again, take a second one; as long as there is budget."""
     here = Joint(problem, budget, rng, x, stall, radius * problem.unit)
-    growth, base = yield from first_leg(here)
+    growth, base = yield from first_stage(here)
     wide: Schedule = Constant(growth)
     if not stall.over and budget.left > 8 * here.n_checks:
         wide, base = yield from own_radii(here, growth)
@@ -148,7 +149,7 @@ def joint_directions(
             yield Wait()
 
 
-def first_leg(here: Joint) -> Asking:
+def first_stage(here: Joint) -> Asking:
     """Take a stage that ends no worse than it began, nearer by if need be.
 
     Return how much wider joint moves are, and f at the point.
