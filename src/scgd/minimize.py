@@ -7,6 +7,7 @@ and looks after time, target, callback, progress and checkpoint.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -225,23 +226,17 @@ def minimize(
             raise ValueError("constraints do not go with jac or vectorized; drop those")
         fun = Measured(fun, built.constraints, failures.catch)
     job = Job(fun, jac, args, built.samples)
-    saved.hold()
-    try:
-        built.run.record = recorded(
+    with saved:  # no other run on its file
+        record = built.run.record = recorded(
             built.run, built.problem, reporting.record, reporting.log, saved.resume()
         )
         saved.recall()
         evaluate = evaluator(workers, job, skip=failures.skip_timeouts)
-        try:
+        with closing(record), closing(evaluate):
             drive(
                 built.run, evaluate, limits, saved, reporting.callback, flights,
                 progress=reporting.progress,
             )  # fmt: skip
-        finally:
-            evaluate.close()
-            built.run.record.close()
-    finally:
-        saved.release()
     result = built.run.result()
     result.method = ran(built)
     result.nfev_repeated = evaluate.n_repeated

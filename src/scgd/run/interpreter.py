@@ -57,8 +57,8 @@ class Interpreter:
         What the strategy waits for: points, :class:`Steps`, :class:`Wait`; None at its end.
     size, n_asked, n_answered, values
         Evaluations of that, how many have been asked and answered, and the values so far.
-    n_evals, n_questions
-        Evaluations whose values were sent, and batches and steps.
+    n_evals
+        Evaluations whose values were sent.
     report
         What it told last, by name.
     members
@@ -88,8 +88,7 @@ class Interpreter:
         """Start the generator."""
         self.problem.known.keep(self.n_known)
         n = self.problem.n_coords
-        self.limit = self.first_limit
-        self.budget = Budget(self.limit, n, self.tol, self.max_stall)
+        self.budget = Budget(self.first_limit, n, self.tol, self.max_stall)
         self.log = array("d")
         self.marks: list[dict[str, Any]] = []
         self.checksum = self.n_evals = self.n_samples = self.n_engines = 0
@@ -102,7 +101,6 @@ class Interpreter:
         self.low, self.high = self.problem.x0.copy(), self.problem.x0.copy()
         self.engine: CoordinateDescent | None = None
         self.began = 0  # evaluations of the engine when its stage began
-        self.stage_values: Floats = np.empty(0)
         self._start(self.problem, ())
 
     def _start(self, problem: Problem, key: tuple[int, ...]) -> None:
@@ -120,6 +118,7 @@ class Interpreter:
 
     def _advance(self, sent: Any) -> None:
         """Send values; take what the strategy asks next."""
+        self.size = self.n_asked = self.n_answered = 0
         try:
             asked = self.generator.send(sent)
             while isinstance(asked, Report) or self._wakes(asked):
@@ -127,16 +126,13 @@ class Interpreter:
                     self._note(asked)
                 asked = self.generator.send(None)
         except StopIteration as end:
-            self.asked, self.size, self.n_asked, self.n_answered = None, 0, 0, 0
+            self.asked = None
             self.outcome = end.value if isinstance(end.value, Outcome) else Outcome()
             return
         self.asked = asked
-        self.n_asked = self.n_answered = 0
         if isinstance(asked, Steps):
             self._begin_steps(asked)
-        elif isinstance(asked, Wait):
-            self.size = 0
-        else:
+        elif not isinstance(asked, Wait):
             self._begin_batch()
 
     def _wakes(self, asked: Any) -> bool:
@@ -152,7 +148,7 @@ class Interpreter:
                 self.report[name] = value.copy() if name == "x" else value
 
     def _begin_steps(self, asked: Steps) -> None:
-        self.size, engine = 0, asked.engine
+        engine = asked.engine
         if engine is not self.engine:
             if self.engine is not None:
                 self.past_steps += self.engine.n_posed
@@ -232,8 +228,7 @@ class Interpreter:
         """Send a stage that diverges; a strategy that was to go on for ever ends with it."""
         self._end_stage()
         self.generator.close()
-        self.asked, self.size, self.n_asked, self.n_answered = None, 0, 0, 0
-        self.outcome = Outcome(diverged=True)
+        self.asked, self.size, self.outcome = None, 0, Outcome(diverged=True)
 
     def _send_stage(self, stage: Stage) -> None:
         self.marks.append({"at": len(self.log), "stage": asdict(stage)})
@@ -377,7 +372,7 @@ class Interpreter:
         self.problem.known.add(x, value)
 
     def _set_limit(self, limit: int | None) -> None:
-        self.limit = self.budget.limit = limit
+        self.budget.limit = limit
         self.grown = True
         if self._wakes(self.asked):
             self._advance(None)
@@ -389,11 +384,6 @@ class Interpreter:
         """Evaluations whose values the strategy or its engine has."""
         running = self.engine.n_evals - self.began if self.stepping and self.engine else 0
         return self.n_evals + running
-
-    @property
-    def n_answered_now(self) -> int:
-        """Evaluations of the batch in hand that have values."""
-        return self.n_answered if self.size else 0
 
     @property
     def deterministic(self) -> bool:

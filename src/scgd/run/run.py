@@ -322,7 +322,7 @@ class Run:
         finally:
             with np.errstate(all="ignore"):
                 strategy.settle()
-            n = strategy.n_told + strategy.n_answered_now + self.n_filled - self.nfev
+            n = strategy.n_told + strategy.n_answered + self.n_filled - self.nfev
             if record is not None and seen is not None and len(seen) >= n:
                 record.extend(self.n_issued, solver, seen[:n], self.ledger.marks)
             self.ledger.n_accepted += n
@@ -507,7 +507,7 @@ class Run:
             self._issue(reopened(point, int(first), saved))
         n_open = sum(len(opened.question) for opened in self.open.values())
         n_left = sum(opened.n_left for opened in self.open.values())
-        n_told = self.strategy.n_told + self.strategy.n_answered_now + self.n_filled
+        n_told = self.strategy.n_told + self.strategy.n_answered + self.n_filled
         counts = (self.n_issued, self.nfev)
         if counts != (n_told + n_open, n_told + n_open - n_left):
             raise ValueError("the numbers of evaluations do not add up")

@@ -234,13 +234,14 @@ class Saved:
         self.lock: Lock | None = None
         self.rows: dict[str, Any] | None = None  # the table of evaluations of a run taken up
 
-    def hold(self) -> None:
-        """Refuse another run on the same file until :meth:`release`."""
+    def __enter__(self) -> Saved:
+        """Refuse another run on the same file."""
         if self.file is not None:
             self.lock = Lock(self.file.path)
             self.file.unlocked = self.lock.error
+        return self
 
-    def release(self) -> None:
+    def __exit__(self, *error: object) -> None:
         """Let another run have the file."""
         if self.lock is not None:
             self.lock.release()
