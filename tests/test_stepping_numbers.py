@@ -356,6 +356,16 @@ def test_a_state_is_taken_up_with_its_units_and_phases():
     np.testing.assert_array_equal(other.point.x, search.point.x)
 
 
+def test_importance_may_be_a_number_or_a_schedule_of_the_phase():
+    policy = scgd.Musketeer(length=3)
+    half = made(policy=policy, importance=0.5)
+    falling = made(policy=policy, importance=scgd.InverseTime(2.0))
+    for search in (half, falling):
+        go(search, 7)  # in the third phase
+    assert half.importance_weights.tolist() == [0.5] * 4
+    np.testing.assert_allclose(falling.importance_weights, 2.0 / 3.0)
+
+
 def test_weights_by_phase_are_those_of_the_phase_taken_up():
     def falling(n):
         return np.full(P, 1.0 + n)
