@@ -278,7 +278,7 @@ class Interpreter:
         if isinstance(asked, Gradient):
             return Question(
                 self.point, asked.coords, np.array([BASE]), np.array([np.nan]), base=asked.x,
-                sample=sample, far=True, kind="partials",
+                sample=sample, kind="partials",
             )  # fmt: skip
         if isinstance(asked, Along):
             coords = np.asarray(asked.coords[some], np.int64)
