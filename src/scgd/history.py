@@ -9,7 +9,7 @@ import numpy as np
 
 from scgd.typing import Floats
 
-__all__ = ["History", "Status", "mean_and_error"]
+__all__ = ["History", "Status", "mean_and_error", "robust_deviation"]
 
 
 class Status(IntEnum):
@@ -126,6 +126,19 @@ class History:
             raise ValueError("the history has another length")
         if not 1 <= self.stride <= 2**40 or len(self.pending) >= self.stride:
             raise ValueError(f"the history's stride is {self.stride}")
+
+
+def robust_deviation(away: Any) -> float:
+    """Return the standard deviation that the median size of deviations stands for.
+
+    Of normal values half lie within 0.6745 standard deviations; outliers do not count.
+
+    Examples
+    --------
+    >>> robust_deviation([-0.6745, 0.6745, 100.0]).__round__(3)
+    1.0
+    """
+    return 1.4826 * float(np.median(np.abs(away)))
 
 
 def mean_and_error(observations: Floats) -> tuple[float, float]:
