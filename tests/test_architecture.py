@@ -41,6 +41,7 @@ ORDER = [
         "methods",
         "workers",
         "driving",
+        "progress",
     },
     {"optimizer", "minimize"},
     {"desk"},
