@@ -191,7 +191,8 @@ def parameter(space: Space, x: Floats, k: int) -> Any:
         return None
     if space.parameters[name].size is not None:
         value = value[k - space.places[name].start]
-    return str(value) if space.parameters[name].categorical else float(value)
+    counts = not space.parameters[name].categorical and isinstance(value, int | float | np.number)
+    return float(value) if counts else str(value)
 
 
 def along(result: Any, k: int, fun: Callable[..., Any]) -> Slice:
