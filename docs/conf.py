@@ -6,6 +6,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from notebooks import show_pictures  # noqa: E402
 from pictures import HEAVY, Pages  # noqa: E402
 
 import scgd  # noqa: E402
@@ -60,6 +61,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"__init__",
     "image_scrapers": (Pages(HERE / "images" / "gallery"),),
     "reset_modules": (),
+    "notebook_modification_function": show_pictures,
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,

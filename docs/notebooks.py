@@ -1,0 +1,44 @@
+"""The tutorials as notebooks: where the program writes a page, the notebook shows the picture.
+
+The site offers them for download (Sphinx-Gallery makes them, :func:`show_pictures` goes over them),
+and ``tests/test_notebooks.py`` executes them.
+"""
+
+import re
+from pathlib import Path
+
+__all__ = ["notebook", "show_pictures"]
+
+WRITES = re.compile(r"^(\w+)\.write_html\(.*?\)$", re.M | re.S)
+
+
+def show_pictures(content, _name=None):
+    """Have the cells of a notebook show their figures instead of writing them to a page."""
+    for cell in content["cells"]:
+        if cell["cell_type"] == "code":
+            cell["source"] = WRITES.sub(r"\1", "".join(cell["source"]))
+
+
+def notebook(path: Path) -> dict:
+    """Return a tutorial as a notebook: a cell per block, what it says above it."""
+    head, *blocks = re.split(r"^# %%.*\n", path.read_text(), flags=re.M)
+    _, text, code = head.split('"""', 2)
+    parts = [("markdown", text), ("code", code)]
+    for block in blocks:
+        comment, code = re.match(r"((?:#[^\n]*\n)*)(.*)", block, re.S).groups()
+        parts += [("markdown", re.sub(r"^# ?", "", comment, flags=re.M)), ("code", code)]
+    cells = [
+        {"cell_type": kind, "metadata": {}, "source": text.strip()}
+        | ({"outputs": [], "execution_count": None} if kind == "code" else {})
+        for kind, text in parts
+        if text.strip()
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    content = {
+        "nbformat": 4,
+        "nbformat_minor": 4,
+        "metadata": {"kernelspec": kernel},
+        "cells": cells,
+    }
+    show_pictures(content)
+    return content
