@@ -26,7 +26,7 @@ from scgd.estimators import (
     SphereSmoothing,
 )
 from scgd.policies import POLICIES, Full, Musketeer, Policy, Uniform
-from scgd.schedules import Linear, Relative, Schedule, as_schedule
+from scgd.schedules import SCHEDULES, Linear, Relative, Schedule, as_schedule
 from scgd.steps import RMS, SGD, STEPS, Adam, StepRule
 from scgd.typing import Floats
 
@@ -75,7 +75,7 @@ class SCGD:
         so that steps average to the gradient); ``"relative"`` (:math:`1/(p\,d_k)`); one weight per
         coordinate; or a function that returns a number or one weight per coordinate at the start of
         a phase. Its parameters are chosen by name from ``phase`` (0, 1, ...), ``weights`` (the
-        sampling distribution) and ``x``.
+        sampling distribution) and ``x``. A schedule is one of the phase as well (1, 2, ...).
     replace
         Whether a block may hold a coordinate twice (then its moves add up).
     average
@@ -145,6 +145,8 @@ class SCGD:
     def importance_at(self, phase: int, weights: Floats | None, x: Floats) -> Floats:
         """Return the weights of a phase, where they are a function."""
         assert callable(self.importance)
+        if isinstance(self.importance, tuple(SCHEDULES.values())):  # they count from 1
+            phase += 1
         known = {"phase": phase, "weights": weights, "x": x.copy()}
         wanted = parameters_of(self.importance)
         given = [known[name] for name in wanted] if wanted else [phase]
