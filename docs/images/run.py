@@ -36,7 +36,7 @@ def main():
     parts += panel(600, "Most relevant inputs", svg.bars(result, 8))
     label = "the value reached against evaluations, and the most relevant inputs"
     (HERE / "plot.svg").write_text(
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1200 330" role="img" '
+        '<svg xmlns="http://www.w3.org/2000/svg" class="scgd" viewBox="0 0 1200 330" role="img" '
         f'aria-label="{label}"><style>{style}</style>{parts}</svg>\n'
     )
 

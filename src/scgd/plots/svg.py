@@ -94,7 +94,7 @@ def decades(low: float, high: float) -> list[float]:
     [0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
     """
     whole = np.arange(np.floor(low), np.ceil(high) + 1)
-    some = whole[:: int(np.ceil(len(whole) / 6))] if len(whole) > 4 else whole
+    some = whole[:: int(np.ceil(len(whole) / 8))] if len(whole) > 4 else whole
     factors = (1, 2, 5) if len(whole) <= 4 else (1,)
     found = [float(f"{f}e{int(k)}") for k in some for f in factors]
     return [value for value in found if low - 1e-9 <= np.log10(value) <= high + 1e-9]
