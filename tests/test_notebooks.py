@@ -47,6 +47,27 @@ def test_a_kernel_executes_it_and_shows_its_pictures(path, tmp_path, monkeypatch
     assert not list(tmp_path.glob("*.html"))
 
 
+RUN = """
+import numpy as np, scgd
+rng = np.random.default_rng(0)
+noisy = lambda x: float(np.sum((x - 1) ** 2)) + 0.1 * rng.standard_normal()
+scgd.minimize(noisy, np.zeros(4), max_evals=800, seed=0, reporting=True)
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cell_shows_how_far_a_run_is_and_its_result(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(RUN)])
+    nbclient.NotebookClient(book, timeout=120).execute()
+    line, result = book.cells[0].outputs  # the line is one output that changes
+    assert line.output_type == "display_data" and result.output_type == "execute_result"
+    assert "<progress value" in line.data["text/html"] and "<svg" in result.data["text/html"]
+    for word in ("800 of 800, f = ", " +- ", "/s, ", " left, "):
+        assert word in line.data["text/plain"]
+
+
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_the_site_offers_the_same(path):
     built = list((ROOT / "docs/_build/html/_downloads").glob(f"*/{path.stem}.ipynb"))

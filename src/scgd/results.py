@@ -114,9 +114,10 @@ class Result(OptimizeResult):  # type: ignore[misc]
         text = f"<pre>{escape(repr(self))}</pre>"
         if not len(self.get("history", {}).get("nfev", ())):
             return text
-        lines = "\n".join(self._facts())
-        pictures = [svg.reached(self, self.nfev), svg.bars(self, SHOWN)]
-        cells = "".join(f'<div style="{CELL}">{picture}</div>' for picture in pictures if picture)
+        bars = svg.bars(self, SHOWN)
+        lines = "\n".join([*self._facts(), *([] if bars else self._inputs())])
+        pictures = [svg.reached(self, self.nfev), *([bars] if bars else [])]
+        cells = "".join(f'<div style="{CELL}">{picture}</div>' for picture in pictures)
         return (
             f'<style>{svg.STYLE}</style><pre style="margin:0">{escape(lines)}</pre>'
             f'<div style="display:flex;flex-wrap:wrap;gap:1rem">{cells}</div>'

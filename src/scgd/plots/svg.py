@@ -82,7 +82,7 @@ def steps(low: float, high: float) -> list[float]:
     power = 10.0 ** np.floor(np.log10((high - low) / 3))
     step = next(s * power for s in (5, 2, 1) if s * power <= (high - low) / 3)
     places = np.arange(np.ceil(low / step), np.floor(high / step) + 1)
-    return [float(f"{place * step:.12g}") for place in places]
+    return [float(f"{place * step:.12g}") + 0.0 for place in places]  # no -0
 
 
 def decades(low: float, high: float) -> list[float]:
