@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from scgd.plots.svg import decades
-
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import lines  # noqa: E402
+
 SEEDS = range(10)
-OURS, OTHER, LINE = "#2563eb", "#64748b", "#7a8594"
-LEFT, RIGHT, TOP, BOTTOM = 130, 880, 104, 500
 
 
 def scipy_rows():
@@ -141,60 +141,17 @@ def draw(door):
     found = {}
     for _, name, n, _, value in (row for row in rows() if row[0] == door):
         found.setdefault(name, {}).setdefault(int(n), []).append(float(value))
-    at = [n for n in next(iter(found.values()))]
+    at = list(next(iter(found.values())))
     bands = {m: np.quantile([found[m][n] for n in at], (0.25, 0.5, 0.75), axis=1) for m in found}
-    low = np.floor(np.log10(min(band[1].min() for band in bands.values())) * 2) / 2
-    high = np.ceil(np.log10(max(band[1].max() for band in bands.values())) * 2) / 2
-
-    def across(n):
-        return LEFT + np.log(n / at[0]) / np.log(at[-1] / at[0]) * (RIGHT - LEFT)
-
-    def down(value):
-        return TOP + np.clip((high - np.log10(value)) / (high - low), 0, 1) * (BOTTOM - TOP)
-
-    def words(x, y, text, size=26, fill=LINE, anchor="start", more=""):
-        return (
-            f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}" fill="{fill}" '
-            f'text-anchor="{anchor}"{more}>{text}</text>'
-        )
-
-    finals = {name: band[1, -1] for name, band in bands.items()}
     other = next(name for name in found if "default" in name)
-    title = f"After {at[-1]:,} {unit}: {what} {finals['scgd']:.2g}, default {finals[other]:.2g}"
-    parts = [words(20, 42, title, 32, more=' font-weight="600"')]
-    for value in decades(low, high):
-        parts.append(
-            f'<path d="M{LEFT} {down(value):.0f}H{RIGHT}" stroke="{LINE}" stroke-opacity="0.3"/>'
-        )
-        parts.append(words(LEFT - 12, down(value) + 9, f"{value:g}", anchor="end"))
-    for n in at:
-        parts.append(words(across(n), BOTTOM + 38, f"{n:,}", anchor="middle"))
-    parts.append(words((LEFT + RIGHT) / 2, BOTTOM + 80, unit, anchor="middle"))
-    parts.append(words(20, TOP - 26, f"{where}; median and quartiles of ten seeds"))
-    ends = []
-    for name, band in reversed(bands.items()):
-        colour, width = (OURS, 7) if name == "scgd" else (OTHER, 4)
-        lines = [
-            [f"{across(n):.0f} {down(v):.0f}" for n, v in zip(at, row, strict=True)] for row in band
-        ]
-        around = "L".join([*lines[0], *lines[2][::-1]])
-        parts.append(
-            f'<path d="M{around}Z" fill="{colour}" fill-opacity="0.15"/>'
-            f'<path d="M{"L".join(lines[1])}" fill="none" stroke="{colour}" stroke-width="{width}" '
-            'stroke-linejoin="round"/>'
-        )
-        ends.append([down(band[1, -1]), name, colour])
-    ends.sort()
-    for i in range(1, len(ends)):  # labels that would overlap move down
-        ends[i][0] = max(ends[i][0], ends[i - 1][0] + 32)
-    for y, name, colour in ends:
-        bold = ' font-weight="600"' if name == "scgd" else ""
-        parts.append(words(RIGHT + 16, y + 9, name, 28, colour, more=bold))
-    body = "\n".join(parts)
-    (HERE / f"door-{door}.svg").write_text(
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1200 600" role="img" '
-        f'aria-label="{title}" font-family="system-ui, sans-serif">\n{body}\n</svg>\n'
-    )
+    ours, theirs = bands["scgd"][1, -1], bands[other][1, -1]
+    title = f"After {at[-1]:,} {unit}: {what} {ours:.2g}, default {theirs:.2g}"
+    curves = {
+        name: (at, *band, lines.OURS if name == "scgd" else lines.OTHER)
+        for name, band in bands.items()
+    }
+    note = f"{where}; median and quartiles of ten seeds"
+    (HERE / f"door-{door}.svg").write_text(lines.picture(curves, title, note, unit, at, log=True))
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def test_optuna_study(tmp_path, monkeypatch):
 
 def test_the_pictures_are_drawn_from_their_rows(tmp_path):
     folder = ROOT / "docs" / "images"
-    for name in ("doors.py", "doors.csv"):
+    for name in ("doors.py", "doors.csv", "lines.py"):
         shutil.copy(folder / name, tmp_path)
     module = runpy.run_path(str(tmp_path / "doors.py"))
     for door in module["DOORS"]:
