@@ -6,7 +6,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from notebooks import show_pictures  # noqa: E402
+from notebooks import adapt  # noqa: E402
 from pictures import HEAVY, Pages  # noqa: E402
 
 import scgd  # noqa: E402
@@ -61,7 +61,6 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"__init__",
     "image_scrapers": (Pages(HERE / "images" / "gallery"),),
     "reset_modules": (),
-    "notebook_modification_function": show_pictures,
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
@@ -74,3 +73,8 @@ sphinx_gallery_conf = {
     "thumbnail_size": (500, 360),
     "copyfile_regex": r".*\.(svg|png)$",
 }
+
+
+def setup(app):
+    """Have the notebooks show their pictures, once the gallery has made them."""
+    app.connect("builder-inited", adapt, priority=900)

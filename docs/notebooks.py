@@ -1,18 +1,28 @@
 """The tutorials as notebooks: where the program writes a page, the notebook shows the picture.
 
-The site offers them for download (Sphinx-Gallery makes them, :func:`show_pictures` goes over them),
-and ``tests/test_notebooks.py`` executes them.
+The site offers them for download (Sphinx-Gallery makes them, :func:`adapt` goes over them), and
+``tests/test_notebooks.py`` executes them.
 """
 
+import json
 import re
 from pathlib import Path
 
-__all__ = ["notebook", "show_pictures"]
+__all__ = ["adapt", "notebook"]
 
 WRITES = re.compile(r"^(\w+)\.write_html\(.*?\)$", re.M | re.S)
 
 
-def show_pictures(content, _name=None):
+def adapt(app):
+    """Go over the notebooks of a site, before they are copied."""
+    for folder in app.config.sphinx_gallery_conf["gallery_dirs"]:
+        for path in Path(app.srcdir, folder).glob("*.ipynb"):
+            content = json.loads(path.read_text())
+            show_pictures(content)
+            path.write_text(json.dumps(content, indent=1))
+
+
+def show_pictures(content):
     """Have the cells of a notebook show their figures instead of writing them to a page."""
     for cell in content["cells"]:
         if cell["cell_type"] == "code":
