@@ -6,6 +6,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from notebooks import adapt  # noqa: E402
 from pictures import HEAVY, Pages  # noqa: E402
 
 import scgd  # noqa: E402
@@ -72,3 +73,8 @@ sphinx_gallery_conf = {
     "thumbnail_size": (500, 360),
     "copyfile_regex": r".*\.(svg|png)$",
 }
+
+
+def setup(app):
+    """Have the notebooks show their pictures, once the gallery has made them."""
+    app.connect("builder-inited", adapt, priority=900)

@@ -42,6 +42,7 @@ ORDER = [
         "methods",
         "workers",
         "driving",
+        "progress",
     },
     {"optimizer", "minimize"},
     {"bridge"},
