@@ -36,6 +36,8 @@ STEPS = 8.0
 PASSES = 15.0
 """Passes of a dual ascent or products of conjugate gradients on easy data."""
 PASSES_BY_SWEEPS = 30.0
+PASSES_WITH_L1 = 8.0
+"""Sweeps over working sets and their certificates, in passes over all columns."""
 VISIT = 20.0
 """What a visit costs beside its entries, in entries."""
 MOST_ASCENTS = 100
@@ -172,7 +174,7 @@ def suits_gram(task: Task, n_penalties: int) -> bool:
         return False
     if task.l1 == 0.0:
         return task.l2 > 0.0 and n >= p
-    return bool(n * p * p / BLAS < n_penalties * PASSES_BY_SWEEPS * (n + VISIT) * p)
+    return bool(n * p * p / BLAS < n_penalties * PASSES_WITH_L1 * (n + VISIT) * p)
 
 
 def direct_cost(task: Task, steps: float) -> float:
