@@ -89,6 +89,11 @@ METHODS: dict[str, Callable[[Any, float, int], Any]] = {
     "musketeer, compared at one moment, per cost, 6 modules": modules(
         law(gain_per="cost", probe=4, first_cycle=False)
     ),
+    "musketeer per cost, 6 modules, mix 0.3": modules(law(gain_per="cost", mix=0.3)),
+    "musketeer, l1 norm per cost, 6 modules": modules(law(gain_per="cost", gain="absolute")),
+    "musketeer, compared at one moment, per cost, 6 modules, mix 0.3": modules(
+        law(gain_per="cost", probe=4, first_cycle=False, mix=0.3)
+    ),
     "musketeer per cost, 6 modules, Adafactor in backward": blocks(
         inner=torch.optim.Adafactor, in_backward=True, blocks="module", active=6
     ),
