@@ -52,14 +52,22 @@ def interior(task: Task, start: Floats | None = None, b: float = 0.0) -> Fit:
             break
         D = 1.0 / (slack / alpha + short / beta)
         factor = factored(weighted_gram(A, D) + np.diag(ridge))
-        residual, centre = A.T @ (y * alpha) - ridge * frame.theta, 0.5 * (alpha @ slack + beta @ short)
+        residual, centre = (
+            A.T @ (y * alpha) - ridge * frame.theta,
+            0.5 * (alpha @ slack + beta @ short),
+        )
 
         def direction(c1: Any, c2: Any) -> tuple[Floats, ...]:
             """Return the moves that bring the products to ``c1`` and ``c2``, to first order."""
             goal = c1 / alpha - c2 / beta + 1.0 - y * z
             move = linalg.cho_solve(factor, residual + A.T @ (y * D * goal), check_finite=False)
             rise = D * (goal - y * (A @ move))
-            return move, rise, (c1 - slack * rise) / alpha - slack, (c2 + short * rise) / beta - short
+            return (
+                move,
+                rise,
+                (c1 - slack * rise) / alpha - slack,
+                (c2 + short * rise) / beta - short,
+            )
 
         centre /= len(y)
         _, rise, d_slack, d_short = direction(0.0, 0.0)
@@ -72,7 +80,11 @@ def interior(task: Task, start: Floats | None = None, b: float = 0.0) -> Fit:
         if not length > 1e-10:
             break
         frame.theta = frame.theta + length * move
-        alpha, slack, short = alpha + length * rise, slack + length * d_slack, short + length * d_short
+        alpha, slack, short = (
+            alpha + length * rise,
+            slack + length * d_slack,
+            short + length * d_short,
+        )
     return best.fit(n_steps, best.closed)
 
 

@@ -182,7 +182,9 @@ class Descent:
                 products = self.task.design.correlations(shares) if intercept else 0.0 * squares
             if self.task.loss == SQUARED:
                 self.products = products
-            self._norms = np.maximum(squares - products**2, 1e-14 * squares) if intercept else squares
+            self._norms = (
+                np.maximum(squares - products**2, 1e-14 * squares) if intercept else squares
+            )
         return self._norms
 
     def step(
