@@ -52,7 +52,7 @@ docs: $(VENV)/.docs
 	@echo "The site: docs/_build/html/index.html"
 
 test-docs: docs $(VENV)/.dev
-	@$(PY) -m pytest -q tests/test_site.py tests/test_pages.py
+	@$(PY) -m pytest -q tests/test_site.py tests/test_pages.py tests/test_notebooks.py
 
 dist: $(VENV)/bin/python
 	@$(PIP) install build

@@ -141,7 +141,8 @@ class Checkpoint:
         identity, state = read(self.path)
         best, engine = state["ledger"]["best"], state["strategy"]["engine"]
         if best is None and engine is not None:
-            best = {"x": engine["x"], "value": state["history"]["latest"]}
+            seen = [*state["history"]["entries"], *state["history"]["pending"]] or [[math.nan]]
+            best = {"x": engine["x"], "value": float(seen[-1][0])}
         if best is None or not math.isfinite(best["value"]):
             raise CheckpointError(f"{self.path} holds no point with a value; start afresh")
         return best["x"], -best["value"] if identity["maximize"] else best["value"]

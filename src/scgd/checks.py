@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from scgd.errors import meant
 from scgd.typing import Array
 
 __all__ = [
@@ -156,7 +157,8 @@ def choice(value: Any, name: str, known: Iterable[str]) -> str:
     """Return one of some words, or say which there are."""
     known = tuple(known)
     if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name} must be one of {known}, got {shown(value)}")
+        hint = meant(value, known) if isinstance(value, str) else ""
+        raise ValueError(f"{name} must be one of {known}, got {shown(value)}{hint}")
     return value
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scgd.checks import as_number, count, flag, number, reals, registry, settle, shown
-from scgd.errors import nearest
+from scgd.errors import meant
 from scgd.estimators import (
     ESTIMATORS,
     SPSA,
@@ -190,7 +190,7 @@ def pick(value: Any, registry: dict[str, type], name: str) -> Any:
             )
         return value
     if value not in registry:
-        hint = nearest(value, registry)
+        hint = meant(value, registry)
         raise ValueError(
             f"{name} must be an object or one of {sorted(registry)}, got {value!r}{hint}"
         )
@@ -209,10 +209,10 @@ def check_importance(value: Any) -> Importance:
     if callable(value):
         return value  # type: ignore[no-any-return]
     if isinstance(value, str):
-        if value not in ("inverse", "relative"):
+        if value not in (known := ("inverse", "relative")):
             raise ValueError(
                 "importance must be None, 'inverse', 'relative', a number, weights, a schedule or "
-                f"a function, got {value!r}"
+                f"a function, got {value!r}{meant(value, known)}"
             )
         return value
     wanted = "be None, 'inverse', 'relative' or positive weights, one per coordinate"

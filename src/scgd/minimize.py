@@ -161,11 +161,12 @@ def minimize(
         changes of f, with standard errors ``relevance_error`` (NaN where it was seen at one place),
         or None where nothing can be said; ``members``: the solvers, with evaluations;
         ``farthest``: how far from x0 a point was asked, in any coordinate, in units of its scale;
-        ``history``; ``scale``; ``method``: what ran, solver by solver; ``params``: the parameters
-        at ``x``, where ``x0`` is a Space; ``evaluations``: a table of number, member, value and
-        seconds (the first 100,000, loops compiled by numba left out; with ``record`` or ``log``
-        all of them, with points). ``result.plot()`` draws it all: see
-        :class:`~scgd.results.Result`.
+        ``history``: against ``nfev`` the mean observed value ``fun`` and, where they are known, the
+        value ``incumbent`` of the best point and its ``error``; ``scale``; ``method``: what ran,
+        solver by solver; ``params``: the parameters at ``x``, where ``x0`` is a Space;
+        ``evaluations``: a table of number, member, value and seconds (the first 100,000, loops
+        compiled by numba left out; with ``record`` or ``log`` all of them, with points).
+        ``result.plot()`` draws it all: see :class:`~scgd.results.Result`.
 
         ======  =========================================  =======
         status  meaning                                    success

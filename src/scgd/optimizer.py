@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +32,7 @@ from scgd.spaces import Space
 from scgd.strategies.asks import Strategy
 from scgd.strategies.budget import TOL
 from scgd.trials import (
+    Trial,
     Trials,
     check_error,
     check_point,
@@ -41,7 +41,7 @@ from scgd.trials import (
     failed_value,
     sized,
 )
-from scgd.typing import Floats, Ints
+from scgd.typing import Floats
 
 if TYPE_CHECKING:
     from scgd.results import Result
@@ -50,43 +50,6 @@ __all__ = ["Optimizer", "Trial"]
 
 FILLER = 2
 """Which child of the seed the filler draws from; see :mod:`scgd.run.identity`."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """An evaluation to be made.
-
-    Attributes
-    ----------
-    id
-        Its number, to be handed to :meth:`Optimizer.tell` with the value.
-    x
-        The point.
-    arguments
-        What the function is given beside x: the sample, where there is one.
-    coords
-        Where the partial derivatives at these coordinates are wanted instead of a value; else None.
-    params
-        The parameters at x, where the run is over a :class:`~scgd.Space`; else None.
-
-    Examples
-    --------
-    >>> import scgd
-    >>> trial = scgd.Optimizer([1.0, 2.0], max_evals=50, seed=0).ask(1)[0]
-    >>> trial.id, trial.x.shape, trial.xi
-    (0, (2,), None)
-    """
-
-    id: int
-    x: Floats
-    arguments: tuple[Any, ...] = ()
-    coords: Ints | None = None
-    params: dict[str, Any] | None = None
-
-    @property
-    def xi(self) -> Any:
-        """The sample to evaluate with: row numbers, or what ``sample(rng)`` made; else None."""
-        return self.arguments[0] if self.arguments else None
 
 
 class Optimizer:
@@ -345,6 +308,14 @@ maximize, failures, seed
         result = self.run.result()
         result.method = ran(self.built)
         return result
+
+    def __repr__(self) -> str:
+        """Return the result so far, and how many trials are out."""
+        return f"Optimizer with {len(self.out())} trials out\n{self.result()!r}"
+
+    def _repr_html_(self) -> str:
+        """Return the same for a notebook."""
+        return f"<p>Optimizer with {len(self.out())} trials out</p>{self.result()._repr_html_()}"
 
     # ---- state -----------------------------------------------------------------------------------
 

@@ -116,7 +116,8 @@ class Reporting:
     Parameters
     ----------
     progress
-        Show a live bar.
+        Show value and error, evaluations per second, time left and the solver at work: a line that
+        is rewritten in a terminal or a notebook, and one every ten seconds in a file.
     callback
         Called once per phase with the result so far; raising StopIteration stops the run.
     record

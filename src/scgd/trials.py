@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from scgd.checks import reals
 from scgd.problem import Problem, as_scalar
-from scgd.typing import Array, Floats
+from scgd.typing import Array, Floats, Ints
 
 __all__ = [
     "Known",
+    "Trial",
     "Trials",
     "check_error",
     "check_known",
@@ -28,6 +30,43 @@ __all__ = [
 STATES = ("out", "told", "failed", "known")
 OUT, TOLD, FAILED, KNOWN = range(4)
 NO_ID = -1
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An evaluation to be made.
+
+    Attributes
+    ----------
+    id
+        Its number, to be handed to :meth:`~scgd.Optimizer.tell` with the value.
+    x
+        The point.
+    arguments
+        What the function is given beside x: the sample, where there is one.
+    coords
+        Where the partial derivatives at these coordinates are wanted instead of a value; else None.
+    params
+        The parameters at x, where the run is over a :class:`~scgd.Space`; else None.
+
+    Examples
+    --------
+    >>> import scgd
+    >>> trial = scgd.Optimizer([1.0, 2.0], max_evals=50, seed=0).ask(1)[0]
+    >>> trial.id, trial.x.shape, trial.xi
+    (0, (2,), None)
+    """
+
+    id: int
+    x: Floats
+    arguments: tuple[Any, ...] = ()
+    coords: Ints | None = None
+    params: dict[str, Any] | None = None
+
+    @property
+    def xi(self) -> Any:
+        """The sample to evaluate with: row numbers, or what ``sample(rng)`` made; else None."""
+        return self.arguments[0] if self.arguments else None
 
 
 class Trials:

@@ -130,4 +130,12 @@ GROUPS = (
          "tests/torch/test_torch_rules.py", "tests/torch/test_torch_auto.py",
          "tests/torch/test_torch_numbers.py"),
     ),
+    Group(
+        "blocks",
+        ("torch/blocks/*.py", "torch/blocks/policies/*.py"),
+        ("tests/torch/test_block_policies.py", "tests/torch/test_block_defects.py",
+         "tests/torch/test_block_training.py", "tests/torch/test_block_paths.py",
+         "tests/torch/test_block_resume.py", "tests/torch/test_block_refusals.py",
+         "tests/torch/test_block_traps.py"),
+    ),
 )  # fmt: skip

@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scgd.linear.fitting import fit
-from scgd.linear.inputs import as_weights, check_entries, check_reach, check_structure
+from scgd.linear.inputs import as_weights, check_entries, check_reach, check_structure, merged
 from scgd.linear.losses import CORNERS, LOSSES
 from scgd.linear.multinomial import fit_multinomial
 from scgd.linear.streaming import Stream
@@ -106,6 +106,9 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         self, X: Any, targets: list[Floats], weights: list[Any], labels: Array | None = None
     ) -> None:
         """Fit one model per target; they become the rows of the coefficients."""
+        if not self.early_stopping:
+            X, Y, weight = merged(X, np.stack(targets, axis=1), weights[0])
+            targets, weights = list(Y.T), [weight] * len(targets)
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=len(targets))
         kept, held = np.arange(X.shape[0]), None
@@ -144,6 +147,8 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
             coefs, offsets = self._rows()
             if coefs.shape == (n_classes, X.shape[1]):
                 start, intercepts = coefs, offsets
+        X, Y, weight = merged(X, codes[:, None].astype(np.float64), weight)
+        codes = Y[:, 0].astype(np.int64)
         task = self._task(Design(X), np.where(codes == 0, 1.0, -1.0), weight, 0)
         found = fit_multinomial(task, codes, n_classes, start, intercepts)
         self._store(found.w, found.b, [found.visits] * len(found.w), X.dtype)

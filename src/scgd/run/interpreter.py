@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from scgd.descent.engine import CoordinateDescent
+from scgd.history import mean_and_error
 from scgd.problem import Problem
 from scgd.questions import BASE, EVERYWHERE, NOWHERE, Point, Question
 from scgd.samples import Samples
@@ -57,10 +58,10 @@ class Interpreter:
         What the strategy waits for: points, :class:`Steps`, :class:`Wait`; None at its end.
     size, n_asked, n_answered, values
         Evaluations of that, how many have been asked and answered, and the values so far.
-    n_evals
-        Evaluations whose values were sent.
-    report
-        What it told last, by name.
+    n_evals, n_questions
+        Evaluations whose values were sent, and batches and steps.
+    report, incumbent
+        What it told last, by name; the value of the point it recommends, and its error.
     members
         Evaluations by solver.
     """
@@ -96,7 +97,8 @@ class Interpreter:
         self.grown = False  # whether the budget was changed since the strategy waited last
         self.report: dict[str, Any] = {}
         self.members: dict[str, int] = {}
-        self.journal: list[tuple[int, float]] = []
+        self.journal: list[tuple[int, float, float, float]] = []
+        self.incumbent = (float("nan"), float("nan"))
         self.best = float("inf")
         self.low, self.high = self.problem.x0.copy(), self.problem.x0.copy()
         self.engine: CoordinateDescent | None = None
@@ -146,6 +148,9 @@ class Interpreter:
         for name, value in vars(report).items():
             if value is not None:
                 self.report[name] = value.copy() if name == "x" else value
+        if report.x is not None:
+            values = np.array(() if report.values is None else report.values)
+            self.incumbent = mean_and_error(values, self.report.get("noise"))
 
     def _begin_steps(self, asked: Steps) -> None:
         engine = asked.engine
@@ -217,7 +222,10 @@ class Interpreter:
             return
         low = float(seen.min())
         self.best = low if low < self.best else self.best
-        self.journal.append((self.n_evals, self.best if self.deterministic else float(seen.mean())))
+        if self.deterministic:
+            self.journal.append((self.n_evals, self.best, self.best, 0.0))
+        else:
+            self.journal.append((self.n_evals, float(seen.mean()), *self.incumbent))
 
     def _end_stage(self) -> None:
         """Send what a stage of SCGD saw."""
@@ -277,7 +285,7 @@ class Interpreter:
         if isinstance(asked, Gradient):
             return Question(
                 self.point, asked.coords, np.array([BASE]), np.array([np.nan]), base=asked.x,
-                sample=sample, may_fail=True, kind="partials",
+                sample=sample, kind="partials",
             )  # fmt: skip
         if isinstance(asked, Along):
             coords = np.asarray(asked.coords[some], np.int64)
@@ -330,7 +338,8 @@ class Interpreter:
         engine = self.engine
         while self.stepping and engine is not None:
             before = self.n_evals - self.began
-            self.journal.extend((before + n, value) for n, value in engine.journal)
+            known = self.incumbent
+            self.journal.extend((before + n, value, *known) for n, value in engine.journal)
             engine.journal.clear()
             if engine.diverged and self.asked.n_evals is None and not engine.n_open:
                 self._give_up()

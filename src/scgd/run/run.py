@@ -305,8 +305,8 @@ class Run:
 
     def note(self) -> None:
         """Take away what the strategy has seen."""
-        for n_evals, value in self.strategy.journal:
-            self.history.append(n_evals + self.n_filled, value)
+        for n_evals, *entry in self.strategy.journal:
+            self.history.append(n_evals + self.n_filled, *entry)
             self.n_reports += 1
         self.strategy.journal.clear()
 
@@ -338,8 +338,7 @@ class Run:
         status, strategy = self._final_status(), self.strategy
         with np.errstate(all="ignore"):
             end = self.recommended(status)
-        fun, error = mean_and_error(end.values)
-        error = self._pooled(error, end)
+        fun, error = self.valued(end)
         level = fun == self.ledger.first and not error > 0  # as high elsewhere is nothing gained
         still = level or np.array_equal(end.x, strategy.problem.x0)
         if status is Status.BUDGET and (np.isnan(fun) or (self.max_evals == 1 and still)):
@@ -347,7 +346,7 @@ class Run:
         if self.merit is not None:
             x, fun, error, violation = self.merit.best
             end = Recommendation(x, np.array([fun]), exact=error == 0.0)
-        history, space = self.history.arrays(), strategy.problem.space
+        history, space = self.history.arrays(self.ledger.sign), strategy.problem.space
         shares, errors = strategy.relevance or (None, None)
         ended = self.nfev > 0 and status in ENDS
         stuck, rose = ended and still, ended and self._rose(fun, error, end.values.size)
@@ -369,7 +368,7 @@ class Run:
             relevance_error=errors,
             members=list(strategy.ran.items()),
             farthest=strategy.farthest,
-            history={**history, "fun": self.ledger.sign * history["fun"]},
+            history=history,
             scale=strategy.scale.copy(),
             table=None if self.record is None else self.record.so_far(),
         )
@@ -409,13 +408,10 @@ class Run:
         better = lower + np.hypot(np.nan_to_num(error), spread) < seen
         return other if better or (np.isnan(seen) and np.isfinite(lower)) else found
 
-    def _pooled(self, error: float, end: Recommendation) -> float:
-        """Return the standard error by the pooled noise where few values tell little of it."""
-        known, n = self.strategy.report.get("noise"), int(np.isfinite(end.values).sum())
-        reported = end.x is self.strategy.report.get("x")
-        if known is None or not reported or not 0 < n < FEW or (n > 1 and not known):
-            return error
-        return float(known) / float(np.sqrt(n))
+    def valued(self, end: Recommendation) -> tuple[float, float]:
+        """Return the value of what is recommended, and its standard error."""
+        told = self.strategy.report
+        return mean_and_error(end.values, told.get("noise") if end.x is told.get("x") else None)
 
     def _rose(self, fun: float, error: float, n_values: int) -> bool:
         """Tell whether the end lies above the beginning by more than two standard errors."""
@@ -514,8 +510,6 @@ class Run:
 
 
 RISEN = "Values rose from where it began; give smaller steps (learning_rate), or method='auto'."
-FEW = 20
-"""Values whose own deviation is known to a sixth, which is as good as a pooled one."""
 FILLER = "filler"
 """The solver of evaluations beside the strategy's."""
 ENDS = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)

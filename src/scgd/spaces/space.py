@@ -34,8 +34,8 @@ class Space:
     Parameters
     ----------
     parameters
-        A mapping from names to :class:`Float`, :class:`Int`, :class:`Choice` or Optuna's
-        distributions.
+        A mapping from names to :class:`Float`, :class:`Int`, :class:`Choice`, lists of values, and
+        distributions of ``scipy.stats`` or Optuna.
     **named
         The same, where names are Python's.
 
@@ -102,7 +102,7 @@ class Space:
         start = grid.start
         for name, parameter in parts:
             default = parameter.default
-            if default is None and isinstance(parameter, Choice):
+            if default is None and isinstance(parameter, Choice) and parameter.categorical:
                 default = parameter.options[0]
             if default is not None:
                 start[self.places[name]] = self._units(grid, name, default, "default of ")
