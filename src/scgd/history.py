@@ -81,8 +81,8 @@ class History:
 
     def append(self, nfev: int, fun: float, incumbent: float, error: float) -> None:
         """Add what was seen in a phase that ended after ``nfev`` evaluations."""
-        self.last = nfev
-        self.pending.append((fun, incumbent, error))
+        self.last, entry = nfev, (fun, incumbent, error)
+        self.pending.append(entry)
         if len(self.pending) < self.stride:
             return
         if len(self.entries) == self.capacity:
@@ -90,7 +90,7 @@ class History:
             if len(self.pending) < self.stride:
                 return
         self.nfev.append(nfev)
-        self.entries.append(average(self.pending))
+        self.entries.append(entry if self.stride == 1 else average(self.pending))
         self.pending.clear()
 
     def _halve(self) -> None:
