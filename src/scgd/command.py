@@ -38,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--max-evals", type=int, metavar="N", help="hard budget of evaluations")
     parser.add_argument("--max-time", type=float, metavar="S", help="seconds")
     parser.add_argument("--target", type=float, metavar="F", help="stop at this mean value")
-    parser.add_argument("--method", default="auto", help="a recipe's name (default: auto)")
+    parser.add_argument("--method", default="auto", help="a method's name (default: auto)")
     parser.add_argument("--block-size", type=int, metavar="M", help="coordinates per step")
     parser.add_argument("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"))
     parser.add_argument("--scale", type=float, help="typical size of a coordinate")

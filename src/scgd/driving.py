@@ -58,7 +58,7 @@ class Limits:
             return Status.TIME
         return Status.RUNNING
 
-    def judged(self, result: Result) -> Result:
+    def checked(self, result: Result) -> Result:
         """Return the result, which is no success where it was stopped short of the target."""
         ended = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)
         if self.target is not None and result.status in ended:

@@ -10,7 +10,7 @@ import numpy as np
 
 from scgd.typing import Floats
 
-__all__ = ["History", "Status", "mean_and_error", "with_error"]
+__all__ = ["History", "Status", "mean_and_error", "robust_deviation", "with_error"]
 
 Entry = tuple[float, float, float]
 
@@ -132,6 +132,19 @@ class History:
             raise ValueError("the history has another length")
         if not 1 <= self.stride <= 2**40 or len(self.pending) >= self.stride:
             raise ValueError(f"the history's stride is {self.stride}")
+
+
+def robust_deviation(away: Any) -> float:
+    """Return the standard deviation that the median size of deviations stands for.
+
+    Of normal values half lie within 0.6745 standard deviations; outliers do not count.
+
+    Examples
+    --------
+    >>> robust_deviation([-0.6745, 0.6745, 100.0]).__round__(3)
+    1.0
+    """
+    return 1.4826 * float(np.median(np.abs(away)))
 
 
 def average(entries: Sequence[Entry]) -> Entry:

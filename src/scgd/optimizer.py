@@ -38,7 +38,7 @@ from scgd.trials import (
     check_point,
     check_told,
     check_value,
-    lost_value,
+    failed_value,
     sized,
 )
 from scgd.typing import Floats
@@ -212,19 +212,19 @@ maximize, failures, seed
             self._take(number, value, spread)
 
     def _checked(self, number: Any, value: Any, error: Any) -> tuple[int, Any, float]:
-        """Return a number, a value as the run minimises it (NaN: lost) and its error."""
+        """Return a number, a value as the run minimises it (NaN: failed) and its error."""
         spread = check_error(error)
         if isinstance(number, bool) or not isinstance(number, int | np.integer):
             raise TypeError(f"ids must be numbers of trials, got {number!r}")
         if number not in self.run.place:
             raise ValueError(f"ids: evaluation {number} was not asked, or has been answered")
-        lost = lost_value(value)
-        if self.run.place[int(number)].question.kind == "values" and not lost:
+        failed = failed_value(value)
+        if self.run.place[int(number)].question.kind == "values" and not failed:
             check_told(value)
-        inward = CAUGHT if lost else negative(value) if self.run.ledger.sign < 0 else value
-        if self.built.constraints is not None and not lost:
+        inward = CAUGHT if failed else negative(value) if self.run.ledger.sign < 0 else value
+        if self.built.constraints is not None and not failed:
             inward = self._measured(int(number), as_scalar(inward), self.built.constraints)
-        self.run.check(int(number), inward, lost=lost)
+        self.run.check(int(number), inward, failed=failed)
         return int(number), inward, spread
 
     def _measured(self, number: int, value: float, constraints: Constraints) -> Floats:
@@ -239,18 +239,18 @@ maximize, failures, seed
             self.queue.remove(number)
             self.table.issue(number, self._trial(number).x)
         partials = self.run.place[number].question.kind == "partials"
-        lost, merit, penalty = value is CAUGHT, self.run.merit, 0.0
-        if lost:
-            self.run.lose(number)
+        failed, merit, penalty = value is CAUGHT, self.run.merit, 0.0
+        if failed:
+            self.run.fail(number)
         else:
             self.run.accept(number, value)
-        if merit is not None and not lost:
+        if merit is not None and not failed:
             penalty, value = float(merit(value[None])[0] - value[0]), float(value[0])
-        scalar = None if partials and not lost else as_scalar(value)
+        scalar = None if partials and not failed else as_scalar(value)
         self.table.enter(number, scalar, error, penalty)
 
     def fail(self, number: int) -> None:
-        """Say that an evaluation will never have a value: that one is lost, and nothing else."""
+        """Say that an evaluation will never have a value: that one is failed, and nothing else."""
         self.tell([number], [float("nan")])
 
     def add(self, x: Any, value: Any, error: float | None = None) -> None:
@@ -321,22 +321,22 @@ maximize, failures, seed
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything in the run as nested dicts of arrays and plain values."""
-        desk = {"queue": np.array(self.queue, np.int64), "trials": self.table.state_dict()}
-        own = {"seed": self.built.seed.text, "desk": desk}
+        asked = {"queue": np.array(self.queue, np.int64), "trials": self.table.state_dict()}
+        own = {"seed": self.built.seed.text, "asked": asked}
         return {**self.run.state_dict(), **own, **kept_rows(self.run)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a run where ``state_dict`` left it; evaluations that were out are still out."""
-        apart = ("desk", "arguments", "record")
+        apart = ("asked", "arguments", "record")
         rest = {name: value for name, value in state.items() if name not in apart}
         restore(self.run, self.built.seed, rest)
         if "record" in state:
             recall(self.run, state["record"])
         self.queue.clear()
-        desk = state.get("desk")  # a run of minimize has none
-        if desk is not None:
-            self.table.load_state_dict(desk["trials"])
-            self.queue.extend(desk["queue"].tolist())
+        asked = state.get("asked")  # a run of minimize has none
+        if asked is not None:
+            self.table.load_state_dict(asked["trials"])
+            self.queue.extend(asked["queue"].tolist())
             if not set(self.queue) <= self.run.place.keys():
                 raise CheckpointError("the checkpoint hands out what was not asked; delete it")
 

@@ -66,7 +66,7 @@ class Failures:
     ----------
     nonfinite
         NaN and infinite values: ``"raise"`` FloatingPointError; ``"skip"`` them, so that only the
-        value is lost; or have them count as the ``"worst"`` finite value seen so far. Where a
+        value is missing; or have them count as the ``"worst"`` finite value seen so far. Where a
         search looks farther than before, such a value says that this was too far, and is not
         raised. All are counted in ``result.n_failed``.
     catch

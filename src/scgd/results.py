@@ -15,9 +15,14 @@ from scgd.evaluations import Evaluations
 from scgd.history import with_error
 from scgd.plots import svg
 from scgd.plots.data import named, relevant
+from scgd.typing import Floats
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+    from scgd.driving import Events
+    from scgd.method import SCGD
+    from scgd.methods import Ran
 
 __all__ = ["Result"]
 
@@ -52,6 +57,30 @@ class Result(OptimizeResult):  # type: ignore[misc]
     >>> len(result.evaluations), len(repr(result).splitlines()) <= 10
     (400, True)
     """
+
+    x: Floats
+    fun: float
+    fun_error: float
+    nfev: int
+    nfev_repeated: int
+    max_evals: int | None
+    nit: int
+    n_failed: int
+    success: bool
+    status: int
+    message: str
+    weights: Floats | None
+    relevance: Floats | None
+    relevance_error: Floats | None
+    members: list[tuple[str, int]]
+    farthest: float
+    history: dict[str, Floats]
+    scale: Floats
+    method: SCGD | Ran
+    params: dict[str, Any]
+    names: list[str]
+    maxcv: float
+    events: Events
 
     def __init__(self, fields: Any = (), *, table: Table | None = None, **more: Any) -> None:
         super().__init__(fields, **more)

@@ -1,4 +1,4 @@
-"""The door for those who tune scikit-learn's estimators: a search like ``RandomizedSearchCV``."""
+"""For those who tune scikit-learn's estimators: a search like ``RandomizedSearchCV``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval
 
+from scgd.bridge import Bridge, as_space
 from scgd.checks import choice, count, settle, shown
-from scgd.desk import Desk, as_space
 from scgd.optimizer import Trial
 from scgd.spaces import Choice, Parameter, Space
 
@@ -49,8 +49,8 @@ class SCGDSearchCV(BaseSearchCV):
         One seed, one search.
     scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score
         As for ``sklearn.model_selection.RandomizedSearchCV``. With several scores ``refit`` names
-        the one to search by. A candidate of which every fit fails is lost with a warning and is
-        not among the results; five of them at the start end the search.
+        the one to search by. A candidate of which every fit fails counts as failed, with a warning
+        and is not among the results; five of them at the start end the search.
 
     Attributes
     ----------
@@ -121,10 +121,10 @@ class SCGDSearchCV(BaseSearchCV):
         if self.method is not None:
             choice(self.method, "method", ("gp", "dds"))
         space = joined(self.space)
-        desk = Desk(space, n_iter, method=self.method, maximize=True, seed=seed)
-        left, n_lost = self.n_iter, 0
+        bridge = Bridge(space, n_iter, method=self.method, maximize=True, seed=seed)
+        left, n_failed = self.n_iter, 0
         while left > 0:
-            batch = fetched(desk, min(left, self.batch_size))
+            batch = fetched(bridge, min(left, self.batch_size))
             if not batch:
                 return
             left -= len(batch)
@@ -132,21 +132,23 @@ class SCGDSearchCV(BaseSearchCV):
                 results = evaluate_candidates([named(trial.params or {}) for trial in batch])
             except ValueError as error:
                 # Where every fit of a call fails scikit-learn gives up; another candidate may do.
-                n_lost += len(batch)
-                if not self._may_go_on(error, n_lost, left):
+                n_failed += len(batch)
+                if not self._may_go_on(error, n_failed, left):
                     raise
                 for trial in batch:
-                    desk.bring(trial, None)
+                    bridge.bring(trial, None)
                 continue
             for trial, score in zip(batch, self._scores(results)[-len(batch) :], strict=True):
-                desk.bring(trial, float(score))
-            n_lost = -self.n_iter  # something works: what fails from here on is only lost
+                bridge.bring(trial, float(score))
+            n_failed = (
+                -self.n_iter
+            )  # something works: what fails from here on only counts as failed
 
-    def _may_go_on(self, error: ValueError, n_lost: int, left: int) -> bool:
-        """Tell whether a candidate whose fits all failed is only lost; warn if so."""
-        if "fits failed" not in str(error) or n_lost >= HOPELESS or (left <= 0 < n_lost):
+    def _may_go_on(self, error: ValueError, n_failed: int, left: int) -> bool:
+        """Tell whether a candidate whose fits all failed only counts as failed; warn if so."""
+        if "fits failed" not in str(error) or n_failed >= HOPELESS or (left <= 0 < n_failed):
             return False
-        warnings.warn(f"a candidate is lost: {error}", FitFailedWarning, stacklevel=2)
+        warnings.warn(f"a candidate failed: {error}", FitFailedWarning, stacklevel=2)
         return True
 
     def _scores(self, results: Mapping[str, Any]) -> Any:
@@ -194,12 +196,12 @@ def named(params: Mapping[str, Any]) -> dict[str, Any]:
     return {name.partition(":")[2]: value for name, value in params.items() if name != GRID}
 
 
-def fetched(desk: Desk, n: int) -> list[Trial]:
+def fetched(bridge: Bridge, n: int) -> list[Trial]:
     """Return candidates to try; fewer where a small space has been tried all over."""
     batch: list[Trial] = []
     try:
         while len(batch) < n:
-            batch.append(desk.fetch())
+            batch.append(bridge.fetch())
     except LookupError:
         pass
     return batch

@@ -23,7 +23,7 @@ __all__ = [
     "check_error",
     "check_known",
     "check_told",
-    "lost_value",
+    "failed_value",
     "sized",
 ]
 
@@ -267,11 +267,11 @@ def check_told(value: Any) -> None:
     except (TypeError, ValueError, RuntimeError):  # NumPy's own, of ragged lists; torch's
         raise TypeError(
             f"values must be real numbers, one per trial, got {value!r}; NaN, an exception or "
-            "fail(id) for one that is lost"
+            "fail(id) for one that failed"
         ) from None
 
 
-def lost_value(value: Any) -> bool:
+def failed_value(value: Any) -> bool:
     """Tell whether there is no value: an exception in its place, or a number that is none."""
     nan = isinstance(value, float | np.floating) and bool(np.isnan(value))
     return nan or isinstance(value, Exception)

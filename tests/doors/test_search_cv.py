@@ -85,7 +85,7 @@ def test_several_scores(data):
         search(n_iter=2, scoring=both, refit=False).fit(*data)
 
 
-def test_candidates_that_fail_are_lost_and_no_more(data):
+def test_candidates_that_fail_count_as_failed(data):
     class Fussy(SVC):
         def fit(self, X, y):
             if self.C > 10:
@@ -93,7 +93,7 @@ def test_candidates_that_fail_are_lost_and_no_more(data):
             return super().fit(X, y)
 
     space = {"C": Float(1e-1, 1e3, log=True)}
-    with pytest.warns(FitFailedWarning, match="a candidate is lost"):
+    with pytest.warns(FitFailedWarning, match="a candidate failed"):
         found = SCGDSearchCV(Fussy(), space, n_iter=15, cv=2, random_state=1).fit(*data)
     assert found.best_params_["C"] <= 10
     assert 3 <= len(found.cv_results_["params"]) < 15

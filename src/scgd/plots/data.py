@@ -96,7 +96,7 @@ def named(result: Any, k: int) -> str:
 def relevant(result: Any, n: int) -> list[tuple[int, float, float]]:
     """Return the most relevant coordinates as (coordinate, share, standard error).
 
-    ``result.relevance`` where something is known of it; else the law learned, if it is not even.
+    ``result.relevance`` where something is known of it; else the sampling distribution, if uneven.
     """
     sizes, errors = result.get("relevance"), result.get("relevance_error")
     if sizes is None:

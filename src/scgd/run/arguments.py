@@ -1,6 +1,6 @@
 """The arguments of an optimizer as a file can keep them, and back; nothing in a file is executed.
 
-Numbers, names and arrays are kept as they are, and parts of a recipe by the name of their class and
+Numbers, names and arrays are kept as they are, and parts of a method by the name of their class and
 their fields. What is code (a function, an object of a class of the user's own) is only marked:
 whoever loads the file hands it in again.
 """

@@ -131,10 +131,12 @@ class Run:
         return not self.open and self.strategy.cost > self.room
 
     def extend(self, max_evals: int | None) -> None:
-        """Go on with another budget: schedules that fall over it start a new leg here."""
+        """Go on with another budget: schedules that fall over it start a new stage here."""
         self.max_evals = None if max_evals is None else count(max_evals, "max_evals")
         self.status = Status.RUNNING
-        self.strategy.extend(self.max_evals)
+        again = self.strategy.finished and self.merit is None and self.nfev > 0
+        x = self.recommended(self.status).x if again else None
+        self.strategy.extend(self.max_evals, x)
 
     # ---- questions and values --------------------------------------------------------------------
 
@@ -184,11 +186,11 @@ class Run:
         j = number - opened.first
         self._enter(number, self._checked(value, opened.question, number, j))
 
-    def check(self, number: int, value: Any, *, lost: bool = False) -> None:
+    def check(self, number: int, value: Any, *, failed: bool = False) -> None:
         """Refuse a value that would not be accepted; nothing is entered."""
         if number not in self.place:
             raise ValueError(f"evaluation {number} was not asked, or has been answered")
-        if lost:
+        if failed:
             return
         opened, n_failed = self.place[number], self.ledger.n_failed
         try:
@@ -228,7 +230,7 @@ class Run:
         if np.array_equal(question.at(0), self.strategy.problem.x0):
             self.ledger.first = checked
 
-    def lose(self, number: int) -> None:
+    def fail(self, number: int) -> None:
         """Take note that an evaluation will have no value."""
         if number not in self.place:
             raise ValueError(f"evaluation {number} was not asked, or has been answered")
@@ -236,8 +238,8 @@ class Run:
         n = len(question.support)
         self.ledger.n_failed += 1
         partials = question.kind == "partials"
-        lost: Any = np.full(n, np.nan) if partials else self.ledger.stand_in
-        self._enter(number, lost if self.merit is None else np.full(self.merit.size, np.nan))
+        failed: Any = np.full(n, np.nan) if partials else self.ledger.stand_in
+        self._enter(number, failed if self.merit is None else np.full(self.merit.size, np.nan))
 
     def _checked(self, value: Any, question: Question, number: int, j: int) -> Any:
         """Return the value as the strategy wants it; where it failed, what stands in for it."""
@@ -248,7 +250,7 @@ class Run:
         scalar = as_scalar(value)
         if scalar - scalar == 0.0:
             return scalar
-        self.ledger.failed(scalar, number, lambda: question.at(j), far=question.far)
+        self.ledger.failed(scalar, number, lambda: question.at(j), may_fail=question.may_fail)
         return self.ledger.stand_in
 
     def _checked_vector(self, value: Any, question: Question, number: int, j: int) -> Any:
@@ -257,7 +259,9 @@ class Run:
         if not np.isfinite(vector).all():
             bad = float(vector[~np.isfinite(vector)][0])
             who = "fun" if not np.isfinite(vector[0]) else "one of the constraints"
-            self.ledger.failed(bad, number, lambda: question.at(j), far=question.far, who=who)
+            self.ledger.failed(
+                bad, number, lambda: question.at(j), may_fail=question.may_fail, who=who
+            )
             return np.full(vector.shape, np.nan)
         return vector
 
@@ -277,7 +281,9 @@ class Run:
             )
         if not np.isfinite(array).all():
             bad = float(array[~np.isfinite(array)].flat[0])
-            self.ledger.failed(bad, number, lambda: question.at(j), far=question.far, who="jac")
+            self.ledger.failed(
+                bad, number, lambda: question.at(j), may_fail=question.may_fail, who="jac"
+            )
         return array
 
     def _commit(self, opened: Open) -> None:
@@ -316,7 +322,7 @@ class Run:
         finally:
             with np.errstate(all="ignore"):
                 strategy.settle()
-            n = strategy.n_told + strategy.n_answered_now + self.n_filled - self.nfev
+            n = strategy.n_told + strategy.n_answered + self.n_filled - self.nfev
             if record is not None and seen is not None and len(seen) >= n:
                 record.extend(self.n_issued, solver, seen[:n], self.ledger.marks)
             self.ledger.n_accepted += n
@@ -413,7 +419,7 @@ class Run:
         if self.merit is not None:
             return False
         if np.isnan(first):  # SCGD began at once: its first phases tell
-            return self.strategy.stepping and engine is not None and engine.leg(0).rose
+            return self.strategy.stepping and engine is not None and engine.stage(0).rose
         with np.errstate(over="ignore"):
             spread = float(np.nan_to_num(error)) * np.sqrt(1 + n_values)  # of mean and one value
             return bool(fun > first + 2 * spread)
@@ -497,7 +503,7 @@ class Run:
             self._issue(reopened(point, int(first), saved))
         n_open = sum(len(opened.question) for opened in self.open.values())
         n_left = sum(opened.n_left for opened in self.open.values())
-        n_told = self.strategy.n_told + self.strategy.n_answered_now + self.n_filled
+        n_told = self.strategy.n_told + self.strategy.n_answered + self.n_filled
         counts = (self.n_issued, self.nfev)
         if counts != (n_told + n_open, n_told + n_open - n_left):
             raise ValueError("the numbers of evaluations do not add up")

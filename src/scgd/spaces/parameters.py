@@ -291,7 +291,7 @@ class Quantile(Parameter):
 
     Parameters
     ----------
-    law
+    distribution
         The distribution, with its arguments; of an infinite range the last thousandths are cut.
 
     Examples
@@ -301,26 +301,31 @@ class Quantile(Parameter):
     [2.0]
     """
 
-    law: Any
+    distribution: Any
 
     @property
     def tail(self) -> float:
         """What is cut on each side."""
-        return 0.0 if np.isfinite(self.law.support()).all() else 0.001
+        return 0.0 if np.isfinite(self.distribution.support()).all() else 0.001
 
     def values(self, units: Floats, levels: Ints) -> list[Any]:
         """Return quantiles."""
-        found: list[float] = self.law.ppf(self.tail + units * (1 - 2 * self.tail)).tolist()
+        found: list[float] = self.distribution.ppf(self.tail + units * (1 - 2 * self.tail)).tolist()
         return [float(f"{v:.15g}") for v in found]
 
     def place(self, value: Any) -> float:
-        """Return the share of the law below a number."""
-        share = (float(self.law.cdf(number(value, "the value"))) - self.tail) / (1 - 2 * self.tail)
+        """Return the share of the distribution below a number."""
+        share = (float(self.distribution.cdf(number(value, "the value"))) - self.tail) / (
+            1 - 2 * self.tail
+        )
         return min(max(share, 0.0), 1.0)
 
     def __repr__(self) -> str:
-        given = [*map(repr, self.law.args), *(f"{k}={v!r}" for k, v in self.law.kwds.items())]
-        return f"Quantile({self.law.dist.name}({', '.join(given)}))"
+        given = [
+            *map(repr, self.distribution.args),
+            *(f"{k}={v!r}" for k, v in self.distribution.kwds.items()),
+        ]
+        return f"Quantile({self.distribution.dist.name}({', '.join(given)}))"
 
 
 def whole(value: Any, name: str) -> int:
@@ -379,13 +384,16 @@ def candidates(given: Any) -> Choice:
     return Choice(*values)
 
 
-def drawn(law: Any) -> Parameter:
+def drawn(distribution: Any) -> Parameter:
     """Return a parameter with the range of a distribution of ``scipy.stats``, spread as it is."""
-    low, high = map(float, law.support())
-    if hasattr(law, "pmf") and not hasattr(law, "pdf"):
-        low, high = (low if np.isfinite(low) else law.ppf(0.001), min(high, law.ppf(0.999)))
+    low, high = map(float, distribution.support())
+    if hasattr(distribution, "pmf") and not hasattr(distribution, "pdf"):
+        low, high = (
+            low if np.isfinite(low) else distribution.ppf(0.001),
+            min(high, distribution.ppf(0.999)),
+        )
         return Int(int(low), int(high))
-    kind = law.dist.name
+    kind = distribution.dist.name
     if kind in ("uniform", "loguniform", "reciprocal"):
         return Float(low, high, log=kind != "uniform")
-    return Quantile(law)
+    return Quantile(distribution)

@@ -226,7 +226,12 @@ class Space:
                 raise ValueError(f"{name} makes no sense with a Space; drop it: {REMEDIES[name]}")
         ones = np.ones(self.n_coords)
         return Problem(
-            self.grid.start.copy(), np.zeros(self.n_coords), ones, ones / 4, told=True, space=self
+            self.grid.start.copy(),
+            np.zeros(self.n_coords),
+            ones,
+            ones / 4,
+            scale_known=True,
+            space=self,
         )
 
     def __repr__(self) -> str:

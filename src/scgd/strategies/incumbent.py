@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.history import robust_deviation
 from scgd.problem import Problem
 from scgd.strategies.asks import (
     Along,
@@ -309,7 +310,7 @@ class _Watch:
             return False
         error = n_errors * standard_error(here.tolist(), there.tolist(), 0.0)
         off = np.concatenate([part - np.median(part) for part in (here, there)])
-        spread = 1.4826 * float(np.median(np.abs(off))) * np.sqrt(1 / len(here) + 1 / len(there))
+        spread = robust_deviation(off) * np.sqrt(1 / len(here) + 1 / len(there))
         medians = float(np.median(there) - np.median(here))
         wide = n_errors * MEDIAN * float(spread)
         return bool(there.mean() - here.mean() > error or medians > wide)
