@@ -149,8 +149,8 @@ class Question:
         The base at the support and the radius of each of its coordinates, where differences are
         taken.
     sample
-        Which sample the evaluations share: (number, lane); given when the question is posed.
-    far
+        Which sample the evaluations share: (number, owner); given when the question is posed.
+    may_fail
         Whether the points lie farther out than what is known: a value that is not finite then
         tells that it was too far, and does not end the run.
     kind
@@ -171,7 +171,7 @@ class Question:
     origin: Floats = field(default_factory=lambda: NOTHING)
     radii: Floats = field(default_factory=lambda: NOTHING)
     sample: Sample | None = None
-    far: bool = False
+    may_fail: bool = False
     kind: Literal["values", "partials"] = "values"
     rate: float = float("nan")
     probs: Floats = field(default_factory=lambda: NOTHING)

@@ -74,14 +74,14 @@ def measure(problem: Problem, budget: Budget, rng: np.random.Generator) -> Askin
 
 
 def until_stalled(engine: Any, budget: Budget) -> Asking:
-    """Take steps in legs of ``max_stall`` evaluations until the last leg did not fall."""
+    """Take steps in stages of ``max_stall`` evaluations until the last stage did not fall."""
     assert budget.max_stall is not None
     n, total = budget.max_stall, budget.limit
     while True:
-        leg = yield Steps(engine, n)
-        if leg.enough and not leg.fell:
+        stage = yield Steps(engine, n)
+        if stage.enough and not stage.fell:
             return Outcome(converged=True)
-        n = budget.max_stall if leg.enough else 2 * n
+        n = budget.max_stall if stage.enough else 2 * n
         if budget.left < engine.step_cost:
             yield Wait()
         if budget.limit != total:
