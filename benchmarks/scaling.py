@@ -147,22 +147,37 @@ class Asleep:
 def timed(
     client: Any, seconds: float, n_coords: int, size: int, steps: int, asynchronous: bool = False
 ) -> tuple[float, float]:
-    """Return seconds and bytes per step (of ``size`` evaluations): a long run less a short one."""
+    """Return seconds and bytes per step (of ``size`` evaluations), the first third left out."""
+    from threading import Event, Thread
+
     import psutil
 
     import scgd
 
-    marks: list[tuple[float, int]] = []
-    for n in (steps // 3, steps):
-        begun, sent = time.perf_counter(), psutil.net_io_counters().bytes_sent
-        scgd.minimize(
-            Asleep(seconds), np.zeros(n_coords), scale=1.0, seed=0, max_evals=4 + size * n,
+    ended, sent = Event(), []
+
+    def listen() -> None:
+        while not ended.wait(0.02):
+            sent.append((time.perf_counter(), psutil.net_io_counters().bytes_sent))
+
+    listener = Thread(target=listen)
+    listener.start()
+    begun = time.perf_counter()
+    n_evals = size * steps
+    try:
+        done = scgd.minimize(
+            Asleep(seconds), np.zeros(n_coords), scale=1.0, seed=0, max_evals=4 + n_evals,
             method=scgd.SCGD(block_size=1 if asynchronous else size // 2),
             workers=scgd.Workers(client, asynchronous=size) if asynchronous else client,
         )  # fmt: skip
-        marks.append((time.perf_counter() - begun, psutil.net_io_counters().bytes_sent - sent))
-    (t0, b0), (t1, b1) = marks
-    return (t1 - t0) / (steps - steps // 3), (b1 - b0) / (steps - steps // 3)
+    finally:
+        ended.set()
+        listener.join()
+    marks = np.sort(done.evaluations.seconds)[4 + size - 1 :: size]
+    marks = marks[len(marks) // 3 :]
+    when, n_bytes = np.array(sent).T
+    here = np.interp(begun + marks[[0, -1]], when, n_bytes)
+    return float(np.median(np.diff(marks))), float(np.diff(here)[0]) / (len(marks) - 1)
 
 
 def measure() -> None:
@@ -194,7 +209,7 @@ def measure() -> None:
         ):
             if n == 2:  # constants, at a p that costs nothing: step + 2 size message + 2 latency
                 timed(client, 0.0, 1000, 2, 10)
-                few = min(timed(client, 0.0, 1000, 2, 60)[0] for _ in range(3))
+                few = min(timed(client, 0.0, 1000, 2, 40)[0] for _ in range(3))
                 many = min(timed(client, 0.0, 1000, 64, 20)[0] for _ in range(3))
                 message = (many - few) / (2 * 62)
                 note("message", 1, message)
