@@ -43,7 +43,7 @@ GROUPS = (
     Group(
         "policies",
         ("policies/*.py", "random.py"),
-        ("tests/test_policies.py", "tests/test_policy_details.py", "tests/test_law.py",
+        ("tests/test_policies.py", "tests/test_policy_details.py", "tests/test_distribution.py",
          "tests/test_random.py", "tests/test_policy_numbers.py"),
     ),
     Group(
