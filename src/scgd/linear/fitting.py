@@ -118,6 +118,7 @@ def candidates(task: Task, policy: Policy, dual: bool | str) -> list[Candidate]:
     entries = float(task.design.X.nnz if task.design.sparse else n * p)
     hinge = loss == HINGE and task.epsilon == 0.0
     free = isinstance(policy, Adaptive) and not task.watched
+    inside = direct_cost(task, INTERIOR_STEPS) if free and hinge and task.l2 > 0.0 else float("inf")
     out: list[Candidate] = []
 
     def add(name: str, cost: float, sure: bool, run: Callable[..., Fit | None]) -> None:
@@ -130,8 +131,8 @@ def candidates(task: Task, policy: Policy, dual: bool | str) -> list[Candidate]:
 
     def ascent(part: Task, w: Start, b: float, most: float) -> Fit:
         passes = part.max_passes if dual is True else min(part.max_passes, MOST_ASCENTS)
-        if hinge and most < float("inf"):
-            passes = min(passes, max(int(PASSES), int(most / (entries + VISIT * n))))
+        if inside < float("inf"):  # then what is surest is not far
+            passes = int(min(passes, max(PASSES, most / (entries + VISIT * n))))
         return ascend(replace(part, max_passes=passes), BY_SAMPLES, w, b)
 
     def by_products(part: Task, w: Start, b: float, most: float) -> Fit:
@@ -147,7 +148,6 @@ def candidates(task: Task, policy: Policy, dual: bool | str) -> list[Candidate]:
     if free and hinge and suits_program(task):
         add("linear program", 0.0, False, lambda part, w, b, most: solve_program(part))
     tiny = direct <= SMALL_COST
-    inside = direct_cost(task, INTERIOR_STEPS) if free and hinge and task.l2 > 0.0 else float("inf")
     visits = PASSES * (entries + VISIT * n)
     if ascends and (hinge or (free and task.design.sparse and not tiny)) and 3 * visits < inside:
         add("dual ascent", visits, False, ascent)
