@@ -2,9 +2,9 @@ r"""Newton's method without matrices: conjugate gradients on products with the d
 
 For an l2 penalty and smooth losses, of one margin or one per class. Columns are centred (weighted
 means, never written out), so that the intercept decouples, and preconditioned by their squares, or
-by the products of all columns where these are cheap (few columns, many classes). A direction :math:`d` solves :math:`H d = -g` loosely, tighter as the gradient falls (Dembo and
-Steihaug); squares need one, solved until the gap, which is :math:`\|g\|^2 / (2 \lambda_2)` where
-the slopes are balanced, is closed.
+by a factor of their products where columns are few. A direction :math:`d` solves :math:`H d = -g`
+loosely, tighter as the gradient falls (Dembo and Steihaug); squares need one, solved until the gap,
+which is :math:`\|g\|^2 / (2 \lambda_2)` where the slopes are balanced, is closed.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ LOOSEST = 0.25
 """The residual that a first direction may leave, as a part of the gradient."""
 MOST_STALLS = 3
 WIDE = 10
-"""Columns per row from which on their squares say little of the Hessian: few of their directions are in the rows."""
+"""Columns per row beyond which their squares say little of the Hessian, which has the rank of X."""
 FEW_COLUMNS = 200
-"""Columns up to which their products, for one margin, cost less than five products with the data."""
+"""Columns up to which their products cost less than ten of the data with a vector."""
 Bend = Callable[[Floats], Floats]
 
 
@@ -188,13 +188,19 @@ class Descent:
             scale = 1.0 / (totals * self.squares[:, None] + l2) if self.scaled else 1.0 / l2
             return lambda R: even(np.asarray(scale * R))
         for k, total in enumerate(totals):
-            gram, products = self.task.design.gram(curve[:, k]), self.task.design.correlations(curve[:, k])
+            gram = self.task.design.gram(curve[:, k])
+            products = self.task.design.correlations(curve[:, k])
             if self.task.intercept:
                 gram -= np.outer(products, products / max(total, 1e-300))
             factors.append(factored(gram + l2 * np.eye(len(gram))))
-        return lambda R: even(np.stack(
-            [linalg.cho_solve(f, r, check_finite=False) for f, r in zip(factors, R.T, strict=True)], axis=1
-        ))  # fmt: skip
+
+        def solved(R: Floats) -> Floats:
+            """Solve margin by margin."""
+            pairs = zip(factors, R.T, strict=True)
+            parts = [linalg.cho_solve(f, r, check_finite=False) for f, r in pairs]
+            return even(np.stack(parts, axis=1))
+
+        return solved
 
     def advance(
         self, V: Floats, c: Floats, T: Floats, decrement: float
