@@ -34,6 +34,7 @@ from scgd.typing import Floats, Ints
 if TYPE_CHECKING:
     from scgd.problem import Problem
     from scgd.strategies.budget import Budget
+    from scgd.strategies.screening import Seen
 
 __all__ = ["Along", "Gradient", "Leg", "Outcome", "Report", "Steps", "Strategy", "Wait", "point_of"]
 
@@ -186,6 +187,8 @@ class Report:
         The unit of each coordinate that steps go by.
     noise
         The standard deviation of one value, pooled over all repeats: a few values at x do not tell.
+    screening
+        What a screening of all inputs has seen (:class:`~scgd.strategies.screening.Seen`).
     """
 
     solver: str | None = None
@@ -196,6 +199,7 @@ class Report:
     relevance: tuple[Floats, Floats] | None = None
     scale: Floats | None = None
     noise: float | None = None
+    screening: Seen | None = None
 
 
 @dataclass(frozen=True)

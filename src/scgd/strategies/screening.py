@@ -1,37 +1,69 @@
-"""Which of many coordinates matter, seen through noise: random signs and a sparse regression."""
+"""Which of many inputs matter, whatever the noise: random designs in pairs, and trials of the rest.
+
+:func:`screening` looks at the whole box and is the method of :func:`scgd.screen`; :func:`screen` is
+its first part around a point, for solvers that look for the few inputs worth moving. Both estimate
+by :mod:`scgd.strategies.effects`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
+import scipy  # whose rooms load when they are used
 
-from scgd.estimators import random_signs
 from scgd.problem import Problem
-from scgd.strategies.asks import Asking
+from scgd.strategies.asks import Asking, Outcome, Report
+from scgd.strategies.budget import Budget
+from scgd.strategies.effects import (
+    EPSILON,
+    Design,
+    Effects,
+    adjusted,
+    as_chi_square,
+    estimate,
+    interval,
+)
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["FIRST", "Screened", "orthogonal_matching_pursuit", "screen"]
+__all__ = ["FIRST", "LEAST_EVALS", "Screen", "Screened", "Seen", "screen"]
 
 FIRST = 128
-"""Pairs after which a screening that has found nothing is given up."""
+"""Pairs after which a screening around a point that has found nothing is given up."""
 MOST = 1000
-"""Pairs, at most: they tell a hundred effects apart."""
-OUTLIER = 6.0
-"""Odd parts are clipped so many robust deviations from zero."""
-ROUNDS, HALF = 20, 0.5
-"""Rounds of a pursuit, and the part of the clearest effect that others of its round must have."""
-CROWDED = 4
-"""One over the part of the pairs that may have effects fitted to them."""
+"""Pairs around a point, at most: they tell a hundred effects apart."""
 LEFT, NOISE = 0.25, 1.5
 """What the effects found may leave of the signal, and how far the noise may be underestimated."""
 CHUNK = 4_000_000
-"""Entries of points, and signs, that are held at a time."""
+"""Entries of points that are asked at a time."""
+LEVELS = 4
+"""Levels of an input: a cubic's worth, so that what rises, bends or has a step shows."""
+CHOICES = 16
+"""Options of a choice that are all tried; of more, four."""
+LEAST_EVALS = 12
+"""Evaluations below which nothing can be told: four repeats and four pairs."""
+REPEATS = 4
+"""Evaluations of one point, which tell whether values repeat themselves."""
+OPENING, TRIALS = 0.45, 20
+"""The part of the budget for the pairs before the rest is first tried, and trials at a time."""
+QUIET = 0.1
+"""The noise, in standard deviations of the values, below which single differences show."""
+JUMP = 5.0
+"""Standard errors of a difference from which it is halved until one input makes it."""
+AGAIN = 3
+"""Fresh evaluations on either side of a jump, under noise."""
+DOUBT = 0.05
+"""The p-value at which inputs that were dismissed are no longer."""
+
+
+# ---- around a point --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Screened:
-    """What a screening found.
+    """What a screening around a point found.
 
     Attributes
     ----------
@@ -50,7 +82,7 @@ class Screened:
 
 def screen(
     problem: Problem, x: Floats, rng: np.random.Generator, radius: float, n_pairs: int,
-    deviation: float,
+    deviation: float, fdr: float = 0.1,
 ) -> Asking:  # fmt: skip
     r"""Find the coordinates that matter from pairs :math:`x \pm h s` with random signs s.
 
@@ -67,123 +99,425 @@ def screen(
         Pairs, at most.
     deviation
         The standard deviation of the noise.
+    fdr
+        The false-discovery rate.
     """
-    p, most = x.size, min(n_pairs, MOST)
+    most = min(n_pairs, MOST)
     middle, reach = problem.centred(x, radius * problem.unit)
-    signs: Array = np.zeros((most, (p + 7) // 8), np.uint8)
-    odds: list[float] = []
-    effects, errors, left = np.zeros(p), np.zeros(p), 0.0
-    done, n_chunk = 0, max(1, CHUNK // (2 * p))
+    places = problem.clipped(np.stack([middle - reach, middle + reach])).T
+    pairs = Pairs(Design(places, np.full(x.size, 2)))
+    effects = pairs.effects(alone=True)
+    coords = np.empty(0, np.int64)
     for due in (min(FIRST, most), most):
-        while done < due:
-            n = min(n_chunk, due - done)
-            moves = [reach * random_signs(p, rng) for _ in range(n)]
-            pairs = np.stack([np.stack([middle + move, middle - move]) for move in moves])
-            values = yield problem.clipped(pairs)
-            done += n
-            for pair, (plus, minus) in zip(pairs, values.tolist(), strict=True):
-                if abs(plus - minus) < np.inf:
-                    signs[len(odds)] = np.packbits(pair[0] > pair[1])
-                    odds.append((plus - minus) / 2)
-        found = orthogonal_matching_pursuit(signs[: len(odds)], np.array(odds), p)
-        effects, errors, left = found
-        if not effects.any():
+        yield from pairs.ask(due - pairs.n_asked, rng)
+        effects = pairs.effects(alone=True)
+        coords = np.flatnonzero(adjusted(effects.p_values) < fdr)
+        if not len(coords):
             break
-    noise, power = deviation**2 / 2, float(np.mean(np.square(odds or [0.0])))
-    explained = left <= LEFT * max(power - noise, 0.0) + NOISE * noise
-    coords, total = np.flatnonzero(effects), float(np.abs(effects).sum())
-    shares = (np.abs(effects) / total, errors / total) if total > 0 else None
-    return Screened(coords, bool(len(coords) and explained), shares)
+    noise = deviation**2 / 2
+    explained = effects.left[0] ** 2 <= (
+        LEFT * max(effects.total[0] ** 2 - noise, 0.0) + NOISE * noise
+    )
+    return Screened(coords, bool(len(coords) and explained), shares(effects, coords))
 
 
-def orthogonal_matching_pursuit(
-    signs: Array, odd: Floats, n_coords: int
-) -> tuple[Floats, Floats, float]:
-    r"""Return effects with :math:`d_i \approx \sum_k s_{ik} a_k`, few of them nonzero.
+def shares(effects: Effects, coords: Ints) -> tuple[Floats, Floats] | None:
+    """Return the parts that inputs have in all effects found, and standard errors."""
+    sizes, errors = np.zeros(effects.counts.size), effects.size_errors
+    sizes[coords] = effects.sizes[coords]
+    total = float(sizes.sum())
+    return (sizes / total, errors / total) if total > 0 else None
 
-    Coordinates whose correlation with what is left exceeds what
-    chance makes of so many, :math:`\sqrt{2 \log 10 p}` standard errors, enter by rounds, the
-    clearest first, and all that have entered are fitted by least squares.
+
+class Pairs:
+    """Pairs that are asked, and their values; failed ones are left out.
 
     Parameters
     ----------
-    signs
-        Bits (1 for plus), eight to a byte, a row per value.
-    odd
-        The values d.
-    n_coords
-        How many coordinates there are.
+    design
+        Where inputs stand.
+    """
 
-    Returns
-    -------
-    effects, errors, left
-        Effects (0 where none shows), standard errors, and the mean square of what is left.
+    def __init__(self, design: Design) -> None:
+        self.design, self.n_asked = design, 0
+        self.values: list[list[float]] = []
+
+    def ask(self, n_pairs: int, rng: np.random.Generator) -> Asking:
+        """Ask so many pairs, each with a sample of its own."""
+        design, due = self.design, self.n_asked + n_pairs
+        while self.n_asked < due:
+            n = min(max(1, CHUNK // (2 * design.n_inputs)), due - self.n_asked)
+            drawn = [design.draw(rng) for _ in range(n)]
+            values = yield np.stack([design.pair(levels) for levels in drawn])
+            self.n_asked += n
+            for levels, pair in zip(drawn, values.tolist(), strict=True):
+                if abs(pair[0] - pair[1]) < np.inf:
+                    design.add(levels)
+                    self.values.append(pair)
+
+    def effects(self, *, alone: bool = False) -> Effects:
+        """Return what they tell; of the differences only, where inputs count alone."""
+        values = np.array(self.values).reshape(-1, 2)
+        return estimate(self.design, values, products=not alone, parts=[1] if alone else (1, 0))
+
+
+# ---- the whole box ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a screening of the whole box has seen so far.
+
+    Attributes
+    ----------
+    effects
+        Of the pairs.
+    q_values
+        p-values adjusted for the false-discovery rate, all that was seen included.
+    not_values
+        The same of the hypothesis that an effect is not negligible.
+    low, high
+        Confidence limits of the sizes.
+    matters
+        1: it matters; -1: it does not; 0: one cannot say.
+    threshold
+        The size from which an effect is not negligible.
+    noise
+        The standard deviation of one value; 0: values repeat themselves.
+    rest
+        What all inputs that do not matter change together, as a standard deviation, and the p-value
+        of nothing; NaN where that was not tried.
+    caught
+        Inputs that a trial of the rest found.
+    """
+
+    effects: Effects
+    q_values: Floats
+    not_values: Floats
+    low: Floats
+    high: Floats
+    matters: Ints
+    threshold: float
+    noise: float
+    rest: tuple[float, float] = (float("nan"), float("nan"))
+    caught: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The method of :func:`scgd.screen`: a strategy that finds the inputs that matter.
+
+    Parameters
+    ----------
+    fdr
+        The false-discovery rate of the inputs said to matter, and of those said not to.
+    level
+        Of the confidence intervals.
+    negligible
+        Effects below this part of the largest one do not matter.
 
     Examples
     --------
-    >>> rng = np.random.default_rng(0)
-    >>> plus = rng.random((200, 1000)) < 0.5
-    >>> odd = (2.0 * plus[:, 7] - 1) - 3 * (2.0 * plus[:, 40] - 1) + 0.1 * rng.standard_normal(200)
-    >>> bits = np.packbits(plus, axis=1)
-    >>> effects, errors, left = orthogonal_matching_pursuit(bits, odd, 1000)
-    >>> np.flatnonzero(effects), np.round(effects[[7, 40]], 1), round(left, 2)
-    (array([ 7, 40]), array([ 1., -3.]), 0.01)
+    >>> import scgd
+    >>> opt = scgd.Optimizer(np.zeros(6), Screen(), bounds=[(-1, 1)] * 6, max_evals=60, seed=0)
+    >>> while not opt.done:
+    ...     for trial in opt.ask():
+    ...         opt.tell(trial.id, float(trial.x[2] + trial.x[4] ** 2))
+    >>> scgd.Screening.of(opt.result()).matter
+    ['x[2]', 'x[4]']
     """
-    n, usual = len(odd), 1.4826 * float(np.median(np.abs(odd))) if len(odd) else 0.0
-    odd = np.clip(odd, -OUTLIER * usual, OUTLIER * usual) if usual > 0 else odd
-    least, chosen = least_visible(n_coords), np.empty(0, np.int64)
-    fitted, own, left = np.empty(0), np.empty(0), odd
-    for _ in range(ROUNDS):
-        error = spread(left, len(chosen)) / np.sqrt(max(n, 1))
-        z = np.abs(correlations(signs, left, n_coords)) / max(n * error, 1e-300)
-        z[chosen] = 0.0
-        new = np.flatnonzero(z > max(least, HALF * float(z.max())))
-        if not len(new) or len(chosen) + len(new) > n // CROWDED:
-            break
-        chosen = np.sort(np.concatenate([chosen, new]))
-        fitted, own, left = least_squares(signs, odd, chosen)
-        clear = np.abs(fitted) > least * own
-        if not clear.all():
-            chosen = chosen[clear]
-            fitted, own, left = least_squares(signs, odd, chosen)
-    effects = np.zeros(n_coords)
-    errors = np.full(n_coords, spread(left, len(chosen)) / np.sqrt(max(n, 1)))
-    effects[chosen], errors[chosen] = fitted, own
-    return effects, errors, spread(left, len(chosen)) ** 2
+
+    fdr: float = 0.1
+    level: float = 0.95
+    negligible: float = 0.1
+    __name__: ClassVar[str] = "screen"
+    recommends: ClassVar[bool] = False
+
+    def __call__(self, problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
+        """Ask pairs, try the rest, ask the remaining pairs, and try the rest again."""
+        state = Box(self, problem, budget, rng)
+        yield Report(solver="repeats")
+        yield from state.repeat()
+        yield from state.more_pairs(int(OPENING * budget.total) // 2)
+        if state.undecided:
+            yield from state.try_rest(catch=True)
+        while state.undecided and budget.left > 2 * state.reserve + 1:
+            n = (budget.left - state.reserve) // 2
+            yield from state.more_pairs(max(1, min(n, max(state.pairs.n_asked // 2, 16))))
+        yield from state.try_rest(catch=state.quiet)
+        return Outcome(converged=not state.undecided)
 
 
-def spread(left: Floats, n_fitted: int) -> float:
-    """Return the standard deviation of what is left."""
-    return float(np.sqrt(left @ left / max(len(left) - n_fitted, 1)))
+@dataclass
+class Trial:
+    """Two points that differ in some inputs, and what is known of the way between them."""
+
+    low: Array
+    high: Array
+    order: Ints
+    f_low: float
+    f_high: float
+    first: int = 0
+    last: int = 0
+
+    def at(self, n: int) -> Array:
+        """Return the levels with the first n inputs moved."""
+        levels = self.low.copy()
+        levels[self.order[:n]] = self.high[self.order[:n]]
+        return levels
 
 
-def correlations(signs: Array, values: Floats, n_coords: int) -> Floats:
-    """Return the sum of values times signs, for every coordinate."""
-    total = np.zeros(n_coords)
-    rows = max(1, CHUNK // n_coords)
-    for first in range(0, len(values), rows):
-        some = slice(first, first + rows)
-        plus = np.unpackbits(signs[some], axis=1, count=n_coords).astype(np.float64)
-        total += 2 * (values[some] @ plus) - values[some].sum()
-    return total
+class Box:
+    """A screening of the whole box under way."""
+
+    def __init__(
+        self, options: Screen, problem: Problem, budget: Budget, rng: np.random.Generator
+    ) -> None:
+        self.options, self.problem, self.budget, self.rng = options, problem, budget, rng
+        self.design = design_of(problem)
+        self.pairs = Pairs(self.design)
+        self.noise, self.freedom = problem.noise, 0
+        self.caught: dict[int, float] = {}  # p-values of single inputs
+        self.rest = (float("nan"), float("nan"))
+        self.seen = self.look()
+
+    @property
+    def reserve(self) -> int:
+        """Evaluations kept for the last trials."""
+        price = 1 if self.noise == 0.0 else 2
+        return min(TRIALS, self.budget.total // 20) * price
+
+    @property
+    def undecided(self) -> bool:
+        """Whether of any input nothing can be said."""
+        return bool(np.any((self.seen.matters == 0) & (self.design.counts > 1)))
+
+    @property
+    def quiet(self) -> bool:
+        """Whether single differences show what moved."""
+        spread = float(np.hypot(*self.seen.effects.total))
+        return self.noise is not None and self.noise <= QUIET * spread
+
+    def repeat(self) -> Asking:
+        """See whether a value comes again."""
+        if self.noise is not None and not self.problem.sampled:
+            return
+        n = min(REPEATS, self.budget.left // 3)
+        if n < 2:
+            return
+        x = self.problem.clipped(self.design.point(self.design.draw(self.rng)))
+        points = np.broadcast_to(x, (n, x.size))
+        values = (yield points.copy()) if self.problem.sampled else (yield points[:, None].copy())
+        seen = values.ravel()[np.isfinite(values.ravel())]
+        if len(seen) > 1:
+            self.noise, self.freedom = float(seen.std(ddof=1)), len(seen) - 1
+            if self.noise <= EPSILON * float(np.abs(seen).max()):
+                self.noise = 0.0
+
+    def more_pairs(self, n: int) -> Asking:
+        """Ask so many more pairs and look at all of them."""
+        n = min(n, self.budget.left // 2)
+        if n < 1:
+            return
+        yield Report(solver="pairs")
+        yield from self.pairs.ask(n, self.rng)
+        self.seen = self.look()
+        yield self.report()
+
+    def report(self) -> Report:
+        """Return what is known, for people and the run."""
+        seen = self.seen
+        found = np.flatnonzero(seen.matters > 0)
+        message = (
+            f"{len(found)} of {seen.matters.size} inputs matter, "
+            f"{int(np.sum(seen.matters < 0))} do not."
+        )
+        relevance = shares(seen.effects, found)
+        return Report(message=message, relevance=relevance, screening=seen)
+
+    # ---- decisions -------------------------------------------------------------------------------
+
+    def look(self) -> Seen:
+        """Decide on every input."""
+        effects = self.pairs.effects()
+        options, moved = self.options, self.design.counts > 1
+        p_values = effects.p_values.copy()
+        for k, p in self.caught.items():
+            p_values[k] = min(1.0, 2 * min(p, p_values[k]))
+        q_values, not_values = np.ones(p_values.size), np.ones(p_values.size)
+        q_values[moved] = adjusted(p_values[moved])
+        yes = (q_values < options.fdr) & moved
+        spread = float(np.hypot(*effects.total))
+        top = float(effects.sizes[yes].max(initial=0.0)) or spread
+        threshold = options.negligible * top
+        low, high = interval(effects, options.level)
+        squares, error = effects.statistics
+        if np.isfinite(error):
+            n = np.maximum(effects.counts, 1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                far = (threshold / error) ** 2 if error > 0 else np.inf
+            q = as_chi_square(squares, effects)
+            below = below_threshold(q, n, far) if threshold > 0 or error > 0 else q * 0.0
+            not_values[moved] = adjusted(below[moved])
+        no = (not_values < options.fdr) & ~yes & moved
+        if self.rest[1] < DOUBT:  # something among them moves f
+            no[:] = False
+        matters = yes.astype(np.int64) - no
+        caught = tuple(sorted(self.caught))
+        return Seen(
+            effects, q_values, not_values, low, high, matters, threshold, self.noise or 0.0,
+            self.rest, caught,
+        )  # fmt: skip
+
+    # ---- the rest --------------------------------------------------------------------------------
+
+    def others(self) -> Ints:
+        """Return the inputs that are not known to matter."""
+        return np.flatnonzero((self.seen.matters <= 0) & (self.design.counts > 1))
+
+    def try_rest(self, *, catch: bool) -> Asking:
+        """Move all inputs together that are not known to matter, the others fixed.
+
+        Where f changes beyond its noise, one of them matters after all; where noise is small
+        against the change, halving finds which.
+        """
+        catch = catch and self.quiet
+        end = self.budget.left - (int(0.4 * self.budget.total) if catch else self.reserve)
+        while len(self.others()) and len(self.pairs.values):
+            n = min(TRIALS, len(self.pairs.values), max(self.reserve // 2, 4))
+            exact = self.noise == 0.0
+            price = 1 if exact and not self.problem.sampled else 2
+            if self.budget.left < n * price:
+                return
+            yield Report(solver="trials of the rest")
+            trials = yield from self.move(self.others(), n, price)
+            changed = self.compare(trials, price)
+            self.seen = self.look()
+            yield self.report()
+            if not catch or not changed or self.budget.left <= max(end, self.reserve):
+                return
+            before = set(self.caught)
+            yield from self.halve(changed)
+            self.seen = self.look()
+            yield self.report()
+            if set(self.caught) == before:
+                return
+
+    def move(self, inputs: Ints, n: int, price: int) -> Asking:
+        """Move inputs at n points of pairs; return these with values: before, again, and after."""
+        design = self.design
+        rows = self.rng.choice(len(self.pairs.values), n, replace=False)
+        every = slice(None)
+        levels = design.levels(every)[rows]
+        tried, points = [], []
+        for row, low in zip(rows.tolist(), levels, strict=True):
+            high = low.copy()
+            high[inputs] = design.draw(self.rng)[inputs]
+            order = self.rng.permutation(inputs[high[inputs] != low[inputs]])
+            f = self.pairs.values[row][0]
+            tried.append(Trial(low, high, order, f, float("nan"), 0, len(order)))
+            ends = [design.point(high)] if price == 1 else [design.point(low), design.point(high)]
+            points.append(np.stack(ends))
+        values = yield np.stack(points)
+        found = []
+        for trial, seen in zip(tried, values.tolist(), strict=True):
+            if np.isfinite(seen).all() and len(trial.order):
+                again = trial.f_low if price == 1 else seen[0]
+                trial.f_high = seen[-1]
+                found.append((trial, again))
+        return found
+
+    def compare(self, trials: Sequence[tuple[Trial, float]], price: int) -> list[Trial]:
+        """Compare the changes with the noise; return the trials with a clear one."""
+        if not trials:
+            return []
+        n, sampled = len(trials), self.problem.sampled
+        first = np.array([trial.f_low for trial, _ in trials])
+        again = np.array([value for _, value in trials])
+        after = np.array([trial.f_high for trial, _ in trials])
+        size = EPSILON * float(np.abs(first).max(initial=0.0))
+        if price == 1 or (sampled and self.noise == 0.0):
+            change, noise = after - again, 0.0
+            share = float(np.sqrt(np.mean(change**2) / 2))
+            self.rest = (share, 0.0 if share > size else 1.0)
+        else:
+            repeats = float(np.sum((first - again) ** 2) / 2)
+            known = self.noise or 0.0
+            freedom = n + self.freedom
+            variance = (repeats + self.freedom * known**2) / freedom
+            if self.problem.noise is not None and not sampled:
+                variance, freedom = known**2, 10**6
+            elif not sampled:
+                self.noise, self.freedom = float(np.sqrt(variance)), freedom
+            change = after - (first + again) / 2
+            seen = float(np.mean(change**2) / 1.5)
+            ratio = seen / max(variance, size**2, 1e-300)
+            p_value = float(scipy.special.fdtrc(n, freedom, ratio))
+            self.rest = (float(np.sqrt(max(seen - variance, 0.0) * 0.75)), p_value)
+            noise = float(np.sqrt(variance))
+            for (trial, value), mean in zip(trials, (first + again) / 2, strict=True):
+                trial.f_low = float(mean if not sampled else value)
+        bar = max(JUMP * noise * np.sqrt(1.5), size)
+        return [trial for (trial, _), d in zip(trials, change.tolist(), strict=True) if abs(d) > bar]
+
+    def halve(self, trials: list[Trial]) -> Asking:
+        """Halve the ways between points until one input makes each jump; note those inputs."""
+        open_ones = trials
+        while open_ones := [t for t in open_ones if t.last - t.first > 1]:
+            if self.budget.left < len(open_ones) + self.reserve:
+                return
+            middles = [(t.first + t.last) // 2 for t in open_ones]
+            asked = zip(open_ones, middles, strict=True)
+            values = yield np.stack([self.design.point(t.at(m))[None] for t, m in asked])
+            for t, m, value in zip(open_ones, middles, values.ravel().tolist(), strict=True):
+                if not np.isfinite(value):
+                    t.last = t.first
+                elif abs(value - t.f_low) >= abs(t.f_high - value):
+                    t.last, t.f_high = m, value
+                else:
+                    t.first, t.f_low = m, value
+        whole = {int(t.order[t.first]): t for t in trials if t.last - t.first == 1}
+        noise = self.noise or 0.0
+        if noise == 0.0 and not self.problem.sampled:
+            self.caught.update({k: 0.0 for k, t in whole.items() if t.f_high != t.f_low})
+            return
+        if not whole or self.budget.left < 2 * AGAIN * len(whole):
+            return
+        ends = [[t.at(t.first), t.at(t.last)] for t in whole.values()]
+        points = np.array([[self.design.point(x) for x in pair] for pair in ends for _ in range(AGAIN)])
+        values = (yield points).reshape(len(whole), AGAIN, 2)
+        for k, seen in zip(whole, values, strict=True):
+            jump = float(np.mean(seen[:, 1] - seen[:, 0]))
+            error = noise * np.sqrt(2 / AGAIN)
+            if np.isfinite(jump):
+                z = abs(jump) / max(error, 1e-300)
+                p_value = float(2 * scipy.special.stdtr(max(self.freedom, 1), -z))
+                self.caught[k] = min(self.caught.get(k, 1.0), p_value)
 
 
-def least_squares(signs: Array, odd: Floats, chosen: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return effects of some coordinates, their standard errors, and what they leave."""
-    bits = signs[:, chosen // 8] >> (7 - chosen % 8).astype(np.uint8) & 1
-    matrix = 2.0 * bits - 1.0
-    inverse = np.linalg.pinv(matrix.T @ matrix)
-    effects = inverse @ (matrix.T @ odd)
-    left = odd - matrix @ effects
-    return effects, spread(left, len(chosen)) * np.sqrt(np.diag(inverse)), left
+def below_threshold(q: Floats, counts: Ints, noncentrality: float) -> Floats:
+    """Return the probability of statistics as small as these, were effects at the threshold."""
+    if noncentrality > 400:  # far out the root is normal with standard deviation 1
+        z = np.sqrt(q) - np.sqrt(noncentrality)
+        return np.asarray(scipy.special.ndtr(np.maximum(z, -40.0)))
+    return np.asarray(scipy.special.chndtr(np.minimum(q, 1e5), counts, noncentrality))
 
 
-def least_visible(n_coords: int) -> float:
-    """Return the standard errors that noise reaches once in ten times among so many effects.
-
-    Examples
-    --------
-    >>> round(least_visible(5000), 2)
-    4.65
-    """
-    return float(np.sqrt(2 * np.log(10 * n_coords)))
+def design_of(problem: Problem) -> Design:
+    """Return four even levels from bound to bound; all levels of choices and of few numbers."""
+    low, high = problem.lower, problem.upper
+    p = problem.n_coords
+    counts = np.where(high > low, LEVELS, 1)
+    steps = np.linspace(0.0, 1.0, LEVELS)
+    places = low[:, None] + (high - low)[:, None] * steps
+    if problem.space is None:
+        return Design(np.clip(places, low[:, None], high[:, None]), counts)
+    grid = problem.space.grid
+    whole = grid.discrete & (grid.n_levels <= np.where(grid.categorical, CHOICES, LEVELS))
+    counts = np.where(whole, grid.n_levels, counts)
+    wide = np.zeros((p, max(int(counts.max()), LEVELS)))
+    wide[:, :LEVELS] = grid.snapped(places.T).T
+    for level in range(wide.shape[1]):
+        centres = grid.centres(np.minimum(level, np.maximum(grid.n_levels - 1, 0)))
+        wide[whole, level] = centres[whole]
+    return Design(wide, counts)
