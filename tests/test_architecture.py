@@ -42,7 +42,7 @@ ORDER = [
         "workers",
         "driving",
     },
-    {"optimizer", "minimize"},
+    {"optimizer", "minimize", "screen"},
     {"desk"},
     {"scipy", "optuna", "sklearn"},
     {"status", "command"},

@@ -26,6 +26,7 @@ from scgd.strategies.asks import Along, Asking, Gradient, Report, Steps, Strateg
 from scgd.strategies.budget import TOL, Budget
 from scgd.strategies.fixed_method import run_method
 from scgd.strategies.incumbent import with_incumbent
+from scgd.strategies.screening import Screen
 from scgd.trials import Known, check_known
 
 __all__ = ["Built", "build", "checked", "choose_method", "ran"]
@@ -119,7 +120,12 @@ def build(
 
 
 def strategy_of(method: Method) -> Strategy:
-    """Return the strategy of a method, which re-evaluates its best candidates at the end."""
+    """Return the strategy of a method, which re-evaluates its best candidates at the end.
+
+    A screening recommends no point.
+    """
+    if isinstance(method, Named) and isinstance(method.strategy, Screen):
+        return method.strategy
     if isinstance(method, SCGD):
         strategy = run_method(method)
     elif METHODS.get(method.name) is method:

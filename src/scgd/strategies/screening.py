@@ -8,7 +8,7 @@ by :mod:`scgd.strategies.effects`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -165,45 +165,6 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a screening of the whole box has seen so far.
-
-    Attributes
-    ----------
-    effects
-        Of the pairs.
-    q_values
-        p-values adjusted for the false-discovery rate, all that was seen included.
-    not_values
-        The same of the hypothesis that an effect is not negligible.
-    low, high
-        Confidence limits of the sizes.
-    matters
-        1: it matters; -1: it does not; 0: one cannot say.
-    threshold
-        The size from which an effect is not negligible.
-    noise
-        The standard deviation of one value; 0: values repeat themselves.
-    rest
-        What all inputs that do not matter change together, as a standard deviation, and the p-value
-        of nothing; NaN where that was not tried.
-    caught
-        Inputs that a trial of the rest found.
-    """
-
-    effects: Effects
-    q_values: Floats
-    not_values: Floats
-    low: Floats
-    high: Floats
-    matters: Ints
-    threshold: float
-    noise: float
-    rest: tuple[float, float] = (float("nan"), float("nan"))
-    caught: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
 class Screen:
     """The method of :func:`scgd.screen`: a strategy that finds the inputs that matter.
 
@@ -231,7 +192,14 @@ class Screen:
     level: float = 0.95
     negligible: float = 0.1
     __name__: ClassVar[str] = "screen"
-    recommends: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name in ("fdr", "level", "negligible"):
+            value = getattr(self, name)
+            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            if not number or not 0 < value < 1:
+                raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}")
+            object.__setattr__(self, name, float(value))
 
     def __call__(self, problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
         """Ask pairs, try the rest, ask the remaining pairs, and try the rest again."""
@@ -246,6 +214,49 @@ class Screen:
             yield from state.more_pairs(max(1, min(n, max(state.pairs.n_asked // 2, 16))))
         yield from state.try_rest(catch=state.quiet)
         return Outcome(converged=not state.undecided)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a screening of the whole box has seen so far.
+
+    Attributes
+    ----------
+    effects
+        Of the pairs.
+    p_values, q_values
+        Of no effect at all, and adjusted for the false-discovery rate.
+    not_values
+        The same of the hypothesis that an effect is not negligible.
+    low, high
+        Confidence limits of the sizes.
+    matters
+        1: it matters; -1: it does not; 0: one cannot say.
+    threshold
+        The size from which an effect is not negligible.
+    noise
+        The standard deviation of one value; 0: values repeat themselves.
+    options
+        The rates and levels of the decisions.
+    rest
+        What all inputs that do not matter change together, as a standard deviation, and the p-value
+        of nothing; NaN where that was not tried.
+    caught
+        Inputs that a trial of the rest found.
+    """
+
+    effects: Effects
+    p_values: Floats
+    q_values: Floats
+    not_values: Floats
+    low: Floats
+    high: Floats
+    matters: Ints
+    threshold: float
+    noise: float
+    options: Screen
+    rest: tuple[float, float] = (float("nan"), float("nan"))
+    caught: tuple[int, ...] = ()
 
 
 @dataclass
@@ -365,8 +376,8 @@ class Box:
         matters = yes.astype(np.int64) - no
         caught = tuple(sorted(self.caught))
         return Seen(
-            effects, q_values, not_values, low, high, matters, threshold, self.noise or 0.0,
-            self.rest, caught,
+            effects, p_values, q_values, not_values, low, high, matters, threshold, self.noise or 0.0,
+            options, self.rest, caught,
         )  # fmt: skip
 
     # ---- the rest --------------------------------------------------------------------------------
