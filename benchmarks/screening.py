@@ -1,6 +1,6 @@
 """Which inputs matter: scgd.screen and its rivals on 12 problems whose truth is known.
 
-    python benchmarks/screening.py rows [--seeds 100-109] [--problems 1,2] [--out FILE]
+    python benchmarks/screening.py rows [--seeds 100-105] [--problems 1,2] [--out FILE]
     python benchmarks/screening.py simulate [--seeds 200-299]
     python benchmarks/screening.py table
 
@@ -214,6 +214,113 @@ PROBLEMS = (
 )  # fmt: skip
 
 
+# ---- simulation of coverage and false discoveries ------------------------------------------------
+
+
+class Simulated(Problem):
+    """Six of p inputs: lines, a curve and a product; or none of them."""
+
+    tails = "normal"
+
+    def exact(self, z):
+        if not self.n_active:
+            return 0.0
+        u = 2 * z - 1
+        return float(2 * u[0] - u[1] + 0.5 * u[2] + 0.2 * u[3] + u[4] ** 2 + u[4] * u[5])
+
+    def __call__(self, x):
+        self.count += 1
+        e = self.rng.standard_normal()
+        if self.tails == "t3":
+            e = self.rng.standard_t(3) / np.sqrt(3)
+        return self.exact(x[self.active]) + self.level * e
+
+    def truth(self) -> np.ndarray:
+        """Return the sizes of all inputs: standard deviations of main effects over the levels."""
+        found = np.zeros(self.p)
+        levels = np.linspace(0, 1, 4)
+        grid = np.array(np.meshgrid(*[levels] * self.n_active)).reshape(self.n_active, -1).T
+        values = np.array([self.exact(z) for z in grid])
+        for i, k in enumerate(self.active):
+            found[k] = np.std([values[grid[:, i] == level].mean() for level in levels])
+        return found
+
+
+def simulated(name, p, active, evals, noise, tails="normal"):
+    """Return a class of instances."""
+    fields = {"name": name, "p": p, "n_active": active, "evals": evals, "noise": noise}
+    return type("Case", (Simulated,), {**fields, "tails": tails})
+
+
+CASES = (
+    simulated("little noise", 60, 6, 300, 0.25),
+    simulated("noise as large as the signal", 60, 6, 300, 1.0),
+    simulated("few evaluations", 60, 6, 80, 0.5),
+    simulated("many inputs", 1000, 6, 600, 1.0),
+    simulated("heavy tails (t with 3 degrees)", 60, 6, 300, 1.0, "t3"),
+    simulated("nothing but noise", 200, 0, 300, 1.0),
+    simulated("nothing but noise, heavy tails", 200, 0, 300, 1.0, "t3"),
+)
+SIMULATED_FIELDS = (
+    "case", "seed", "covered_active", "covered", "discoveries", "false_part", "missed",
+    "said_not", "false_not",
+)  # fmt: skip
+
+
+def simulate(args: argparse.Namespace) -> None:
+    """Add rows on intervals and decisions, each of an instance with noise of its own."""
+    path = Path(args.out)
+    done = {(r["case"], r["seed"]) for r in stored(path)}
+    fresh = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, SIMULATED_FIELDS, lineterminator="\n")
+        if fresh:
+            writer.writeheader()
+        for make in CASES:
+            for seed in seeds_of(args.seeds):
+                if (make.name, str(seed)) in done:
+                    continue
+                problem = make(seed)
+                if not make.n_active:
+                    problem.level = 1.0
+                bounds = [(0.0, 1.0)] * problem.p
+                found = scgd.screen(problem, bounds, max_evals=make.evals, seed=seed)
+                truth, tiny = problem.truth() if make.n_active else np.zeros(problem.p), 1e-9
+                inside = (found.low <= truth + tiny) & (truth - tiny <= found.high)
+                said = np.flatnonzero(found.decisions == "matters")
+                wrong = len(set(said) - set(problem.active))
+                said_not = np.flatnonzero(found.decisions == "does not")
+                big = np.flatnonzero(truth > found.threshold)
+                row = {
+                    "case": make.name, "seed": seed, "covered": inside.mean(),
+                    "covered_active": inside[problem.active].mean() if make.n_active else "",
+                    "discoveries": len(said), "false_part": wrong / max(len(said), 1),
+                    "missed": len(set(problem.active) - set(said)), "said_not": len(said_not),
+                    "false_not": len(set(said_not) & set(big)) / max(len(said_not), 1),
+                }  # fmt: skip
+                writer.writerow({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()})
+                file.flush()
+
+
+def simulated_table(rows: list[dict[str, str]]) -> str:
+    """Return the table of the page: coverage and false discoveries."""
+    heads = ("case", "runs", "intervals that cover, inputs that matter", "all inputs",
+             "false part of the discoveries", "of those said not to matter")  # fmt: skip
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    for make in CASES:
+        mine = [r for r in rows if r["case"] == make.name]
+        if not mine:
+            continue
+
+        def average(field: str, rows: list[dict[str, str]] = mine) -> str:
+            values = [float(r[field]) for r in rows if r[field] != ""]
+            return f"{np.mean(values):.3f}" if values else "-"
+
+        fields = ("covered_active", "covered", "false_part", "false_not")
+        lines.append(f"| {make.name} | {len(mine)} | " + " | ".join(map(average, fields)) + " |")
+    return "\n".join(lines)
+
+
 # ---- methods: scores, the larger the more an input matters ---------------------------------------
 
 
@@ -222,7 +329,9 @@ def ours(problem: Problem, seed: int):
     bounds = [(0.0, 1.0)] * problem.p
     noise = 0.0 if problem.noise == 0 else None
     found = scgd.screen(problem, bounds, max_evals=problem.evals, noise=noise, seed=seed)
-    return -found.p_values + 1e-9 * (found.sizes > 0) * found.sizes / max(found.sizes.max(), 1e-300), found
+    return -found.p_values + 1e-9 * (found.sizes > 0) * found.sizes / max(
+        found.sizes.max(), 1e-300
+    ), found
 
 
 def morris(problem: Problem, seed: int):
@@ -304,8 +413,8 @@ def trees(problem: Problem, seed: int):
 
     x = np.random.default_rng(seed).random((problem.evals, problem.p))
     y = np.array([problem(row) for row in x])
-    features = 1.0 if problem.p <= 500 else 0.33
-    model = ExtraTreesRegressor(200, max_features=features, random_state=seed, n_jobs=1)
+    features = 1.0 if problem.p <= 100 else 0.33  # the common choice, and what one can afford
+    model = ExtraTreesRegressor(100, max_features=features, random_state=seed, n_jobs=1)
     return model.fit(x, y).feature_importances_
 
 
@@ -373,7 +482,11 @@ def add_rows(args: argparse.Namespace) -> None:
     path = Path(args.out)
     done = {(r["problem"], r["seed"], r["method"]) for r in stored(path)}
     fresh = not path.exists()
-    some = PROBLEMS if args.problems is None else [PROBLEMS[int(i) - 1] for i in args.problems.split(",")]
+    some = (
+        PROBLEMS
+        if args.problems is None
+        else [PROBLEMS[int(i) - 1] for i in args.problems.split(",")]
+    )
     with path.open("a", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         if fresh:
@@ -394,7 +507,16 @@ def mean(rows: list[dict[str, str]], problem: str, method: str, field: str = "re
 
 def table(rows: list[dict[str, str]]) -> str:
     """Return the table of the page: mean recall at 10 % false discoveries."""
-    heads = ["problem", "inputs", "matter", "evaluations", "noise", *NAMES, "decisions: found", "false"]
+    heads = [
+        "problem",
+        "inputs",
+        "matter",
+        "evaluations",
+        "noise",
+        *NAMES,
+        "decisions: found",
+        "false",
+    ]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for make in PROBLEMS:
         cells = [mean(rows, make.name, m) for m in NAMES]
@@ -423,10 +545,16 @@ def main() -> None:
     parser.add_argument("--seeds", default=None)
     parser.add_argument("--problems", default=None)
     parser.add_argument("--methods", default=None)
-    parser.add_argument("--out", default=str(ROWS))
+    parser.add_argument("--out", default=None)
     args = parser.parse_args()
+    if args.command == "simulate":
+        args.seeds, args.out = args.seeds or "200-299", args.out or str(SIMULATED)
+        simulate(args)
+        print(simulated_table(stored(Path(args.out))))
+        return
+    args.out = args.out or str(ROWS)
     if args.command == "rows":
-        args.seeds = args.seeds or "100-109"
+        args.seeds = args.seeds or "100-105"
         add_rows(args)
     rows = stored(Path(args.out))
     print(table(rows))

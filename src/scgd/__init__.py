@@ -30,9 +30,9 @@ from scgd.policies import (
     Uniform,
     coordinate_smoothness,
 )
-from scgd.screen import Screening, screen
 from scgd.schedules import SCHEDULES, Constant, InverseLog, InverseTime, Linear, Relative, SqrtOf
 from scgd.scipy import scipy_method
+from scgd.screen import Screening, screen
 from scgd.spaces import Choice, Float, Int, Space
 from scgd.steps import RMS, SGD, STEPS, Adam, Learned, Momentum, Wiener
 from scgd.strategies.screening import Screen

@@ -295,7 +295,8 @@ class Screening:
         if (more := len(self.names) - SHOWN) > 0:
             notes.append(f"and {more:,} more: table() has all")
         for one in self.interactions[:3]:
-            notes.append(f"{' and '.join(one['inputs'])} interact, {one['size']:.3g} +- {one['error']:.2g}")
+            band = f"{one['size']:.3g} +- {one['error']:.2g}"
+            notes.append(f"{' and '.join(one['inputs'])} interact, {band}")
         if self.rest == self.rest:
             notes.append(f"the rest together: {self.rest:.3g} (p = {self.rest_p_value:.2g})")
         return notes
@@ -304,7 +305,7 @@ class Screening:
         rows = self._rows()
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
-        return "\n".join([self.message, *(f"  {line.rstrip()}" for line in lines), *(f"  {n}" for n in self._notes())])
+        return "\n  ".join([self.message, *(line.rstrip() for line in lines), *self._notes()])
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks."""

@@ -19,7 +19,7 @@ learning, with a design whose propensities are known.)
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy  # whose rooms load when they are used
@@ -455,29 +455,22 @@ def estimate(
         fill(part, last, floor, estimates, errors)
     fitted = max(len(fit.terms) for part in found for fit in part.fits)
     freedom = float(max(n - 1 - fitted, 1))
-    effects = Effects(
-        estimates, errors, counts, np.ones(p), (), n, freedom,
-        left=of_parts(found, lasts), total=of_parts(found, [p.values - p.values.mean() for p in found]),
-    )  # fmt: skip
+    around = [part.values - part.values.mean() for part in found]
+    left, total = of_parts(found, lasts), of_parts(found, around)
+    effects = Effects(estimates, errors, counts, np.ones(p), (), n, freedom, left, total)
     alone = main_p_values(effects)
     if not partners:
-        return replaced(effects, alone, ())
+        return replace(effects, p_values=alone)
     together, clearest = product_p_values(found, lasts, partners, floor, freedom, counts)
-    return replaced(effects, np.minimum(1.0, 2 * np.minimum(alone, together)), clearest)
+    both = np.minimum(1.0, 2 * np.minimum(alone, together))
+    return replace(effects, p_values=both, interactions=clearest)
 
 
 def of_parts(parts: Sequence[Part], values: Sequence[Floats]) -> tuple[float, float]:
     """Return standard deviations of the odd and the even part."""
-    found = {part.parity: float(np.sqrt(np.mean(v**2))) for part, v in zip(parts, values, strict=True)}
+    pairs = zip(parts, values, strict=True)
+    found = {part.parity: float(np.sqrt(np.mean(v**2))) for part, v in pairs}
     return found.get(1, 0.0), found.get(0, 0.0)
-
-
-def replaced(effects: Effects, p_values: Floats, products: tuple[Interaction, ...]) -> Effects:
-    """Return effects with p-values and interactions."""
-    return Effects(
-        effects.contrasts, effects.errors, effects.counts, p_values, products, effects.n_pairs,
-        effects.freedom, effects.left, effects.total,
-    )  # fmt: skip
 
 
 def fill(part: Part, last: Floats, floor: float, estimates: Floats, errors: Floats) -> None:
@@ -570,25 +563,19 @@ def adjusted(p_values: Floats) -> Floats:
 
 
 def interval(effects: Effects, level: float) -> tuple[Floats, Floats]:
-    """Return confidence limits of the sizes, by the noncentral chi-square distribution."""
+    """Return confidence limits of the sizes, by the noncentral chi-square distribution.
+
+    Errors that are estimated are as much larger as Student's quantile is than the normal one.
+    """
     squares, error = effects.statistics
     if not np.isfinite(error):
         return np.zeros(len(squares)), np.full(len(squares), np.inf)
-    q = as_chi_square(squares, effects)
     alpha = (1 - level) / 2
+    ratio = scipy.special.stdtrit(effects.freedom, alpha) / scipy.special.ndtri(alpha)
+    q, error = squares / ratio**2, error * ratio
     low, high = (noncentrality(q, effects.counts, share) for share in (1 - alpha, alpha))
     own = effects.counts > 0
     return np.where(own, np.sqrt(low) * error, 0.0), np.where(own, np.sqrt(high) * error, np.inf)
-
-
-def as_chi_square(squares: Floats, effects: Effects) -> Floats:
-    """Return the chi-square with the same p-value as statistics whose errors are estimated."""
-    n = np.maximum(effects.counts, 1)
-    p_values = scipy.special.fdtrc(n, effects.freedom, squares / n)
-    with np.errstate(all="ignore"):
-        q = scipy.special.chdtri(n, np.maximum(p_values, 1e-300))
-    far = p_values < 1e-200
-    return np.where(far, squares, np.nan_to_num(q, nan=0.0))
 
 
 def noncentrality(q: Floats, counts: Ints, share: float) -> Floats:

@@ -22,7 +22,6 @@ from scgd.strategies.effects import (
     Design,
     Effects,
     adjusted,
-    as_chi_square,
     estimate,
     interval,
 )
@@ -305,7 +304,9 @@ class Box:
 
     @property
     def quiet(self) -> bool:
-        """Whether single differences show what moved."""
+        """Whether single differences show what moved; samples of their own would hide it."""
+        if self.problem.sampled:
+            return False
         spread = float(np.hypot(*self.seen.effects.total))
         return self.noise is not None and self.noise <= QUIET * spread
 
@@ -332,7 +333,11 @@ class Box:
             return
         yield Report(solver="pairs")
         yield from self.pairs.ask(n, self.rng)
+        before = self.others()
         self.seen = self.look()
+        if not np.array_equal(before, self.others()):  # the rest is another one
+            self.rest = (float("nan"), float("nan"))
+            self.seen = self.look()
         yield self.report()
 
     def report(self) -> Report:
@@ -367,8 +372,8 @@ class Box:
             n = np.maximum(effects.counts, 1)
             with np.errstate(divide="ignore", invalid="ignore"):
                 far = (threshold / error) ** 2 if error > 0 else np.inf
-            q = as_chi_square(squares, effects)
-            below = below_threshold(q, n, far) if threshold > 0 or error > 0 else q * 0.0
+            none = threshold == 0 and error == 0  # nothing changes f at all
+            below = np.zeros(n.size) if none else below_threshold(squares, n, far)
             not_values[moved] = adjusted(below[moved])
         no = (not_values < options.fdr) & ~yes & moved
         if self.rest[1] < DOUBT:  # something among them moves f
@@ -376,8 +381,8 @@ class Box:
         matters = yes.astype(np.int64) - no
         caught = tuple(sorted(self.caught))
         return Seen(
-            effects, p_values, q_values, not_values, low, high, matters, threshold, self.noise or 0.0,
-            options, self.rest, caught,
+            effects, p_values, q_values, not_values, low, high, matters, threshold,
+            self.noise or 0.0, options, self.rest, caught,
         )  # fmt: skip
 
     # ---- the rest --------------------------------------------------------------------------------
@@ -469,7 +474,7 @@ class Box:
             for (trial, value), mean in zip(trials, (first + again) / 2, strict=True):
                 trial.f_low = float(mean if not sampled else value)
         bar = max(JUMP * noise * np.sqrt(1.5), size)
-        return [trial for (trial, _), d in zip(trials, change.tolist(), strict=True) if abs(d) > bar]
+        return [one for (one, _), d in zip(trials, change.tolist(), strict=True) if abs(d) > bar]
 
     def halve(self, trials: list[Trial]) -> Asking:
         """Halve the ways between points until one input makes each jump; note those inputs."""
@@ -494,8 +499,9 @@ class Box:
             return
         if not whole or self.budget.left < 2 * AGAIN * len(whole):
             return
-        ends = [[t.at(t.first), t.at(t.last)] for t in whole.values()]
-        points = np.array([[self.design.point(x) for x in pair] for pair in ends for _ in range(AGAIN)])
+        point = self.design.point
+        ends = [[point(t.at(t.first)), point(t.at(t.last))] for t in whole.values()]
+        points = np.repeat(np.array(ends), AGAIN, axis=0)
         values = (yield points).reshape(len(whole), AGAIN, 2)
         for k, seen in zip(whole, values, strict=True):
             jump = float(np.mean(seen[:, 1] - seen[:, 0]))
