@@ -45,7 +45,7 @@ ORDER = [
     {"optimizer", "minimize", "screen"},
     {"desk"},
     {"scipy", "optuna", "sklearn"},
-    {"status", "command"},
+    {"status", "command", "screen_command"},
     {"linear", "torch"},
     {"cli", "__main__"},
 ]

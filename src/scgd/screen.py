@@ -1,6 +1,6 @@
 """Which inputs of a function matter: ``screen(fun, bounds, max_evals=...)``.
 
-It is :func:`scgd.minimize` with another strategy (:mod:`scgd.strategies.screening`), so workers,
+It is :func:`scgd.minimize` with another strategy (:mod:`scgd.strategies.whole_box`), so workers,
 failures, samples and checkpoints are the same.
 """
 
@@ -19,7 +19,7 @@ from scgd.minimize import minimize
 from scgd.options import Failures, Rows
 from scgd.samples import Sample
 from scgd.spaces import Space
-from scgd.strategies.screening import LEAST_EVALS, Screen, Seen
+from scgd.strategies.whole_box import LEAST_EVALS, Screen, Seen
 from scgd.typing import Array, Floats
 
 if TYPE_CHECKING:
@@ -31,6 +31,11 @@ PER_INPUT, FEWEST, MOST = 10, 200, 2000
 """The default budget: evaluations per input, and in all. Where few of many inputs matter, what is
 needed grows with the logarithm of their number."""
 DECISIONS = ("does not", "cannot say", "matters")
+ENDS = {2: ", then the time was up", 3: ", then a callback ended it", 4: ", then interrupted"}
+    2: ", then the time was up",
+    3: ", then a callback ended it",
+    4: ", then it was interrupted",
+}
 SHOWN = 12
 """Inputs that are printed."""
 
@@ -203,9 +208,11 @@ class Screening:
         ends = np.where(effects.counts > 2, ends, np.where(effects.counts == 2, np.sqrt(6), 2.0))
         decisions = np.array(DECISIONS)[seen.matters + 1]
         counted = {word: int(np.sum(decisions == word)) for word in DECISIONS}
+        unsaid = counted["cannot say"]
         message = (
-            f"{counted['matters']} of {n:,} inputs matter, {counted['does not']:,} do not, of "
-            f"{counted['cannot say']:,} one cannot say. {result.message}"
+            f"{counted['matters']:,} of {n:,} inputs matter, {counted['does not']:,} do not"
+            f"{f', of {unsaid:,} one cannot say' if unsaid else ''} "
+            f"({result.nfev:,} evaluations{ENDS.get(result.status, '')})."
         )
         return cls(
             names=labels, decisions=decisions, sizes=effects.sizes, low=seen.low, high=seen.high,
@@ -275,7 +282,7 @@ class Screening:
         dark
             For a dark ground.
         """
-        from scgd.plots.screening import draw
+        from scgd.plots.forest import draw
 
         return draw(self, n_inputs=count(n_inputs, "n_inputs"), dark=dark)
 

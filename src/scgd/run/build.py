@@ -26,7 +26,7 @@ from scgd.strategies.asks import Along, Asking, Gradient, Report, Steps, Strateg
 from scgd.strategies.budget import TOL, Budget
 from scgd.strategies.fixed_method import run_method
 from scgd.strategies.incumbent import with_incumbent
-from scgd.strategies.screening import Screen
+from scgd.strategies.whole_box import Screen
 from scgd.trials import Known, check_known
 
 __all__ = ["Built", "build", "checked", "choose_method", "ran"]

@@ -21,7 +21,7 @@ from scgd.questions import BASE, EVERYWHERE, NOWHERE, Point, Question
 from scgd.samples import Samples
 from scgd.strategies.asks import Along, Gradient, Leg, Outcome, Report, Steps, Strategy, Wait
 from scgd.strategies.budget import TOL, Budget
-from scgd.strategies.screening import Seen
+from scgd.strategies.whole_box import Seen
 from scgd.typing import Floats
 
 __all__ = ["Interpreter", "OtherPoints"]

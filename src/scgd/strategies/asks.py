@@ -34,7 +34,7 @@ from scgd.typing import Floats, Ints
 if TYPE_CHECKING:
     from scgd.problem import Problem
     from scgd.strategies.budget import Budget
-    from scgd.strategies.screening import Seen
+    from scgd.strategies.whole_box import Seen
 
 __all__ = ["Along", "Gradient", "Leg", "Outcome", "Report", "Steps", "Strategy", "Wait", "point_of"]
 
@@ -188,7 +188,7 @@ class Report:
     noise
         The standard deviation of one value, pooled over all repeats: a few values at x do not tell.
     screening
-        What a screening of all inputs has seen (:class:`~scgd.strategies.screening.Seen`).
+        What a screening of all inputs has seen (:class:`~scgd.strategies.whole_box.Seen`).
     """
 
     solver: str | None = None

@@ -18,136 +18,22 @@ learning, with a design whose propensities are known.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy  # whose rooms load when they are used
 
-from scgd.typing import Array, Floats, Ints
+from scgd.strategies.pursuit import EPSILON, PAIRED, Part
+from scgd.strategies.random_design import Design, Term
+from scgd.typing import Floats, Ints
 
-__all__ = [
-    "Design",
-    "Effects",
-    "Interaction",
-    "adjusted",
-    "contrasts",
-    "estimate",
-    "interval",
-]
+__all__ = ["Effects", "Interaction", "adjusted", "estimate", "interval"]
 
 FOLDS = 5
 """Parts of the pairs; the model of four predicts the fifth."""
-OUTLIER = 6.0
-"""Residuals are clipped at so many robust deviations: normal ones never lie there."""
-ROUNDS, HALF = 30, 0.5
-"""Rounds of a pursuit, and the part of the clearest effect that others of its round must have."""
-CROWDED = 3
-"""One over the part of the pairs that may have effects fitted to them."""
-CHUNK = 4_000_000
-"""Entries of contrasts that are held at a time."""
 PARTNERS, PRODUCTS = 16, 40_000
 """Inputs whose products with all others are looked at, at least, and products in all."""
-EPSILON = 1e-13
-"""Values are no more precise than this, relative to the largest."""
-PAIRED = ((1, 1), (2, 2), (1, 2), (2, 1))
-"""Degrees of products of two inputs' contrasts."""
-Term = tuple[int, ...]
-"""``(degree, input)``, or that of two inputs in turn."""
-
-
-def contrasts(n_levels: int) -> Floats:
-    """Return orthonormal polynomials on so many levels: a row per degree, the constant first.
-
-    Examples
-    --------
-    >>> np.round(contrasts(4)[1:3], 2)
-    array([[-1.34, -0.45,  0.45,  1.34],
-           [ 1.  , -1.  , -1.  ,  1.  ]])
-    """
-    levels = np.arange(n_levels) - (n_levels - 1) / 2
-    basis, triangle = np.linalg.qr(np.vander(levels, increasing=True))
-    return np.asarray((basis * np.sign(np.diag(triangle))).T * np.sqrt(n_levels))
-
-
-class Design:
-    """Levels of inputs in pairs, drawn at random, and the contrasts that they make.
-
-    Parameters
-    ----------
-    places
-        The levels of each input: a row each, filled up with anything.
-    counts
-        How many levels each has; 1 for an input that does not move.
-    """
-
-    def __init__(self, places: Floats, counts: Ints) -> None:
-        self.places, self.counts = places, counts
-        self.most = int(counts.max())
-        self.uniform = bool((counts == self.most).all())
-        self.rows: list[Array] = []  # packed: a bit per level where there are two
-        self.tables = np.zeros((self.most, self.most + 1, self.most))
-        for n in set(counts.tolist()):
-            self.tables[:n, n, :n] = contrasts(n)
-
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-        return len(self.rows)
-
-    @property
-    def n_inputs(self) -> int:
-        """How many inputs there are."""
-        return self.counts.size
-
-    def draw(self, rng: np.random.Generator) -> Array:
-        """Return random levels, one for each input."""
-        if self.uniform:
-            return rng.integers(0, self.most, self.n_inputs, dtype=np.uint8)
-        return (rng.random(self.n_inputs) * self.counts).astype(np.uint8)
-
-    def point(self, levels: Array) -> Floats:
-        """Return the point where inputs stand at some levels."""
-        return np.asarray(self.places[np.arange(self.n_inputs), levels])
-
-    def pair(self, levels: Array) -> Floats:
-        """Return a point and its mirror image."""
-        opposite = (self.counts - 1 - levels).astype(np.uint8)
-        return np.stack([self.point(levels), self.point(opposite)])
-
-    def add(self, levels: Array) -> None:
-        """Note the levels of another pair."""
-        self.rows.append(np.packbits(levels) if self.most <= 2 else levels)
-
-    def levels(self, inputs: slice | Ints) -> Array:
-        """Return the levels of some inputs, a row per pair."""
-        rows = np.stack(self.rows)
-        if self.most > 2:
-            return rows[:, inputs]
-        if isinstance(inputs, slice):
-            return np.unpackbits(rows, axis=1, count=self.n_inputs)[:, inputs]
-        return (rows[:, inputs // 8] >> (7 - inputs % 8).astype(np.uint8)) & 1
-
-    def chunks(self) -> Iterator[slice]:
-        """Return slices of the inputs whose contrasts fit into memory."""
-        width = max(8, CHUNK // max(len(self), 1) // 8 * 8)
-        for first in range(0, self.n_inputs, width):
-            yield slice(first, min(first + width, self.n_inputs))
-
-    def contrast(self, degree: int, levels: Array, inputs: slice | Ints) -> Array:
-        """Return contrasts of some inputs, whose levels these are; 0 where there is none."""
-        if degree >= self.most:
-            return np.zeros(levels.shape)
-        if self.uniform:
-            return np.asarray(self.tables[degree, self.most][levels])
-        return np.asarray(self.tables[degree][self.counts[inputs], levels])
-
-    def column(self, term: Term) -> Floats:
-        """Return a term's contrast, or the product of two."""
-        value: Floats = np.ones(len(self))
-        for degree, k in zip(term[::2], term[1::2], strict=True):
-            one = np.array([k])
-            value = value * self.contrast(degree, self.levels(one), one)[:, 0]
-        return value
 
 
 @dataclass(frozen=True)
@@ -227,179 +113,6 @@ class Effects:
             return np.nan_to_num((self.sizes / error) ** 2, nan=0.0), error
 
 
-@dataclass
-class Fit:
-    """A sparse model of one part, for one fold."""
-
-    train: Array
-    terms: list[Term] = field(default_factory=list)
-    effects: Floats = field(default_factory=lambda: np.empty(0))
-    constant: float = 0.0
-
-
-class Part:
-    """The odd or the even part of pairs, and the models of it.
-
-    Parameters
-    ----------
-    design, values
-        The pairs, and what is to be explained.
-    parity
-        1: odd; 0: even.
-    fold
-        Which fold each pair belongs to.
-    """
-
-    def __init__(self, design: Design, values: Floats, parity: int, fold: Ints) -> None:
-        self.design, self.values, self.parity, self.fold = design, values, parity, fold
-        self.n_folds = int(fold.max()) + 1
-        self.fits = [Fit(fold != f) for f in range(self.n_folds)]
-        self.columns: dict[Term, Floats] = {}
-        self.floor = EPSILON * float(np.abs(values).max(initial=0.0))
-        self.degrees = [d for d in range(1, design.most) if d % 2 == parity]
-        for fit in self.fits:
-            self.refit(fit)
-
-    def column(self, term: Term) -> Floats:
-        """Return a term's contrast, which is kept."""
-        if term not in self.columns:
-            self.columns[term] = self.design.column(term)
-        return self.columns[term]
-
-    def predicted(self, fit: Fit) -> Floats:
-        """Return what a model says of all pairs."""
-        total = np.full(len(self.values), fit.constant)
-        for term, effect in zip(fit.terms, fit.effects.tolist(), strict=True):
-            total += effect * self.column(term)
-        return total
-
-    def refit(self, fit: Fit) -> Floats:
-        """Fit the terms of a model by least squares; return how many errors each is large."""
-        first = [] if self.parity else [np.ones(len(self.values))]
-        matrix = np.array([*first, *(self.column(t) for t in fit.terms)]).T
-        if matrix.size == 0:
-            fit.effects = np.empty(0)
-            return fit.effects
-        rows, y = matrix[fit.train], self.values[fit.train]
-        found, *_ = np.linalg.lstsq(rows, y, rcond=None)
-        n_first = len(first)
-        fit.constant, fit.effects = float(found[0]) if n_first else 0.0, found[n_first:]
-        error = spread(y - rows @ found, len(found)) / np.sqrt(max(len(y), 1))
-        return np.asarray(np.abs(fit.effects) / max(error, self.floor, 1e-300))
-
-    def residuals(self) -> Floats:
-        """Return what each model leaves of the pairs it was fitted to, a column each."""
-        left = np.stack([(self.values - self.predicted(f)) * f.train for f in self.fits], axis=1)
-        return np.asarray(left)
-
-    def crossed(self) -> Floats:
-        """Return what models of the other folds leave of each pair, outliers clipped."""
-        left = np.empty(len(self.values))
-        for f, fit in enumerate(self.fits):
-            left[self.fold == f] = (self.values - self.predicted(fit))[self.fold == f]
-        usual = 1.4826 * float(np.median(np.abs(left))) if len(left) else 0.0
-        return np.clip(left, -OUTLIER * usual, OUTLIER * usual) if usual > self.floor else left
-
-    def mean_effects(self) -> dict[Term, float]:
-        """Return the mean coefficient of each term over the pairs that models predict."""
-        found: dict[Term, float] = {}
-        for f, fit in enumerate(self.fits):
-            share = float(np.mean(self.fold == f))
-            for term, effect in zip(fit.terms, fit.effects.tolist(), strict=True):
-                found[term] = found.get(term, 0.0) + share * effect
-        return found
-
-    def sums(self, weights: Floats, partners: Sequence[int] = ()) -> dict[tuple[int, ...], Array]:
-        """Return sums of terms times weights, by degrees (and partner): inputs by columns."""
-        design, n = self.design, weights.shape[1]
-        weights = weights.astype(np.float32)
-        found: dict[tuple[int, ...], Array] = {}
-        pairs = [pair for pair in PAIRED if sum(pair) % 2 == self.parity and partners]
-        degrees = {*self.degrees} | {b for _, b in pairs if b < design.most}
-        products = {
-            a: np.concatenate([weights * self.column((a, j))[:, None] for j in partners], axis=1)
-            for a in {a for a, _ in pairs if a < design.most}
-        }
-        products = {a: some.astype(np.float32) for a, some in products.items()}
-        for some in design.chunks():
-            levels = design.levels(some)
-            for d in sorted(degrees):
-                now = design.contrast(d, levels, some).T.astype(np.float32)
-                if d in self.degrees:
-                    out = found.setdefault((d,), np.zeros((design.n_inputs, n), np.float32))
-                    out[some] = now @ weights
-                for a, b in pairs:
-                    if b != d or a >= design.most:
-                        continue
-                    sums = now @ products[a]
-                    for i, j in enumerate(partners):
-                        key = (a, j, b)
-                        out = found.setdefault(key, np.zeros((design.n_inputs, n), np.float32))
-                        out[some] = sums[:, i * n : (i + 1) * n]
-        for key, out in found.items():
-            if len(key) == 3:  # an input has no product with itself, and each product one name
-                done = [i for i in partners if i <= key[1] and key[0] == key[2]]
-                out[[key[1], *done]] = 0.0
-        return found
-
-    def pursue(self, partners: Sequence[int] = ()) -> None:
-        """Add terms by rounds, the clearest first, as long as any stands out of chance."""
-        p, n_pairs = self.design.n_inputs, len(self.values)
-        n_terms = len(self.degrees) * p + 2 * len(partners) * p
-        least = universal_threshold(n_terms)
-        for _ in range(ROUNDS):
-            left, grown = self.residuals(), False
-            errors = [spread(left[f.train, i], len(f.terms)) for i, f in enumerate(self.fits)]
-            if not n_terms or max(errors) <= self.floor:
-                return
-            sums = self.sums(left, partners)
-            for i, fit in enumerate(self.fits):
-                if errors[i] > self.floor:
-                    unit = errors[i] * np.sqrt(max(int(fit.train.sum()), 1))
-                    grown |= self.grow(fit, {k: s[:, i] / unit for k, s in sums.items()}, least)
-            if not grown or n_pairs < 2:
-                return
-
-    def grow(self, fit: Fit, z: dict[tuple[int, ...], Array], least: float) -> bool:
-        """Add the clearest terms to a model; return whether it changed."""
-        for term in fit.terms:
-            if term_key(term) in z:
-                z[term_key(term)][term[-1]] = 0.0
-        top = max((float(np.abs(s).max()) for s in z.values()), default=0.0)
-        if not top > least:
-            return False
-        bar = max(least, HALF * top)
-        new: list[tuple[float, Term]] = []
-        for key, s in z.items():
-            new += [(abs(float(s[k])), (*key, int(k))) for k in np.flatnonzero(np.abs(s) > bar)]
-        room = int(fit.train.sum()) // CROWDED - len(fit.terms)
-        before = list(fit.terms)
-        fit.terms += [term for _, term in sorted(new, key=lambda one: -one[0])[: max(room, 0)]]
-        clear = self.refit(fit) > least
-        if not clear.all():
-            fit.terms = [term for term, is_clear in zip(fit.terms, clear, strict=True) if is_clear]
-            self.refit(fit)
-        return fit.terms != before
-
-
-def term_key(term: Term) -> tuple[int, ...]:
-    """Return a term without its last input: degree, or degree, partner, degree."""
-    return term[:-1]
-
-
-def universal_threshold(n_terms: int) -> float:
-    """Return the standard errors that the largest of so many effects reaches by noise alone.
-
-    Donoho and Johnstone's.
-    """
-    return float(np.sqrt(2 * np.log(max(n_terms, 3))))
-
-
-def spread(left: Floats, n_fitted: int) -> float:
-    """Return the standard deviation of what is left."""
-    return float(np.sqrt(left @ left / max(len(left) - n_fitted, 1)))
-
-
 def estimate(
     design: Design, values: Floats, *, products: bool = True, parts: Sequence[int] = (1, 0)
 ) -> Effects:
@@ -453,6 +166,7 @@ def estimate(
             lasts[i] = part.crossed()
     for part, last in zip(found, lasts, strict=True):
         fill(part, last, floor, estimates, errors)
+    estimates[np.abs(estimates) <= floor] = 0.0  # rounding
     fitted = max(len(fit.terms) for part in found for fit in part.fits)
     freedom = float(max(n - 1 - fitted, 1))
     around = [part.values - part.values.mean() for part in found]
