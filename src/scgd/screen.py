@@ -32,10 +32,6 @@ PER_INPUT, FEWEST, MOST = 10, 200, 2000
 needed grows with the logarithm of their number."""
 DECISIONS = ("does not", "cannot say", "matters")
 ENDS = {2: ", then the time was up", 3: ", then a callback ended it", 4: ", then interrupted"}
-    2: ", then the time was up",
-    3: ", then a callback ended it",
-    4: ", then it was interrupted",
-}
 SHOWN = 12
 """Inputs that are printed."""
 

@@ -12,7 +12,7 @@ from scgd.checks import count, flag
 from scgd.constraints import Constraints, Merit, constrained
 from scgd.estimators import FirstOrder
 from scgd.method import SCGD
-from scgd.methods import METHODS, Method, Named, Ran, as_method
+from scgd.methods import METHODS, Method, Named, Ran, as_method, screens
 from scgd.options import Failures, Rows
 from scgd.problem import Known as Measurements
 from scgd.problem import Problem, check_noise
@@ -26,7 +26,6 @@ from scgd.strategies.asks import Along, Asking, Gradient, Report, Steps, Strateg
 from scgd.strategies.budget import TOL, Budget
 from scgd.strategies.fixed_method import run_method
 from scgd.strategies.incumbent import with_incumbent
-from scgd.strategies.whole_box import Screen
 from scgd.trials import Known, check_known
 
 __all__ = ["Built", "build", "checked", "choose_method", "ran"]
@@ -124,7 +123,7 @@ def strategy_of(method: Method) -> Strategy:
 
     A screening recommends no point.
     """
-    if isinstance(method, Named) and isinstance(method.strategy, Screen):
+    if not isinstance(method, SCGD) and screens(method):
         return method.strategy
     if isinstance(method, SCGD):
         strategy = run_method(method)

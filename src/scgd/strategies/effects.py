@@ -114,7 +114,12 @@ class Effects:
 
 
 def estimate(
-    design: Design, values: Floats, *, products: bool = True, parts: Sequence[int] = (1, 0)
+    design: Design,
+    values: Floats,
+    *,
+    products: bool = True,
+    parts: Sequence[int] = (1, 0),
+    exact: bool = False,
 ) -> Effects:
     """Estimate the effects of all inputs from pairs.
 
@@ -128,6 +133,8 @@ def estimate(
         Whether to look at products of inputs.
     parts
         Which parts: 1 is the odd one, 0 the even one.
+    exact
+        Whether values have no noise: then none is an outlier.
 
     Examples
     --------
@@ -150,7 +157,7 @@ def estimate(
     order = np.random.default_rng(n).permutation(n)
     fold = order % min(FOLDS, n)
     sides = {1: (values[:, 0] - values[:, 1]) / 2, 0: (values[:, 0] + values[:, 1]) / 2}
-    found = [Part(design, sides[side], side, fold) for side in parts]
+    found = [Part(design, sides[side], side, fold, exact=exact) for side in parts]
     found = [part for part in found if part.degrees or products]
     for part in found:
         part.pursue()

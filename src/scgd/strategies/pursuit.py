@@ -12,8 +12,9 @@ from scgd.typing import Array, Floats, Ints
 
 __all__ = ["EPSILON", "PAIRED", "Part"]
 
-OUTLIER = 6.0
-"""Residuals are clipped at so many robust deviations: normal ones never lie there."""
+FAR, OUTLIER = 20.0, 6.0
+"""Values, and then residuals, are clipped at so many robust deviations: normal residuals never lie
+there, and values seldom for what inputs do."""
 ROUNDS, HALF = 30, 0.5
 """Rounds of a pursuit, and the part of the clearest effect that others of its round must have."""
 CROWDED = 3
@@ -45,10 +46,16 @@ class Part:
         1: odd; 0: even.
     fold
         Which fold each pair belongs to.
+    exact
+        Whether values have no noise: then none is an outlier.
     """
 
-    def __init__(self, design: Design, values: Floats, parity: int, fold: Ints) -> None:
+    def __init__(
+        self, design: Design, values: Floats, parity: int, fold: Ints, *, exact: bool = False
+    ) -> None:
+        values = values if exact else clipped(values, FAR)
         self.design, self.values, self.parity, self.fold = design, values, parity, fold
+        self.exact = exact
         self.n_folds = int(fold.max()) + 1
         self.fits = [Fit(fold != f) for f in range(self.n_folds)]
         self.columns: dict[Term, Floats] = {}
@@ -94,8 +101,7 @@ class Part:
         left = np.empty(len(self.values))
         for f, fit in enumerate(self.fits):
             left[self.fold == f] = (self.values - self.predicted(fit))[self.fold == f]
-        usual = 1.4826 * float(np.median(np.abs(left))) if len(left) else 0.0
-        return np.clip(left, -OUTLIER * usual, OUTLIER * usual) if usual > self.floor else left
+        return left if self.exact else clipped(left, OUTLIER)
 
     def mean_effects(self) -> dict[Term, float]:
         """Return the mean coefficient of each term over the pairs that models predict."""
@@ -177,6 +183,15 @@ class Part:
             fit.terms = [term for term, is_clear in zip(fit.terms, clear, strict=True) if is_clear]
             self.refit(fit)
         return fit.terms != before
+
+
+def clipped(values: Floats, most: float) -> Floats:
+    """Return values within so many robust deviations of their median, if most of them differ."""
+    middle = float(np.median(values))
+    usual = 1.4826 * float(np.median(np.abs(values - middle)))
+    if not usual > EPSILON * float(np.abs(values).max()):
+        return values
+    return np.clip(values, middle - most * usual, middle + most * usual)
 
 
 def term_key(term: Term) -> tuple[int, ...]:

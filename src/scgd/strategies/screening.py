@@ -16,7 +16,7 @@ from scgd.strategies.effects import Effects, adjusted, estimate
 from scgd.strategies.random_design import Design
 from scgd.typing import Floats, Ints
 
-__all__ = ["FIRST", "Pairs", "Screened", "screen", "shares"]
+__all__ = ["FIRST", "Pairs", "Screened", "evaluated", "screen", "shares"]
 
 FIRST = 128
 """Pairs after which a screening around a point that has found nothing is given up."""
@@ -72,7 +72,7 @@ def screen(
     most = min(n_pairs, MOST)
     middle, reach = problem.centred(x, radius * problem.unit)
     places = problem.clipped(np.stack([middle - reach, middle + reach])).T
-    pairs = Pairs(Design(places, np.full(x.size, 2)))
+    pairs = Pairs(problem, Design(places, np.full(x.size, 2)))
     effects = pairs.effects(alone=True)
     coords = np.empty(0, np.int64)
     for due in (min(FIRST, most), most):
@@ -101,12 +101,12 @@ class Pairs:
 
     Parameters
     ----------
-    design
-        Where inputs stand.
+    problem, design
+        What is known, and where inputs stand.
     """
 
-    def __init__(self, design: Design) -> None:
-        self.design, self.n_asked = design, 0
+    def __init__(self, problem: Problem, design: Design) -> None:
+        self.problem, self.design, self.n_asked = problem, design, 0
         self.values: list[list[float]] = []
 
     def ask(self, n_pairs: int, rng: np.random.Generator) -> Asking:
@@ -115,14 +115,27 @@ class Pairs:
         while self.n_asked < due:
             n = min(max(1, CHUNK // (2 * design.n_inputs)), due - self.n_asked)
             drawn = [design.draw(rng) for _ in range(n)]
-            values = yield np.stack([design.pair(levels) for levels in drawn])
+            points = np.stack([design.pair(levels) for levels in drawn])
+            values = yield from evaluated(self.problem, points)
             self.n_asked += n
             for levels, pair in zip(drawn, values.tolist(), strict=True):
                 if abs(pair[0] - pair[1]) < np.inf:
                     design.add(levels)
                     self.values.append(pair)
 
-    def effects(self, *, alone: bool = False) -> Effects:
+    def effects(self, *, alone: bool = False, exact: bool = False) -> Effects:
         """Return what they tell; of the differences only, where inputs count alone."""
         values = np.array(self.values).reshape(-1, 2)
-        return estimate(self.design, values, products=not alone, parts=[1] if alone else (1, 0))
+        parts = [1] if alone else [1, 0]
+        return estimate(self.design, values, products=not alone, parts=parts, exact=exact)
+
+
+def evaluated(problem: Problem, points: Floats) -> Asking:
+    """Evaluate groups of points, each with a sample of its own where there are samples.
+
+    Without them all points are one batch, and evaluated in parallel.
+    """
+    if problem.sampled:
+        return (yield points)
+    values = yield points.reshape(-1, points.shape[-1])
+    return values.reshape(points.shape[:-1])

@@ -19,7 +19,7 @@ from scgd.strategies.budget import Budget
 from scgd.strategies.effects import Effects, adjusted, interval
 from scgd.strategies.pursuit import EPSILON
 from scgd.strategies.random_design import design_of
-from scgd.strategies.screening import Pairs, shares
+from scgd.strategies.screening import Pairs, evaluated, shares
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["LEAST_EVALS", "Screen", "Seen"]
@@ -30,6 +30,8 @@ REPEATS = 4
 """Evaluations of one point, which tell whether values repeat themselves."""
 OPENING, TRIALS = 0.45, 20
 """The part of the budget for the pairs before the rest is first tried, and trials at a time."""
+FIRST = 32
+"""Pairs before the first look; each look has as many more as all before."""
 QUIET = 0.1
 """The noise, in standard deviations of the values, below which single differences show."""
 JUMP = 5.0
@@ -80,14 +82,17 @@ class Screen:
     def __call__(self, problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
         """Ask pairs, try the rest, ask the remaining pairs, and try the rest again."""
         state = Box(self, problem, budget, rng)
-        yield Report(solver="repeats")
+        yield Report(solver="repeats", screening=state.seen)
         yield from state.repeat()
-        yield from state.more_pairs(int(OPENING * budget.total) // 2)
+        opening = int(OPENING * budget.total) // 2
+        while state.undecided and state.pairs.n_asked < opening:
+            due = max(state.pairs.n_asked, FIRST)
+            yield from state.more_pairs(min(due, opening - state.pairs.n_asked))
         if state.undecided:
             yield from state.try_rest(catch=True)
         while state.undecided and budget.left > 2 * state.reserve + 1:
             n = (budget.left - state.reserve) // 2
-            yield from state.more_pairs(max(1, min(n, max(state.pairs.n_asked // 2, 16))))
+            yield from state.more_pairs(max(1, min(n, max(state.pairs.n_asked // 2, FIRST))))
         yield from state.try_rest(catch=state.quiet)
         return Outcome(converged=not state.undecided)
 
@@ -162,7 +167,7 @@ class Box:
     ) -> None:
         self.options, self.problem, self.budget, self.rng = options, problem, budget, rng
         self.design = design_of(problem)
-        self.pairs = Pairs(self.design)
+        self.pairs = Pairs(problem, self.design)
         self.noise, self.freedom = problem.noise, 0
         self.caught: dict[int, float] = {}  # p-values of single inputs
         self.rest = (float("nan"), float("nan"))
@@ -195,9 +200,8 @@ class Box:
         if n < 2:
             return
         x = self.problem.clipped(self.design.point(self.design.draw(self.rng)))
-        points = np.broadcast_to(x, (n, x.size))
-        values = (yield points.copy()) if self.problem.sampled else (yield points[:, None].copy())
-        seen = values.ravel()[np.isfinite(values.ravel())]
+        values = yield np.tile(x, (n, 1))
+        seen = values[np.isfinite(values)]
         if len(seen) > 1:
             self.noise, self.freedom = float(seen.std(ddof=1)), len(seen) - 1
             if self.noise <= EPSILON * float(np.abs(seen).max()):
@@ -232,7 +236,7 @@ class Box:
 
     def look(self) -> Seen:
         """Decide on every input."""
-        effects = self.pairs.effects()
+        effects = self.pairs.effects(exact=self.noise == 0.0 and not self.problem.sampled)
         options, moved = self.options, self.design.counts > 1
         p_values = effects.p_values.copy()
         for k, p in self.caught.items():
@@ -255,8 +259,7 @@ class Box:
         no = (not_values < options.fdr) & ~yes & moved
         if self.rest[1] < DOUBT:  # something among them moves f
             no[:] = False
-        matters = yes.astype(np.int64) - no
-        caught = tuple(sorted(self.caught))
+        matters, caught = yes.astype(np.int64) - no, tuple(sorted(self.caught))
         return Seen(
             effects, p_values, q_values, not_values, low, high, matters, threshold,
             self.noise or 0.0, options, self.rest, caught,
@@ -311,7 +314,7 @@ class Box:
             tried.append(Trial(low, high, order, f, float("nan"), 0, len(order)))
             ends = [design.point(high)] if price == 1 else [design.point(low), design.point(high)]
             points.append(np.stack(ends))
-        values = yield np.stack(points)
+        values = yield from evaluated(self.problem, np.stack(points))
         found = []
         for trial, seen in zip(tried, values.tolist(), strict=True):
             if np.isfinite(seen).all() and len(trial.order):
@@ -328,7 +331,7 @@ class Box:
         first = np.array([trial.f_low for trial, _ in trials])
         again = np.array([value for _, value in trials])
         after = np.array([trial.f_high for trial, _ in trials])
-        size = EPSILON * float(np.abs(first).max(initial=0.0))
+        size = EPSILON * float(np.abs(first).max())
         if price == 1 or (sampled and self.noise == 0.0):
             change, noise = after - again, 0.0
             share = float(np.sqrt(np.mean(change**2) / 2))
@@ -361,8 +364,8 @@ class Box:
                 return
             middles = [(t.first + t.last) // 2 for t in open_ones]
             asked = zip(open_ones, middles, strict=True)
-            values = yield np.stack([self.design.point(t.at(m))[None] for t, m in asked])
-            for t, m, value in zip(open_ones, middles, values.ravel().tolist(), strict=True):
+            values = yield np.stack([self.design.point(t.at(m)) for t, m in asked])
+            for t, m, value in zip(open_ones, middles, values.tolist(), strict=True):
                 if not np.isfinite(value):
                     t.last = t.first
                 elif abs(value - t.f_low) >= abs(t.f_high - value):
@@ -379,7 +382,7 @@ class Box:
         point = self.design.point
         ends = [[point(t.at(t.first)), point(t.at(t.last))] for t in whole.values()]
         points = np.repeat(np.array(ends), AGAIN, axis=0)
-        values = (yield points).reshape(len(whole), AGAIN, 2)
+        values = (yield from evaluated(self.problem, points)).reshape(len(whole), AGAIN, 2)
         for k, seen in zip(whole, values, strict=True):
             jump = float(np.mean(seen[:, 1] - seen[:, 0]))
             error = noise * np.sqrt(2 / AGAIN)
