@@ -104,8 +104,10 @@ def screen(
     ['x[1]', 'x[2]', 'x[3]', 'x[4]']
     """
     options = Screen(fdr, level, negligible)
+    start: Any = space
+    bounds: list[tuple[float, float]] | None = None
     if isinstance(space, Space):
-        start, bounds, n_inputs = space, None, space.n_coords
+        n_inputs = space.n_coords
     else:
         bounds = check_box(space)
         start, n_inputs = [(low + high) / 2 for low, high in bounds], len(bounds)

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy  # whose rooms load when they are used
 
-from scgd.strategies.pursuit import EPSILON, PAIRED, Part
+from scgd.strategies.pursuit import EPSILON, PAIRED, Part, universal_threshold
 from scgd.strategies.random_design import Design, Term
 from scgd.typing import Floats, Ints
 
@@ -34,6 +34,8 @@ FOLDS = 5
 """Parts of the pairs; the model of four predicts the fifth."""
 PARTNERS, PRODUCTS = 16, 40_000
 """Inputs whose products with all others are looked at, at least, and products in all."""
+SCANNED = 5e9
+"""Multiplications that a look at all products of two inputs may take: a second or less."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,10 @@ def estimate(
     if products:
         for part, last in zip(found, lasts, strict=True):
             fill(part, last, floor, estimates, errors)
-        partners = chosen_partners(estimates, errors, counts, n)
+        partners = chosen_partners(estimates, errors, counts)
+        for part, last in zip(found, lasts, strict=True):
+            if part.parity == 0:
+                partners = sorted({*partners, *pairs_seen(design, last)})
         for i, part in enumerate(found):
             part.pursue(partners)
             lasts[i] = part.crossed()
@@ -205,12 +210,30 @@ def fill(part: Part, last: Floats, floor: float, estimates: Floats, errors: Floa
             estimates[term[0] - 1, term[1]] += effect
 
 
-def chosen_partners(estimates: Floats, errors: Floats, counts: Ints, n: int) -> list[int]:
+def chosen_partners(estimates: Floats, errors: Floats, counts: Ints) -> list[int]:
     """Return the inputs with the clearest effects, whose products are looked at."""
     p = counts.size
     most = min(p, max(PARTNERS, PRODUCTS // p))
     clear = np.sum((estimates / errors[:, None]) ** 2, axis=0)
     return sorted(np.argsort(-clear, kind="stable")[:most].tolist())
+
+
+def pairs_seen(design: Design, last: Floats, most: int = 16) -> list[int]:
+    """Return inputs that show together only: of all products of linear contrasts the clearest."""
+    n, p = len(last), design.n_inputs
+    unit = float(np.sqrt(last @ last))
+    if n * p * p > SCANNED or not unit > 0:
+        return []
+    linear = design.contrast(1, design.levels(slice(None)), slice(None)).astype(np.float32)
+    weighted, bar = (linear * last[:, None] / unit).astype(np.float32), universal_threshold(p * p)
+    found: list[tuple[float, int, int]] = []
+    for first in range(0, p, 256):
+        z = np.abs(weighted[:, first : first + 256].T @ linear)
+        for i, j in np.argwhere(z > bar).tolist():
+            if first + i < j:
+                found.append((float(z[i, j]), first + i, j))
+    found.sort(reverse=True)
+    return sorted({k for _, i, j in found[:most] for k in (i, j)})
 
 
 def main_p_values(effects: Effects) -> Floats:
@@ -235,15 +258,15 @@ def product_p_values(
     best = np.zeros(counts.size)
     rows: list[tuple[float, Term, float, float]] = []
     for part, last in zip(parts, lasts, strict=True):
-        error = max(float(np.sqrt(np.mean(last**2) / len(last))), floor, 1e-300)
+        error: float = max(float(np.sqrt(np.mean(last**2) / len(last))), floor, 1e-300)
         means, among = part.mean_effects(), set(partners)
         for key, sums in part.sums(last[:, None], partners).items():
             if len(key) < 3:
                 continue
             effects = sums[:, 0].astype(np.float64) / len(last)
-            for term, effect in means.items():
+            for term, mean in means.items():
                 if len(term) == 4 and term[:-1] == key:
-                    effects[term[-1]] += effect
+                    effects[term[-1]] += mean
             z = np.abs(effects) / error
             best = np.maximum(best, z)
             best[key[1]] = max(best[key[1]], float(z.max()))
@@ -260,8 +283,8 @@ def product_p_values(
     factor[partners] = n_kinds * counts.size
     rows.sort(key=lambda row: -row[0])
     clearest = []
-    for z, (a, j, b, k), effect, error in rows[:50]:
-        p = min(1.0, float(p_value(z)) * n_tests * counts.size)
+    for size, (a, j, b, k), effect, error in rows[:50]:
+        p = min(1.0, float(p_value(size)) * n_tests * counts.size)
         if p < 0.1:
             clearest.append(Interaction((j, k), (a, b), effect, error, p))
     return np.minimum(1.0, factor * p_value(best)), tuple(clearest)

@@ -10,7 +10,7 @@ import numpy as np
 from scgd.strategies.random_design import Design, Term
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["EPSILON", "PAIRED", "Part"]
+__all__ = ["EPSILON", "PAIRED", "Part", "universal_threshold"]
 
 FAR, OUTLIER = 20.0, 6.0
 """Values, and then residuals, are clipped at so many robust deviations: normal residuals never lie
@@ -136,13 +136,15 @@ class Part:
                         continue
                     sums = now @ products[a]
                     for i, j in enumerate(partners):
-                        key = (a, j, b)
-                        out = found.setdefault(key, np.zeros((design.n_inputs, n), np.float32))
+                        out = found.setdefault(
+                            (a, j, b), np.zeros((design.n_inputs, n), np.float32)
+                        )
                         out[some] = sums[:, i * n : (i + 1) * n]
         for key, out in found.items():
             if len(key) == 3:  # an input has no product with itself, and each product one name
-                done = [i for i in partners if i <= key[1] and key[0] == key[2]]
-                out[[key[1], *done]] = 0.0
+                a, j, b = key
+                done = [i for i in partners if i <= j and a == b]
+                out[[j, *done]] = 0.0
         return found
 
     def pursue(self, partners: Sequence[int] = ()) -> None:
