@@ -30,8 +30,8 @@ from scgd.typing import Floats, Ints
 
 __all__ = ["Effects", "Interaction", "adjusted", "estimate", "interval"]
 
-FOLDS = 5
-"""Parts of the pairs; the model of four predicts the fifth."""
+FOLDS = 10
+"""Parts of the pairs; the model of nine predicts the tenth."""
 PARTNERS, PRODUCTS = 16, 40_000
 """Inputs whose products with all others are looked at, at least, and products in all."""
 SCANNED = 5e9
@@ -237,12 +237,18 @@ def pairs_seen(design: Design, last: Floats, most: int = 16) -> list[int]:
 
 
 def main_p_values(effects: Effects) -> Floats:
-    """Return p-values of F tests: all contrasts of an input are 0."""
+    """Return p-values of inputs by themselves.
+
+    The smaller one, doubled, of two: of a t test of the linear contrast, which most effects have,
+    and of an F test of all contrasts.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         z = np.nan_to_num((effects.contrasts / effects.errors[:, None]) ** 2, nan=0.0)
     n = np.maximum(effects.counts, 1)
-    p_values = scipy.special.fdtrc(n, effects.freedom, z.sum(axis=0) / n)
-    return np.where(effects.counts > 0, p_values, 1.0)
+    every = scipy.special.fdtrc(n, effects.freedom, z.sum(axis=0) / n)
+    linear = 2 * scipy.special.stdtr(effects.freedom, -np.sqrt(z[0]))
+    both = np.minimum(1.0, 2 * np.minimum(every, linear))
+    return np.where(effects.counts > 1, both, np.where(effects.counts > 0, linear, 1.0))
 
 
 def product_p_values(

@@ -88,7 +88,7 @@ class Screen:
         while state.undecided and state.pairs.n_asked < opening:
             due = max(state.pairs.n_asked, FIRST)
             yield from state.more_pairs(min(due, opening - state.pairs.n_asked))
-        if state.undecided:
+        if state.undecided and state.quiet:
             yield from state.try_rest(catch=True)
         while state.undecided and budget.left > 2 * state.reserve + 1:
             n = (budget.left - state.reserve) // 2
