@@ -8,7 +8,7 @@
 A row has the recall at 10 % false discoveries: inputs are ranked by the method's scores, and the
 longest beginning of that ranking with at most 10 % false ones counts. That is generous to all: only
 the truth tells where to stop. For scgd.screen the recall and the false part of its own decisions
-stand beside it. ``simulate`` looks at coverage and false discoveries over many seeds.
+stand beside it. ``simulate`` looks at coverage and false discoveries over many seeds. ``table`` writes both tables into docs/screening.md.
 
 Rivals, at equal evaluations: SALib's Morris (in groups where the budget does not pay for one
 trajectory), SALib's Sobol total indices, sequential bifurcation with mirrored observations
@@ -298,7 +298,9 @@ def simulate(args: argparse.Namespace) -> None:
                     "missed": len(set(problem.active) - set(said)), "said_not": len(said_not),
                     "false_not": len(set(said_not) & set(big)) / max(len(said_not), 1),
                 }  # fmt: skip
-                writer.writerow({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()})
+                writer.writerow(
+                    {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
+                )
                 file.flush()
 
 
@@ -530,6 +532,22 @@ def table(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines)
 
 
+PAGE = HERE.parent / "docs" / "screening.md"
+
+
+def on_page(page: str) -> str:
+    """Return the page with the tables of the stored rows."""
+    made = {
+        "screening table": table(stored(ROWS)),
+        "simulated table": simulated_table(stored(SIMULATED)),
+    }
+    for name, text in made.items():
+        head, _, rest = page.partition(f"<!-- {name} -->\n")
+        _, _, tail = rest.partition("<!-- end -->")
+        page = f"{head}<!-- {name} -->\n\n{text}\n\n<!-- end -->{tail}"
+    return page
+
+
 def ahead(rows: list[dict[str, str]]) -> int:
     """Return on how many problems scgd.screen is ahead of all others, ties not counted."""
     return sum(
@@ -556,6 +574,8 @@ def main() -> None:
     if args.command == "rows":
         args.seeds = args.seeds or "100-105"
         add_rows(args)
+    if args.command == "table":
+        PAGE.write_text(on_page(PAGE.read_text()))
     rows = stored(Path(args.out))
     print(table(rows))
     print(f"ahead of all others on {ahead(rows)} of {len(PROBLEMS)} problems")

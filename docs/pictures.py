@@ -14,7 +14,8 @@ HEAVY = ("finetune_forward_only", "train_blocks", "dask_cluster", "optuna_study"
 """Examples that are not executed at build time."""
 
 ORDER = (
-    "first_run", "simulator_calibration", "which_inputs_matter", "see_what_happened",
+    "first_run", "simulator_calibration", "which_inputs_matter", "screen_inputs",
+    "see_what_happened",
     "hyperparameters", "optuna_study", "policy_search", "adversarial", "laboratory", "portfolio",
     "dask_cluster", "sparse_text", "alpha_path", "train_blocks", "finetune_forward_only",
     "adding_a_policy",

@@ -2,6 +2,8 @@
 
 import copy
 import json
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -313,3 +315,12 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
     assert [row["input"] for row in rows[:2]] == names(2, 4) and (tmp_path / "out.html").exists()
     assert main([*line, "--dim", "8"]) == 2 and "--bounds" in capsys.readouterr().err
     assert main([*line, "--dim", "8", "--bounds", "-1", "1", "--fdr", "2"]) == 2
+
+
+def test_the_tables_of_the_page_are_those_of_the_stored_rows():
+    root = Path(__file__).parent.parent
+    page = (root / "docs" / "screening.md").read_text()
+    made = runpy.run_path(str(root / "benchmarks" / "screening.py"))
+    assert page == made["on_page"](page)
+    rows = made["stored"](made["ROWS"])
+    assert made["ahead"](rows) >= 10

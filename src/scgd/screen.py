@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -159,6 +159,19 @@ class Screening:
         Evaluations, those of them that failed, and pairs that both have values.
     message
         What was found, and why it ended.
+    relevance
+        Sizes of the inputs that matter as shares, 0 for the others; None where none does.
+
+    Examples
+    --------
+    >>> screen(lambda x: float(2 * x[0] - x[2]), [(0, 1)] * 4, max_evals=100, seed=0)
+    2 of 4 inputs matter, 2 do not (52 evaluations).
+      input  decision  size   95 % interval   effect
+      x[0]   matters   0.745  0.745 to 0.745  +2 +- ...
+      x[2]   matters   0.373  0.373 to 0.373  -1 +- ...
+      x[1]   does not  0      0 to 0          +0 +- ...
+      x[3]   does not  0      0 to 0          +0 +- ...
+      the rest together: 0 (p = 1)
     """
 
     names: list[str]
@@ -180,7 +193,7 @@ class Screening:
     n_failed: int = 0
     n_pairs: int = 0
     message: str = ""
-    relevance: Floats | None = field(default=None)
+    relevance: Floats | None = None
 
     @classmethod
     def of(cls, result: Any, names: Sequence[str] | None = None) -> Screening:
