@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy  # whose rooms load when they are used
 
-from scgd.strategies.pursuit import EPSILON, PAIRED, Part, universal_threshold
+from scgd.strategies.pursuit import EPSILON, PAIRED, Part, place_of, universal_threshold
 from scgd.strategies.random_design import Design, Term
 from scgd.typing import Floats, Ints
 
@@ -202,7 +202,8 @@ def of_parts(parts: Sequence[Part], values: Sequence[Floats]) -> tuple[float, fl
 def fill(part: Part, last: Floats, floor: float, estimates: Floats, errors: Floats) -> None:
     """Enter the cross-fitted estimates of one part."""
     n = len(last)
-    for (d,), sums in part.sums(last[:, None]).items():
+    for key, sums in part.sums(last[:, None]).items():
+        d = key[0]
         estimates[d - 1] = sums[:, 0].astype(np.float64) / n
         errors[d - 1] = max(float(np.sqrt(np.mean(last**2) / n)), floor)
     for term, effect in part.mean_effects().items():
@@ -265,20 +266,19 @@ def product_p_values(
     rows: list[tuple[float, Term, float, float]] = []
     for part, last in zip(parts, lasts, strict=True):
         error: float = max(float(np.sqrt(np.mean(last**2) / len(last))), floor, 1e-300)
-        means, among = part.mean_effects(), set(partners)
-        for key, sums in part.sums(last[:, None], partners).items():
-            if len(key) < 3:
-                continue
-            effects = sums[:, 0].astype(np.float64) / len(last)
-            for term, mean in means.items():
-                if len(term) == 4 and term[:-1] == key:
-                    effects[term[-1]] += mean
+        found = part.sums(last[:, None], partners)
+        products = {key: some[..., 0] / len(last) for key, some in found.items() if len(key) == 2}
+        for term, mean in part.mean_effects().items():
+            key, place = place_of(term, partners)
+            if key in products and place is not None:
+                products[key][place] += mean
+        for (a, b), effects in products.items():
             z = np.abs(effects) / error
-            best = np.maximum(best, z)
-            best[key[1]] = max(best[key[1]], float(z.max()))
-            for k in np.flatnonzero(z > 3.0).tolist():
-                if not (k in among and k < key[1] and key[0] == key[2]):
-                    rows.append((float(z[k]), (*key, k), float(effects[k]), error))
+            best = np.maximum(best, z.max(axis=0))
+            best[partners] = np.maximum(best[partners], z.max(axis=1))
+            for i, k in np.argwhere(z > 3.0).tolist():
+                row = float(z[i, k]), (a, partners[i], b, k), float(effects[i, k]), error
+                rows.append(row)
     n_tests = len(partners) * n_kinds
 
     def p_value(z: Floats | float) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from scgd.strategies.random_design import Design, Term
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["EPSILON", "PAIRED", "Part", "universal_threshold"]
+__all__ = ["EPSILON", "PAIRED", "Part", "place_of", "universal_threshold"]
 
 FAR, OUTLIER = 20.0, 6.0
 """Values, and then residuals, are clipped at so many robust deviations: normal residuals never lie
@@ -112,39 +112,39 @@ class Part:
                 found[term] = found.get(term, 0.0) + share * effect
         return found
 
-    def sums(self, weights: Floats, partners: Sequence[int] = ()) -> dict[tuple[int, ...], Array]:
-        """Return sums of terms times weights, by degrees (and partner): inputs by columns."""
-        design, n = self.design, weights.shape[1]
-        weights = weights.astype(np.float32)
-        found: dict[tuple[int, ...], Array] = {}
-        pairs = [pair for pair in PAIRED if sum(pair) % 2 == self.parity and partners]
-        degrees = {*self.degrees} | {b for _, b in pairs if b < design.most}
-        products = {
+    def sums(self, weights: Floats, partners: Sequence[int] = ()) -> dict[Term, Array]:
+        """Return sums of terms times weights, by degrees: inputs by weights, partners before them.
+
+        An input has no product with itself, and each product is there once.
+        """
+        design, n, p = self.design, weights.shape[1], self.design.n_inputs
+        among = np.array(partners, np.int64)
+        pairs = [
+            (a, b) for a, b in PAIRED
+            if (a + b) % 2 == self.parity and len(among) and max(a, b) < design.most
+        ]  # fmt: skip
+        weighted = {
             a: np.concatenate([weights * self.column((a, j))[:, None] for j in partners], axis=1)
-            for a in {a for a, _ in pairs if a < design.most}
+            for a in {a for a, _ in pairs}
         }
-        products = {a: some.astype(np.float32) for a, some in products.items()}
+        weighted = {a: some.astype(np.float32) for a, some in weighted.items()}
+        weights = weights.astype(np.float32)
+        found = {(d,): np.zeros((p, n), np.float32) for d in self.degrees}
+        found |= {pair: np.zeros((len(among), p, n), np.float32) for pair in pairs}
         for some in design.chunks():
             levels = design.levels(some)
-            for d in sorted(degrees):
+            for d in {*self.degrees} | {b for _, b in pairs}:
                 now = design.contrast(d, levels, some).T.astype(np.float32)
                 if d in self.degrees:
-                    out = found.setdefault((d,), np.zeros((design.n_inputs, n), np.float32))
-                    out[some] = now @ weights
+                    found[(d,)][some] = now @ weights
                 for a, b in pairs:
-                    if b != d or a >= design.most:
-                        continue
-                    sums = now @ products[a]
-                    for i, j in enumerate(partners):
-                        out = found.setdefault(
-                            (a, j, b), np.zeros((design.n_inputs, n), np.float32)
-                        )
-                        out[some] = sums[:, i * n : (i + 1) * n]
-        for key, out in found.items():
-            if len(key) == 3:  # an input has no product with itself, and each product one name
-                a, j, b = key
-                done = [i for i in partners if i <= j and a == b]
-                out[[j, *done]] = 0.0
+                    if b == d:
+                        sums = (now @ weighted[a]).reshape(len(now), len(among), n)
+                        found[a, b][:, some] = sums.transpose(1, 0, 2)
+        for a, b in pairs:
+            for i, j in enumerate(partners):
+                found[a, b][i, j] = 0.0
+                found[a, b][i, among[: i if a == b else len(among) * (a > b)]] = 0.0
         return found
 
     def pursue(self, partners: Sequence[int] = ()) -> None:
@@ -161,22 +161,28 @@ class Part:
             for i, fit in enumerate(self.fits):
                 if errors[i] > self.floor:
                     unit = errors[i] * np.sqrt(max(int(fit.train.sum()), 1))
-                    grown |= self.grow(fit, {k: s[:, i] / unit for k, s in sums.items()}, least)
+                    z = {key: s[..., i] / unit for key, s in sums.items()}
+                    grown |= self.grow(fit, z, partners, least)
             if not grown or n_pairs < 2:
                 return
 
-    def grow(self, fit: Fit, z: dict[tuple[int, ...], Array], least: float) -> bool:
+    def grow(
+        self, fit: Fit, z: dict[Term, Array], partners: Sequence[int], least: float
+    ) -> bool:  # fmt: skip
         """Add the clearest terms to a model; return whether it changed."""
         for term in fit.terms:
-            if term_key(term) in z:
-                z[term_key(term)][term[-1]] = 0.0
-        top = max((float(np.abs(s).max()) for s in z.values()), default=0.0)
+            key, place = place_of(term, partners)
+            if key in z and place is not None:
+                z[key][place] = 0.0
+        sizes = {key: np.abs(some) for key, some in z.items()}
+        top = max((float(some.max()) for some in sizes.values()), default=0.0)
         if not top > least:
             return False
         bar = max(least, HALF * top)
         new: list[tuple[float, Term]] = []
-        for key, s in z.items():
-            new += [(abs(float(s[k])), (*key, int(k))) for k in np.flatnonzero(np.abs(s) > bar)]
+        for key, some in sizes.items():
+            for place in np.argwhere(some > bar).tolist():
+                new.append((float(some[tuple(place)]), term_at(key, place, partners)))
         room = int(fit.train.sum()) // CROWDED - len(fit.terms)
         before = list(fit.terms)
         fit.terms += [term for _, term in sorted(new, key=lambda one: -one[0])[: max(room, 0)]]
@@ -196,9 +202,19 @@ def clipped(values: Floats, most: float) -> Floats:
     return np.clip(values, middle - most * usual, middle + most * usual)
 
 
-def term_key(term: Term) -> tuple[int, ...]:
-    """Return a term without its last input: degree, or degree, partner, degree."""
-    return term[:-1]
+def term_at(key: Term, place: Sequence[int], partners: Sequence[int]) -> Term:
+    """Return the term at a place of the sums."""
+    if len(key) == 1:
+        return (key[0], place[0])
+    return (key[0], partners[place[0]], key[1], place[1])
+
+
+def place_of(term: Term, partners: Sequence[int]) -> tuple[Term, tuple[int, ...] | None]:
+    """Return where a term is in the sums; None where it is not."""
+    if len(term) == 2:
+        return (term[0],), (term[1],)
+    a, j, b, k = term
+    return (a, b), (partners.index(j), k) if j in partners else None
 
 
 def universal_threshold(n_terms: int) -> float:
