@@ -129,8 +129,9 @@ class Part:
         }
         weighted = {a: some.astype(np.float32) for a, some in weighted.items()}
         weights = weights.astype(np.float32)
-        found = {(d,): np.zeros((p, n), np.float32) for d in self.degrees}
-        found |= {pair: np.zeros((len(among), p, n), np.float32) for pair in pairs}
+        found: dict[Term, Array] = {(d,): np.zeros((p, n), np.float32) for d in self.degrees}
+        for pair in pairs:
+            found[pair] = np.zeros((len(among), p, n), np.float32)
         for some in design.chunks():
             levels = design.levels(some)
             for d in {*self.degrees} | {b for _, b in pairs}:
@@ -181,8 +182,8 @@ class Part:
         bar = max(least, HALF * top)
         new: list[tuple[float, Term]] = []
         for key, some in sizes.items():
-            for place in np.argwhere(some > bar).tolist():
-                new.append((float(some[tuple(place)]), term_at(key, place, partners)))
+            for at in np.argwhere(some > bar).tolist():
+                new.append((float(some[tuple(at)]), term_at(key, at, partners)))
         room = int(fit.train.sum()) // CROWDED - len(fit.terms)
         before = list(fit.terms)
         fit.terms += [term for _, term in sorted(new, key=lambda one: -one[0])[: max(room, 0)]]
