@@ -242,6 +242,20 @@ def test_one_seed_one_screening_by_workers_ask_and_tell_and_checkpoint(tmp_path)
     assert same(here, scgd.screen(bent, box(6), max_evals=120, seed=3, checkpoint=path))
 
 
+def test_a_larger_budget_goes_on(tmp_path):
+    fun, path = noisy(three, 2.0), str(tmp_path / "run.npz")
+    short = scgd.screen(fun, box(20), max_evals=60, seed=0, checkpoint=path)
+    longer = scgd.screen(fun, box(20), max_evals=900, seed=0, checkpoint=path)
+    assert short.nfev <= 60 < longer.nfev and longer.n_pairs > short.n_pairs
+    assert "cannot say" in short.message and set(longer.matter) >= set(names(1, 4, 7))
+
+
+def test_as_a_method_it_needs_bounds():
+    for bounds in (None, [(0, np.inf)] * 3):
+        with pytest.raises(ValueError, match="bounds must be finite to screen"):
+            scgd.minimize(three, np.zeros(3), method=scgd.Screen(), bounds=bounds, max_evals=50)
+
+
 def test_samples_are_shared_within_pairs():
     def fun(x, xi):
         return 0.2 * x[0] + 100 * xi

@@ -28,7 +28,7 @@ from scgd.strategies.pursuit import EPSILON, PAIRED, Part, place_of, universal_t
 from scgd.strategies.random_design import Design, Term
 from scgd.typing import Floats, Ints
 
-__all__ = ["Effects", "Interaction", "adjusted", "estimate", "interval"]
+__all__ = ["Effects", "Interaction", "adjusted", "below_threshold", "estimate", "interval"]
 
 FOLDS = 10
 """Parts of the pairs; the model of nine predicts the tenth."""
@@ -158,7 +158,8 @@ def estimate(
         return Effects(estimates, errors, counts, np.ones(p), n_pairs=n)
     order = np.random.default_rng(n).permutation(n)
     fold = order % min(FOLDS, n)
-    sides = {1: (values[:, 0] - values[:, 1]) / 2, 0: (values[:, 0] + values[:, 1]) / 2}
+    first, second = values.T / 2
+    sides = {1: first - second, 0: first + second}
     found = [Part(design, sides[side], side, fold, exact=exact) for side in parts]
     found = [part for part in found if part.degrees or products]
     for part in found:
@@ -343,3 +344,11 @@ def noncentrality(q: Floats, counts: Ints, share: float) -> Floats:
         below = scipy.special.chndtr(near, n, middle) > share
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.where(q > 300, far, low)
+
+
+def below_threshold(q: Floats, counts: Ints, noncentrality: float) -> Floats:
+    """Return the probability of statistics as small as these, were effects at the threshold."""
+    if noncentrality > 400:  # far out the root is normal with standard deviation 1
+        z = np.sqrt(q) - np.sqrt(noncentrality)
+        return np.asarray(scipy.special.ndtr(np.maximum(z, -40.0)))
+    return np.asarray(scipy.special.chndtr(np.minimum(q, 1e5), counts, noncentrality))

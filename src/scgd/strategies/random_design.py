@@ -119,6 +119,10 @@ def design_of(problem: Problem) -> Design:
     """Return four even levels from bound to bound; all levels of choices and of few numbers."""
     low, high = problem.lower, problem.upper
     p = problem.n_coords
+    if not low.size or not np.isfinite(high - low).all():
+        raise ValueError(
+            "bounds must be finite to screen inputs: give the range over which each may vary"
+        )
     counts = np.where(high > low, LEVELS, 1)
     steps = np.linspace(0.0, 1.0, LEVELS)
     places = low[:, None] + (high - low)[:, None] * steps

@@ -14,9 +14,9 @@ import numpy as np
 import scipy  # whose rooms load when they are used
 
 from scgd.problem import Problem
-from scgd.strategies.asks import Asking, Outcome, Report
+from scgd.strategies.asks import Asking, Outcome, Report, Wait
 from scgd.strategies.budget import Budget
-from scgd.strategies.effects import Effects, adjusted, interval
+from scgd.strategies.effects import Effects, adjusted, below_threshold, interval
 from scgd.strategies.pursuit import EPSILON
 from scgd.strategies.random_design import design_of
 from scgd.strategies.screening import Pairs, evaluated, shares
@@ -90,11 +90,15 @@ class Screen:
             yield from state.more_pairs(min(due, opening - state.pairs.n_asked))
         if state.undecided and state.quiet:
             yield from state.try_rest(catch=True)
-        while state.undecided and budget.left > 2 * state.reserve + 1:
-            n = (budget.left - state.reserve) // 2
-            yield from state.more_pairs(max(1, min(n, max(state.pairs.n_asked // 2, FIRST))))
-        yield from state.try_rest(catch=state.quiet)
-        return Outcome(converged=not state.undecided)
+        while True:
+            while state.undecided and budget.left > 2 * state.reserve + 1:
+                n = (budget.left - state.reserve) // 2
+                yield from state.more_pairs(max(1, min(n, max(state.pairs.n_asked // 2, FIRST))))
+            yield from state.try_rest(catch=state.quiet)
+            if not state.undecided:
+                return Outcome(converged=True)
+            if budget.left <= 2 * state.reserve + 1:
+                yield Wait()
 
 
 @dataclass(frozen=True)
@@ -390,11 +394,3 @@ class Box:
                 z = abs(jump) / max(error, 1e-300)
                 p_value = float(2 * scipy.special.stdtr(max(self.freedom, 1), -z))
                 self.caught[k] = min(self.caught.get(k, 1.0), p_value)
-
-
-def below_threshold(q: Floats, counts: Ints, noncentrality: float) -> Floats:
-    """Return the probability of statistics as small as these, were effects at the threshold."""
-    if noncentrality > 400:  # far out the root is normal with standard deviation 1
-        z = np.sqrt(q) - np.sqrt(noncentrality)
-        return np.asarray(scipy.special.ndtr(np.maximum(z, -40.0)))
-    return np.asarray(scipy.special.chndtr(np.minimum(q, 1e5), counts, noncentrality))
