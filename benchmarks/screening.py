@@ -523,10 +523,11 @@ def table(rows: list[dict[str, str]]) -> str:
     for make in PROBLEMS:
         cells = [mean(rows, make.name, m) for m in NAMES]
         best = max(cells)
+        instances = len({r["seed"] for r in rows if r["problem"] == make.name})
         words = [f"**{c:.2f}**" if c == best else f"{c:.2f}" for c in cells]
         own = [mean(rows, make.name, "scgd.screen", f) for f in ("found", "false_part")]
         lines.append(
-            f"| {make.name} | {make.p:,} | {make.n_active} | {make.evals:,} | {make.noise:g} | "
+            f"| {make.name} | {make.p:,} | {make.n_active} | {make.evals:,} | {make.noise:g} | {instances} | "
             + " | ".join(words) + f" | {own[0]:.2f} | {own[1]:.2f} |"
         )  # fmt: skip
     return "\n".join(lines)
