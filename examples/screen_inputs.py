@@ -3,13 +3,13 @@ Which of 2,000 inputs matter, with error bars
 =============================================
 
 ``scgd.screen`` decides for each input of a noisy simulator whether it matters, at a stated
-false-discovery rate, with a confidence interval for its effect. Writes screen_inputs.html.
-
-Twelve of 2,000 matter: some bend, two only act together. There are 1,000 noisy runs.
+false-discovery rate, with a confidence interval for its effect. Twelve of 2,000 matter here: six
+are slopes, four are bends, and two only act together. Needs ``pip install matplotlib`` and writes
+screen_inputs.svg.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
-import plotly.graph_objects as go
 
 import scgd
 
@@ -33,8 +33,7 @@ def main():
     said = np.flatnonzero(found.decisions == "matters")
     right = len(set(said) & set(matter))
     print(f"{right} of the 12 that matter, and {len(said) - right} of the 1,988 others")
-    picture(found, said, right).write_html("screen_inputs.html", config={"displayModeBar": False})
-    print("picture: screen_inputs.html")
+    picture(found, said, right)
 
 
 def rows(found, said):
@@ -44,10 +43,10 @@ def rows(found, said):
     for k in said:
         if found.low[k] > 0:  # by itself
             limits = found.low[k], found.high[k]
-            yield f"input {k}", found.sizes[k], *limits, true.get(k, 0.0)
+            yield f"{k}", found.sizes[k], *limits, true.get(k, 0.0)
     pair = tuple(f"x[{k}]" for k in matter[10:])
     for one in found.interactions:
-        words = " x ".join(name[2:-1] for name in one["inputs"])
+        words = "×".join(name[2:-1] for name in one["inputs"])
         size, band = one["size"], 2 * one["error"]
         truth = 1.5 * np.var(LEVELS) if one["inputs"] == pair else 0.0
         yield words, size, size - band, size + band, truth
@@ -55,37 +54,26 @@ def rows(found, said):
 
 def picture(found, said, right):
     """Draw effects with their intervals, and the true ones."""
+    plt.style.use("scgd.plots.slide")
     table = sorted(rows(found, said), key=lambda row: -row[1])
     names, size, low, high, true = (np.array(column) for column in zip(*table, strict=True))
-    figure = go.Figure()
-    figure.add_scatter(
-        x=names, y=size, mode="markers", name="effect, 95 % interval",
-        marker={"size": 13, "color": "#0f766e"},
-        error_y={"array": high - size, "arrayminus": size - low, "symmetric": False,
-                 "thickness": 3, "width": 0, "color": "#0f766e"},
-    )  # fmt: skip
-    figure.add_scatter(
-        x=names,
-        y=true,
-        mode="markers",
-        name="truth",
-        marker={"symbol": "line-ew", "size": 22, "line": {"width": 3, "color": "#ea580c"}},
-    )
-    others = np.setdiff1d(np.arange(INPUTS), said)
-    figure.add_scatter(
-        x=[f"{len(others):,} others"] * len(others), y=found.sizes[others], mode="markers",
-        name="not said to matter", marker={"size": 7, "color": "#94a3b8"},
-    )  # fmt: skip
-    false = len(said) - right
-    figure.update_yaxes(title_text="effect on the output", rangemode="tozero")
-    figure.update_xaxes(tickangle=-40)
-    figure.update_layout(
-        template="plotly_white", height=590, font_size=17, margin={"t": 90, "r": 20},
-        legend={"orientation": "h", "y": 1.0, "x": 0, "yanchor": "bottom"},
-        title=f"Finds {right} of the 12 inputs that matter, of 2,000, in {found.nfev:,} noisy runs"
-        f" ({false} false alarm{'s' if false != 1 else ''})",
-    )  # fmt: skip
-    return figure
+    figure, ax = plt.subplots()
+    places, others = np.arange(len(size)), np.setdiff1d(np.arange(INPUTS), said)
+    ax.vlines(places, low, high, color="#0b8f8a", lw=4)
+    ax.plot(places, size, "o", ms=11, color="#0b8f8a")
+    ax.hlines(true, places - 0.3, places + 0.3, color="#e0701a", lw=3)
+    ax.vlines(len(size), 0, found.sizes[others].max(), color="#858d97", lw=6)
+    ax.annotate("truth", (0.35, true[0]), color="#e0701a", va="center")
+    ax.annotate("estimate, 95 % interval", (1.15, size[1]), color="#0b8f8a", va="bottom")
+    words = [*names, f"{len(others):,} others"]
+    ax.set_xticks(range(len(words)), words, rotation=35, ha="right", rotation_mode="anchor")
+    ax.set_ylim(0, None)
+    ax.set_ylabel("effect")
+    for i in np.flatnonzero(true == 0):
+        ax.annotate("false alarm", (i - 0.3, high[i] + 0.03), color="#e0701a")
+    title = f"{right} of 12 inputs found among 2,000 in {found.nfev:,} noisy runs"
+    figure.suptitle(title, x=0.02, ha="left")
+    figure.savefig("screen_inputs.svg")
 
 
 if __name__ == "__main__":

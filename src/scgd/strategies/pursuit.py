@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from scgd.history import robust_deviation
 from scgd.strategies.random_design import Design, Term
 from scgd.typing import Array, Floats, Ints
 
@@ -197,7 +198,7 @@ class Part:
 def clipped(values: Floats, most: float) -> Floats:
     """Return values within so many robust deviations of their median, if most of them differ."""
     middle = float(np.median(values))
-    usual = 1.4826 * float(np.median(np.abs(values - middle)))
+    usual = robust_deviation(values - middle)
     if not usual > EPSILON * float(np.abs(values).max()):
         return values
     return np.clip(values, middle - most * usual, middle + most * usual)
