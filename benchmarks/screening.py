@@ -308,7 +308,7 @@ def simulated_table(rows: list[dict[str, str]]) -> str:
     """Return the table of the page: coverage and false discoveries."""
     heads = ("case", "runs", "intervals that cover, inputs that matter", "all inputs",
              "false part of the discoveries", "of those said not to matter")  # fmt: skip
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines = [f"|{'|'.join(heads)}|", "|" + "---|" * len(heads)]
     for make in CASES:
         mine = [r for r in rows if r["case"] == make.name]
         if not mine:
@@ -319,7 +319,7 @@ def simulated_table(rows: list[dict[str, str]]) -> str:
             return f"{np.mean(values):.3f}" if values else "-"
 
         fields = ("covered_active", "covered", "false_part", "false_not")
-        lines.append(f"| {make.name} | {len(mine)} | " + " | ".join(map(average, fields)) + " |")
+        lines.append(f"|{make.name}|{len(mine)}|" + "|".join(map(average, fields)) + "|")
     return "\n".join(lines)
 
 
@@ -515,11 +515,12 @@ def table(rows: list[dict[str, str]]) -> str:
         "matter",
         "evaluations",
         "noise",
+        "instances",
         *NAMES,
         "decisions: found",
         "false",
     ]
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines = [f"|{'|'.join(heads)}|", "|" + "---|" * len(heads)]
     for make in PROBLEMS:
         cells = [mean(rows, make.name, m) for m in NAMES]
         best = max(cells)
@@ -527,8 +528,8 @@ def table(rows: list[dict[str, str]]) -> str:
         words = [f"**{c:.2f}**" if c == best else f"{c:.2f}" for c in cells]
         own = [mean(rows, make.name, "scgd.screen", f) for f in ("found", "false_part")]
         lines.append(
-            f"| {make.name} | {make.p:,} | {make.n_active} | {make.evals:,} | {make.noise:g} | {instances} | "
-            + " | ".join(words) + f" | {own[0]:.2f} | {own[1]:.2f} |"
+            f"|{make.name}|{make.p:,}|{make.n_active}|{make.evals:,}|{make.noise:g}|{instances}|"
+            + "|".join(words) + f"|{own[0]:.2f}|{own[1]:.2f}|"
         )  # fmt: skip
     return "\n".join(lines)
 

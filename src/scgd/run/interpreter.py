@@ -22,7 +22,6 @@ from scgd.questions import BASE, EVERYWHERE, NOWHERE, Point, Question
 from scgd.samples import Samples
 from scgd.strategies.asks import Along, Gradient, Outcome, Report, Stage, Steps, Strategy, Wait
 from scgd.strategies.budget import TOL, Budget
-from scgd.strategies.whole_box import Seen
 from scgd.typing import Floats
 
 __all__ = ["Interpreter", "OtherPoints"]
@@ -433,11 +432,6 @@ class Interpreter:
     def relevance(self) -> tuple[Floats, Floats] | None:
         """Each coordinate's share in the changes of f, and standard errors."""
         return self.report.get("relevance")
-
-    @property
-    def screening(self) -> Seen | None:
-        """What a screening of all inputs has seen."""
-        return self.report.get("screening")
 
     @property
     def weights(self) -> Floats | None:
