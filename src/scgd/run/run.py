@@ -372,6 +372,8 @@ class Run:
             scale=strategy.scale.copy(),
             table=None if self.record is None else self.record.so_far(),
         )
+        if "screening" in strategy.report:
+            result.screening = strategy.report["screening"]
         if self.merit is not None:
             result.maxcv = violation
             result.success = result.success and violation == 0.0
