@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -301,8 +302,9 @@ def shown(found: Sequence[Worth], kind: str) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Make the rows that are missing; tell what is worth little; write the page."""
     parser = argparse.ArgumentParser(prog="python -m scgd_arena.ablation", description=__doc__)
-    parser.add_argument("--only", default="", help="changes whose names contain this text")
+    parser.add_argument("--only", default="", help="changes whose names match this expression")
     parser.add_argument("--kind", choices=("rule", "constant"), help="only these")
+    parser.add_argument("--part", default="1/1", help="a part of them: 2/3 is the second of three")
     parser.add_argument("--again", action="store_true", help="useless ones, on other instances")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     parser.add_argument("--rows", type=Path, default=STORED / "ablation.csv", help="where they are")
@@ -312,13 +314,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = [
         change.name
         for change in changes()
-        if args.only in change.name and args.kind in (None, change.kind)
+        if re.search(args.only, change.name) and args.kind in (None, change.kind)
     ]
     if args.again:
         done = [name for name in chosen if table.has(name, FIRST[0])]
         chosen = [name for name in done if worth(table, name, FIRST[:1]).useless]
     names = look(table, instances, args.jobs)
-    todo = [name for name in chosen if not table.has(name, instances[0])]
+    part, n_parts = map(int, args.part.split("/"))
+    todo = [name for name in chosen if not table.has(name, instances[0])][part - 1 :: n_parts]
     base = table.gaps[AS_IT_IS, instances[0]]
     each = partial(tried, instances=instances, base=base, names=names)
     for name, gaps in zip(todo, mapped(each, todo, args.jobs), strict=True):

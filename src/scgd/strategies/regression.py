@@ -149,6 +149,7 @@ class Regression:
         np.multiply(parts[0], parts[0], out=parts[3])
         self.parts = parts.reshape(4, -1)
         self.noise = np.ones(len(values))  # w: outliers are given more
+        self.solved: tuple[float, Floats, Any] | None = None  # when outliers were last looked for
 
     def likelihood(self, sizes: Floats) -> tuple[float, Floats, Any]:
         """Return the log marginal likelihood, the dual weights and the Cholesky factor."""
@@ -190,7 +191,7 @@ class Regression:
 
     def find_outliers(self, sizes: Floats) -> bool:
         """Give values that the others do not expect more noise; tell whether there are new ones."""
-        _, alpha, factor = self.likelihood(sizes)
+        self.solved = _, alpha, factor = self.likelihood(sizes)
         if factor is None:
             return False
         inverse = scipy.linalg.lapack.dtrtri(factor, lower=1)[0]
@@ -200,12 +201,13 @@ class Regression:
         known = self.noise > 1.0
         if usual <= 0 or out.mean() >= 0.4 or np.array_equal(out, known):
             return False
-        self.noise = np.where(out, (left_out / usual) ** 2, 1.0)
+        self.noise, self.solved = np.where(out, (left_out / usual) ** 2, 1.0), None
         return True
 
     def quadratic(self, sizes: Floats) -> Quadratic:
         """Return the posterior mean under given sizes, in units of the values."""
-        (_, alpha, _), e, n = self.likelihood(sizes), 10.0**sizes, self.points.shape[1]
+        _, alpha, _ = self.solved or self.likelihood(sizes)
+        e, n = 10.0**sizes, self.points.shape[1]
         slope, own = self.along(e, alpha)
         bend = 2 * e[3] / n**2 * (self.points.T * alpha) @ self.points
         bend = (bend + bend.T) / 2
