@@ -9,9 +9,9 @@ import ast
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from inspect import getsource
 from math import inf
@@ -24,6 +24,7 @@ import scgd.strategies
 from scgd.strategies import (
     auto,
     bfgs,
+    box,
     cma_es,
     length_scale,
     noisy,
@@ -81,8 +82,7 @@ class Change:
 
 
 def returning(value: Any) -> Callable[..., Any]:
-    """Return a strategy that asks nothing and returns a value, or what a function makes of its
-    arguments."""
+    """Return a strategy that asks nothing and returns a value, or that of its arguments."""
 
     def strategy(*args: Any, **options: Any) -> Any:
         return value(*args, **options) if callable(value) else value
@@ -179,12 +179,12 @@ def rules() -> list[Change]:
               returning(lambda x, f, s, change, *rest: Precision(0.0, change)))),
         rule("the unit as length on a plateau",
              (length_scale.Fall, "nothing", property(lambda self: 0.1))),
-        rule("a race where slopes are unclear: BFGS leads",
+        rule("both tried where slopes are unclear (BFGS leads)",
              (portfolio, "race", returning(lambda share, x, f, s, solvers, turn: solvers.descent))),
-        rule("who leads by slopes: a race",
+        rule("slopes choose who leads (both are tried)",
              (portfolio, "follow_slopes", returning(Trend(0.75, 1.0)))),
-        rule("who leads: always BFGS", (portfolio, "choose", bfgs_leads)),
-        rule("who leads: always CMA-ES", (portfolio, "choose", population_leads)),
+        rule("a choice of who leads (always BFGS)", (portfolio, "choose", bfgs_leads)),
+        rule("a choice of who leads (always CMA-ES)", (portfolio, "choose", population_leads)),
         rule("leader against the best value known", (portfolio, "lead", by_its_past)),
         rule("CMA-ES", (portfolio, "populations", only_restarts),
              (portfolio, "gets_better", lambda seen: True)),
@@ -193,6 +193,8 @@ def rules() -> list[Change]:
              (restarts, "random_direct_search", returning(lambda x, f, *rest: f))),
         rule("CMA-ES in the metric of BFGS", (portfolio, "polisher", lambda share, newton: None)),
         rule("restarts from a sample of the box", (restarts, "Sample", Alone)),
+        rule("the same, and a population across the box",
+             (box.Box, "finite", property(lambda self: False))),
         rule("few coordinates differentiated",
              (bfgs.BFGS, "_find_active", lambda self, *rest: None)),
         rule("long first metric", (bfgs.BFGS, "_rate_metric",
@@ -202,7 +204,7 @@ def rules() -> list[Change]:
         rule("best point evaluated again", (auto, "verified", Unverified())),
         rule("common random numbers", (auto, "common_random_numbers", returning(None))),
         rule("BFGS far above the noise",
-             (noisy, "descend", returning(lambda problem, budget, rng, x, found, data: (x, found)))),
+             (noisy, "descend", returning(lambda problem, budget, rng, x, found, *_: (x, found)))),
         rule("a population where no slope shows", (noisy, "least_budget", lambda p: 10**9)),
         rule("quadratic proposals", (spsa.SPSA, "propose", lambda self, data: None)),
         rule("outliers weigh less", (regression.Regression, "find_outliers",

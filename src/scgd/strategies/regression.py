@@ -143,9 +143,11 @@ class Regression:
         self.squares = points * points
         self.length = self.squares.sum(1) / n
         parts = np.empty((4, len(values), len(values)))
-        np.matmul(points / n, points.T, out=parts[0])
+        np.matmul(points, points.T, out=parts[0])
         np.multiply(self.length[:, None], self.length, out=parts[1])
-        np.matmul(self.squares / n, self.squares.T, out=parts[2])
+        np.matmul(self.squares, self.squares.T, out=parts[2])
+        parts[0] /= n
+        parts[2] /= n
         np.multiply(parts[0], parts[0], out=parts[3])
         self.parts = parts.reshape(4, -1)
         self.noise = np.ones(len(values))  # w: outliers are given more
