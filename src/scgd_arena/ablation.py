@@ -214,7 +214,8 @@ class Worth:
     @property
     def useless(self) -> bool:
         """Whether it is worth less than two percent, and no class needs it."""
-        return self.mean < WORTH and max(self.groups.values()) < NEEDED
+        little = self.mean < WORTH and max(self.groups.values()) < NEEDED
+        return little and self.n_cells > 0
 
     @property
     def small(self) -> bool:
@@ -289,15 +290,21 @@ def page(path: Path = ROWS) -> str:
 def shown(found: Sequence[Worth], kind: str) -> str:
     """Return a Markdown table, the largest worth first; small changes of constants are counted."""
     lines = [COLUMNS.format(kind), "|---" * 4 + "|"]
-    rest = [each for each in found if kind == "constant" and each.small]
+    same = [each for each in found if not each.n_cells]
+    rest = [each for each in found if kind == "constant" and each.small and each.n_cells]
     for each in sorted(found, key=lambda each: -each.mean):
         group = max(each.groups, key=lambda name: each.groups[name])
         needs = f"{group} {each.groups[group]:+.0%}" if each.groups[group] > 0.005 else "none"
-        if each not in rest:
+        if each not in rest and each not in same:
             lines.append(
                 f"| {each.name} | {each.mean:+.1%} ({each.error:.1%}) | {needs} |"
                 f" {each.n_cells} ({each.worse}, {each.better}) |"
             )
+    if same and kind != "constant":
+        names = "; ".join(each.name for each in same)
+        lines.append(f"\nOf these no cell changes, so nothing is known: {names}.")
+    if same and kind == "constant":
+        lines.append(f"\nOf {len(same)} other changes no cell changes, so nothing is known.")
     if rest:
         lines.append(
             f"\n{len(rest)} other changes of constants move all cells by less than {WORTH:.0%} and "
