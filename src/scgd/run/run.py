@@ -21,6 +21,7 @@ from scgd.run.interpreter import Interpreter
 from scgd.run.ledger import Ledger
 from scgd.run.recommending import Recommendation, chosen
 from scgd.run.remedies import remedy
+from scgd.strategies.comparison import deviation
 from scgd.typing import Floats
 
 if TYPE_CHECKING:
@@ -405,11 +406,11 @@ class Run:
 
     def _pooled(self, error: float, end: Recommendation) -> float:
         """Return the standard error by the pooled noise where few values tell little of it."""
-        known, n = self.strategy.report.get("noise"), int(np.isfinite(end.values).sum())
-        reported = end.x is self.strategy.report.get("x")
+        known, seen = self.strategy.report.get("noise"), end.values[np.isfinite(end.values)]
+        reported, n = end.x is self.strategy.report.get("x"), len(seen)
         if known is None or not reported or not 0 < n < FEW or (n > 1 and not known):
             return error
-        return float(known) / float(np.sqrt(n))
+        return deviation(seen, float(known)) / float(np.sqrt(n))
 
     def _rose(self, fun: float, error: float, n_values: int) -> bool:
         """Tell whether the end lies above the beginning by more than two standard errors."""

@@ -4,7 +4,7 @@
 f is                              runs
 ================================  =================================================================
 deterministic                     a portfolio: BFGS, CMA-ES, implicit filtering, line searches, ...
-noisy, with ``sample=``           SCGD on common random numbers
+noisy, with ``sample=``           SCGD on common random numbers, from 16 evaluations per coordinate
 noisy otherwise                   SPSA with quadratic models, populations, screening, joint steps
 noisy, with ``jac=``              MUSKETEER on exact partial derivatives
 over whole numbers or choices     a Gaussian process while evaluations are few, then mutations
@@ -19,7 +19,7 @@ from scgd.method import NAMED
 from scgd.problem import Problem
 from scgd.strategies.asks import Asking, Gradient, Outcome, Report
 from scgd.strategies.budget import Budget
-from scgd.strategies.common_random_numbers import common_random_numbers
+from scgd.strategies.common_random_numbers import common_random_numbers, pays
 from scgd.strategies.fixed_method import run_method
 from scgd.strategies.gaussian_process import gaussian_process
 from scgd.strategies.gradient_check import check_gradient
@@ -84,7 +84,7 @@ def follow(
         return (yield from deterministic(problem, budget, rng, f))
     if problem.has_gradient:
         return (yield from run_method(NAMED["musketeer"].first_order())(problem, budget, rng))
-    if kind == "common random numbers":
+    if kind == "common random numbers" and pays(problem.n_coords, budget):
         yield Report(solver="length scale")
         length = yield from length_scale(problem, problem.x0, rng)
         outcome = yield from common_random_numbers(problem, budget, rng, length)
