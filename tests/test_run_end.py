@@ -39,3 +39,15 @@ def test_few_evaluations_on_rough_samples_find_the_way(p, n):
 
     ends = [minimize(fun, np.zeros(p), sample=100, max_evals=n, seed=s).x for s in range(4)]
     assert np.median([np.sum((x - 0.5) ** 2) for x in ends]) < 0.02 * p * 0.25
+
+
+def test_few_noisy_measurements_within_bounds():
+    ends = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        best, weights = rng.uniform(-3, 3, 6), 10 ** rng.uniform(-1, 1, 6)
+        value = lambda x: float(np.sqrt(weights @ (x - best) ** 2))  # noqa: E731
+        fun = lambda x: value(x) + 0.3 * rng.standard_normal()  # noqa: E731
+        result = minimize(fun, np.zeros(6), bounds=[(-5, 5)] * 6, max_evals=80, seed=seed)
+        ends.append(value(result.x) / value(np.zeros(6)))
+    assert np.median(ends) < 0.2

@@ -375,7 +375,8 @@ def reserved(watch: _Watch, budget: Budget) -> int:
     noisy = watch.values.size and watch.seen.noise
     if watch.deterministic or not (noisy or watch.sampled):
         return 0
-    return min(int(np.clip(SHARE * budget.total, LEAST, MOST)), max(0, budget.left))
+    n = int(np.clip(SHARE * budget.total, LEAST, MOST))
+    return max(0, min(n, budget.total // 4, budget.left))
 
 
 def settle(watch: _Watch, budget: Budget) -> Asking:
