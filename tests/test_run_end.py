@@ -41,13 +41,18 @@ def test_few_evaluations_on_rough_samples_find_the_way(p, n):
     assert np.median([np.sum((x - 0.5) ** 2) for x in ends]) < 0.02 * p * 0.25
 
 
+def measured_bowl(seed):
+    """A cone over six inputs with errors of measurement, and without."""
+    rng = np.random.default_rng(seed)
+    best, weights = rng.uniform(-3, 3, 6), 10 ** rng.uniform(-1, 1, 6)
+    value = lambda x: float(np.sqrt(weights @ (x - best) ** 2))  # noqa: E731
+    return lambda x: value(x) + 0.3 * rng.standard_normal(), value
+
+
 def test_few_noisy_measurements_within_bounds():
     ends = []
     for seed in range(4):
-        rng = np.random.default_rng(seed)
-        best, weights = rng.uniform(-3, 3, 6), 10 ** rng.uniform(-1, 1, 6)
-        value = lambda x: float(np.sqrt(weights @ (x - best) ** 2))  # noqa: E731
-        fun = lambda x: value(x) + 0.3 * rng.standard_normal()  # noqa: E731
+        fun, value = measured_bowl(seed)
         result = minimize(fun, np.zeros(6), bounds=[(-5, 5)] * 6, max_evals=80, seed=seed)
         ends.append(value(result.x) / value(np.zeros(6)))
     assert np.median(ends) < 0.2
