@@ -189,7 +189,9 @@ def measure() -> None:
     rows: list[dict[str, Any]] = []
 
     def note(kind: str, workers: int, value: float, sent: float = 0.0) -> None:
-        rows.append({"kind": kind, "workers": workers, "value": f"{value:.4g}", "bytes": f"{sent:.4g}"})
+        rows.append(
+            {"kind": kind, "workers": workers, "value": f"{value:.4g}", "bytes": f"{sent:.4g}"}
+        )
         print(*rows[-1].values(), flush=True)
 
     from scgd.questions import Point
@@ -204,7 +206,9 @@ def measure() -> None:
     note("copy", 1, min(copies) / P)
     for n in (2, 4, 8):
         with (
-            LocalCluster(n, threads_per_worker=1, dashboard_address=None, silence_logs=60) as cluster,
+            LocalCluster(
+                n, threads_per_worker=1, dashboard_address=None, silence_logs=60
+            ) as cluster,
             Client(cluster) as client,
         ):
             if n == 2:  # constants, at a p that costs nothing: step + 2 size message + 2 latency
@@ -344,7 +348,9 @@ def picture() -> str:
         down = 1 - math.log10(value) / math.log10(high)
         return LEFT + across * (RIGHT - LEFT), TOP + down * (BOTTOM - TOP)
 
-    def words(x: float, y: float, text: str, fill: str = INK, size: int = 26, more: str = "") -> str:
+    def words(
+        x: float, y: float, text: str, fill: str = INK, size: int = 26, more: str = ""
+    ) -> str:
         return f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}" fill="{fill}"{more}>{text}</text>'
 
     middle, end = ' text-anchor="middle"', ' text-anchor="end"'

@@ -8,6 +8,7 @@ import numpy as np
 
 from scgd.history import mean_and_error
 from scgd.run.ledger import Ledger
+from scgd.strategies.comparison import deviation
 from scgd.typing import Floats
 
 __all__ = ["Recommendation", "chosen", "valued"]
@@ -27,10 +28,12 @@ class Recommendation:
 
 def valued(values: Floats, noise: float | None) -> tuple[float, float]:
     """Return the mean and its standard error, by the pooled noise where few values tell little."""
-    (mean, error), n = mean_and_error(values), int(np.isfinite(values).sum())
+    mean, error = mean_and_error(values)
+    seen = values[np.isfinite(values)]
+    n = len(seen)
     if noise is None or not 0 < n < FEW or (n > 1 and not noise):
         return mean, error
-    return mean, float(noise) / float(np.sqrt(n))
+    return mean, deviation(seen, float(noise)) / float(np.sqrt(n))
 
 
 def chosen(
