@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.model_selection import train_test_split
@@ -23,10 +24,12 @@ from scgd.linear.losses import CORNERS, LOSSES
 from scgd.linear.multinomial import fit_multinomial
 from scgd.linear.streaming import Stream
 from scgd.linear.task import Design, Fit, Report, Task
-from scgd.policies import Adaptive, LawPolicy, Musketeer, Uniform
+from scgd.policies import Adaptive, CompiledPolicy, Musketeer, Uniform
 from scgd.typing import Array, Floats
 
-__all__ = ["LinearModel"]
+__all__ = ["LinearModel", "checks_parameters"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 # Half of Musketeer's draws stay uniform: a fit must get every coordinate right, not only those
 # that pay.
@@ -38,6 +41,12 @@ FLOATS = (np.float64, np.float32)
 LOGISTIC_TOO = {"multinomial": "logistic"}
 
 
+def checks_parameters(method: Method) -> Method:
+    """Have scikit-learn check the parameters before a fit; the method keeps its type."""
+    checked: Method = _fit_context(prefer_skip_nested_validation=True)(method)
+    return checked
+
+
 class LinearModel(SparseCoefMixin, BaseEstimator):
     """A linear model with one row of coefficients per target."""
 
@@ -46,7 +55,7 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "fit_intercept": ["boolean"],
-        "policy": [StrOptions(set(NAMED)), LawPolicy, Adaptive],
+        "policy": [StrOptions(set(NAMED)), CompiledPolicy, Adaptive],
         "dual": ["boolean", StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
