@@ -11,7 +11,7 @@ export PIP_NO_COMPILE := 1
 LOCK := $(if $(LOCKED),locked.txt)
 ONE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: run arena docs dist lock test test-docs test-lowest test-slow test-faults test-benchopt test-trainers test-doors mutants bench lint clean
+.PHONY: run arena ablation docs dist lock test test-docs test-lowest test-slow test-faults test-benchopt test-trainers test-doors mutants bench lint clean
 
 run: $(VENV)/.core
 	@$(PY) -m scgd_paper run zo-linear
@@ -39,7 +39,7 @@ test-trainers: $(VENV)/.dev
 
 test-doors: $(VENV)/.dev
 	@$(PIP) install -c constraints.txt -e ".[optuna]" tensorboard mlflow-skinny wandb array-api-strict
-	@SCIPY_ARRAY_API=1 $(PY) -m pytest -q tests/doors src/scgd/scipy.py src/scgd/optuna.py src/scgd/sklearn.py src/scgd/desk.py
+	@SCIPY_ARRAY_API=1 $(PY) -m pytest -q tests/doors src/scgd/scipy.py src/scgd/optuna.py src/scgd/sklearn.py src/scgd/bridge.py
 
 bench: $(VENV)/.dev
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
@@ -47,12 +47,16 @@ bench: $(VENV)/.dev
 arena: $(VENV)/.peers
 	@$(ONE) $(PY) -m scgd_arena --suite all --jobs 2
 
+ablation: $(VENV)/.peers
+	@$(ONE) $(PY) -m scgd_arena.ablation --jobs 2
+	@$(ONE) $(PY) -m scgd_arena.ablation --jobs 2 --again --page docs/ablation.md
+
 docs: $(VENV)/.docs
 	@$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "The site: docs/_build/html/index.html"
 
 test-docs: docs $(VENV)/.dev
-	@$(PY) -m pytest -q tests/test_site.py tests/test_pages.py
+	@$(PY) -m pytest -q tests/test_site.py tests/test_pages.py tests/test_notebooks.py
 
 dist: $(VENV)/bin/python
 	@$(PIP) install build

@@ -6,6 +6,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from notebooks import adapt  # noqa: E402
 from pictures import HEAVY, Pages  # noqa: E402
 
 import scgd  # noqa: E402
@@ -38,13 +39,13 @@ html_theme = "pydata_sphinx_theme"
 html_title = "scgd"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = ["pictures.js"]
+html_favicon = "_static/logo.svg"
 html_context = {"default_mode": "auto"}
 html_sidebars = {"first-run": [], "choosing": []}  # pages without others below them
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "scgd"},
+    "logo": {"text": "scgd", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "show_toc_level": 2,
@@ -58,7 +59,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["gallery", "tutorial"],
     "filename_pattern": rf"^(?!.*({'|'.join(HEAVY)})\.py$).*\.py$",
     "ignore_pattern": r"__init__",
-    "image_scrapers": (Pages(HERE / "images" / "gallery"),),
+    "image_scrapers": (Pages(),),
     "reset_modules": (),
     "download_all_examples": False,
     "show_memory": False,
@@ -69,6 +70,10 @@ sphinx_gallery_conf = {
     "capture_repr": (),
     "plot_gallery": "True",
     "within_subsection_order": "pictures.ByDoor",
-    "thumbnail_size": (500, 360),
     "copyfile_regex": r".*\.(svg|png)$",
 }
+
+
+def setup(app):
+    """Have the notebooks show their pictures, once the gallery has made them."""
+    app.connect("builder-inited", adapt, priority=900)

@@ -1,32 +1,36 @@
-"""Pictures of the gallery: an example writes a page, and the site shows that page.
+"""Pictures of the gallery: an example writes a picture, and the site shows it.
 
-Examples that need a cluster, a trained network or minutes are not executed at build time; the site
-shows the picture kept in ``images/gallery`` and the command that makes it.
+A picture is an SVG file in the colours of ``scgd.plots.data``; on the site it follows the light or
+dark look of the page. Examples that need a cluster or minutes are not executed at build time: the
+site shows the picture kept in ``images/gallery`` and the command that makes it.
 """
 
 import re
-import shutil
+import sys
 from pathlib import Path
 
-__all__ = ["HEAVY", "ORDER", "ByDoor", "Pages"]
+from scgd.plots.data import DARK, LIGHT
 
-HEAVY = ("finetune_forward_only", "train_blocks", "dask_cluster", "optuna_study")
+__all__ = ["HEAVY", "ORDER", "ByDoor", "Pages", "adaptive"]
+
+HEAVY = ("train_blocks", "dask_cluster")
 """Examples that are not executed at build time."""
 
 ORDER = (
-    "first_run", "simulator_calibration", "which_inputs_matter", "see_what_happened",
-    "hyperparameters", "optuna_study", "policy_search", "adversarial", "laboratory", "portfolio",
-    "dask_cluster", "sparse_text", "alpha_path", "train_blocks", "finetune_forward_only",
-    "adding_a_policy",
+    "first_run", "which_inputs_matter", "screen_inputs", "six_digits", "outliers",
+    "simulator_calibration", "spins",
+    "policy_search", "portfolio", "adversarial", "see_what_happened",
+    "hyperparameters", "optuna_study", "laboratory", "dask_cluster",
+    "sparse_text", "alpha_path", "train_blocks", "forward_passes",
+    "musketeer", "adding_a_policy",
     "black_box", "linear_models", "torch_blocks",
 )  # fmt: skip
-"""The first run first, then by door: black boxes, linear models, PyTorch, one's own; tutorials."""
+"""The first run first, then black boxes, spaces, linear models, PyTorch, the paper; tutorials."""
 
-FRAME = """
-.. raw:: html
-
-    <iframe class="picture" style="height: {height}px" src="{source}" title="{title}"
-            loading="lazy"></iframe>
+SHOWN = """
+.. image:: /{place}
+   :alt: {title}
+   :class: picture
 """
 
 
@@ -45,59 +49,48 @@ class ByDoor:
 
 
 class Pages:
-    """Move the pages an example has written into the site, with one plotly for all.
-
-    Parameters
-    ----------
-    thumbnails
-        Folder with a picture ``NAME.png`` per example.
-    """
-
-    def __init__(self, thumbnails: Path) -> None:
-        self.thumbnails = thumbnails
+    """Move the pictures an example has written into the site."""
 
     def __repr__(self) -> str:
         return "Pages()"
 
     def __call__(self, block, variables, gallery) -> str:
         """Return what stands below a block of an example."""
-        source = Path(variables["src_file"])
         shown = []
-        for page in sorted(source.parent.glob("*.html")):
-            place = Path(gallery["src_dir"]) / "_static" / "pictures" / page.name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            share_plotly(page, place)
-            height = height_of(page.read_text())
-            page.unlink()
-            source_of = f"../_static/pictures/{page.name}"
-            shown.append(FRAME.format(source=source_of, title=page.stem, height=height))
-        kept = self.thumbnails / f"{source.stem}.png"
-        if shown and kept.exists():
-            shutil.copyfile(kept, next(variables["image_path_iterator"]))
+        for picture in sorted(Path(variables["src_file"]).parent.glob("*.svg")):
+            place = Path(next(variables["image_path_iterator"])).with_suffix(".svg")
+            text = picture.read_text()
+            place.write_text(adaptive(text))
+            picture.unlink()
+            where = place.relative_to(gallery["src_dir"]).as_posix()
+            shown.append(SHOWN.format(place=where, title=title_of(text)))
         return "".join(shown)
 
 
-def height_of(page: str) -> int:
-    """Return how high a page's picture is, with room for its toolbar."""
-    found = re.findall(r'"height":\s*(\d+)', page[-200_000:])
-    return max(map(int, found), default=440) + 40
+def title_of(picture: str) -> str:
+    """Return the largest text of a picture, which tells its result."""
+    found = re.findall(
+        r'<text style="font: (?:bold|700) ([\d.]+)px[^>]*>(.*?)</text>', picture, re.S
+    )
+    return max(found, key=lambda pair: float(pair[0]))[1].strip() if found else "picture"
 
 
-def share_plotly(page: Path, place: Path) -> None:
-    """Copy a page; the library inside it moves to a file that all pages share.
+def adaptive(picture: str) -> str:
+    """Return a picture whose words and lines are light where the page around it is dark."""
+    style = ""
+    for name, theme in (("light", LIGHT), ("dark", DARK)):
+        names = "".join(
+            f"--{part}:{getattr(theme, part)};" for part in ("ground", "ink", "soft", "line")
+        )
+        rule = f":root{{{names}}}"
+        style += rule if name == "light" else f"@media (prefers-color-scheme: dark){{{rule}}}"
+    for part in ("ground", "ink", "soft", "line"):
+        picture = picture.replace(getattr(LIGHT, part), f"var(--{part})")
+    start = picture.index(">", picture.index("<svg")) + 1
+    return f"{picture[:start]}<style>{style}</style>{picture[start:]}"
 
-    ``dress.js`` gives the picture the site's light or dark look, and stacks panels on a phone.
-    """
-    from plotly.offline import get_plotlyjs
 
-    library = place.parent / "plotly.min.js"
-    script = get_plotlyjs()
-    if not library.exists() or library.stat().st_size != len(script.encode()):
-        library.write_text(script)
-    text = page.read_text()
-    before, inside, after = text.partition(script)
-    if not inside:
-        raise ValueError(f"{page.name} does not hold the plotly that is installed")
-    before = before[: before.rindex("<script")] + '<script src="plotly.min.js">'
-    after = after.replace("</body>", '<script src="../dress.js"></script></body>')
-    place.write_text(before + after)
+if __name__ == "__main__":  # python docs/pictures.py train_blocks.svg: keep a picture
+    for name in sys.argv[1:]:
+        kept = Path(__file__).parent / "images" / "gallery" / Path(name).name
+        kept.write_text(adaptive(Path(name).read_text()))

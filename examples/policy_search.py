@@ -2,57 +2,61 @@
 Policy search
 =============
 
-Teach a small neural network to balance a pole, from the cost of whole episodes alone.
+Teach a neural network of 481 weights to balance a pole, from the cost of whole episodes alone.
 
-481 weights, no gradients. All policies of a step start from one common state. Costs of single
-episodes are chaotic in the weights, so what ``auto`` measures near the start misleads it. Use
-``spsa`` with the typical size of a weight, ``scale=1``. Writes policy_search.html.
+Costs of single episodes are chaotic in the weights. Use ``spsa`` with the typical size of a
+weight, ``scale=1``, and let both points of a step start from one state (``sample=``). CMA-ES
+(pycma, diagonal) gets as many episodes. Needs ``pip install matplotlib cma`` and writes
+policy_search.svg.
 """
 
+import cma
+import matplotlib.pyplot as plt
 import numpy as np
-from plotly.subplots import make_subplots
 
 import scgd
 from scgd_arena.outside import rollout
 
-GREY, BLUE = "#94a3b8", "#2563eb"
+EPISODES, SEEDS = (500, 1000, 2000, 4000), range(5)
+TASK = rollout()
+COST = TASK.make(0)
+
+
+def ours(n, seed):
+    return scgd.minimize(
+        COST, TASK.x0, method="spsa", scale=1.0, sample=TASK.sample, max_evals=n, seed=seed
+    ).x
+
+
+def cma_es(n, seed):
+    rng = np.random.default_rng(seed)
+    options = {"maxfevals": n, "seed": seed + 1, "verbose": -9, "tolfun": 0, "CMA_diagonal": True}
+    es = cma.fmin2(lambda x: COST(x, [rng.integers(1000)]), TASK.x0, 0.3, options)[1]
+    return es.result.xfavorite
+
+
+def test(x):
+    """Return the mean cost over 200 starts."""
+    return np.mean([COST(x, [start]) for start in range(200)])
 
 
 def main():
-    task = rollout()
-    cost = task.make(0)
-    result = scgd.minimize(
-        cost, task.x0, method="spsa", scale=1.0, sample=task.sample, max_evals=20_000, seed=1
-    )
-    print(result.message)
-    before, after = (np.sort([cost(x, [i]) for i in range(200)]) for x in (task.x0, result.x))
-    print(f"mean cost over 200 starts: {before.mean():.3f} before, {after.mean():.4f} after")
-    picture(result, before, after).write_html(
-        "policy_search.html", config={"displayModeBar": False}
-    )
-    print("picture: policy_search.html")
-
-
-def picture(result, before, after):
-    """Draw the descent and the costs of 200 starts."""
-    figure = make_subplots(
-        1, 2, subplot_titles=("cost of the episodes seen", "cost of 200 starts, sorted")
-    )
-    nfev, fun = result.history["nfev"], result.history["fun"]
-    figure.add_scatter(
-        x=nfev, y=fun, mode="markers", marker={"size": 3, "color": BLUE}, showlegend=False
-    )
-    for costs, name, color in ((before, "before", GREY), (after, "after", BLUE)):
-        line = {"color": color, "width": 3}
-        figure.add_scatter(y=costs, name=name, line=line, row=1, col=2)
-    figure.update_yaxes(type="log", dtick=1, exponentformat="power")
-    figure.update_xaxes(title_text="episodes", row=1, col=1)
-    figure.update_xaxes(title_text="start", row=1, col=2)
-    figure.update_layout(
-        template="plotly_white", height=420, font_size=14, legend={"orientation": "h", "y": -0.2},
-        title=f"A pole balanced by 481 weights after {result.nfev:,} episodes",
-    )  # fmt: skip
-    return figure
+    print(f"mean cost of the start: {test(TASK.x0):.3f}")
+    plt.style.use("scgd.plots.slide")
+    figure, ax = plt.subplots()
+    for name, method in {"scgd, spsa": ours, "CMA-ES": cma_es}.items():
+        costs = np.array([[test(method(n, seed)) for n in EPISODES] for seed in SEEDS])
+        median = np.median(costs, axis=0)
+        print(f"{name:10} {'  '.join(f'{cost:.4f}' for cost in median)}")
+        (line,) = ax.loglog(EPISODES, median, "o-", ms=11)
+        ax.fill_between(EPISODES, costs.min(0), costs.max(0), color=line.get_color(), alpha=0.15)
+        ax.text(EPISODES[-1] * 1.06, median[-1], name, color=line.get_color(), va="center")
+    ax.set_xticks(EPISODES, [f"{n:,}" for n in EPISODES])
+    ax.minorticks_off()
+    ax.set_xlabel("episodes seen; band: best to worst of 5 seeds")
+    ax.set_ylabel("mean cost, 200 starts")
+    figure.suptitle("A pole balanced by 481 weights in 4,000 episodes", x=0.02, ha="left")
+    figure.savefig("policy_search.svg")
 
 
 if __name__ == "__main__":

@@ -2,87 +2,70 @@
 Calibrating a simulator
 =======================
 
-Calibrate a noisy simulator: weekly contact rates of an epidemic from observed case counts.
+Find the contact rate of an epidemic in each of 40 weeks from the weekly case counts.
 
-After the wave there are too few cases to tell the rates, and they stay near their start.
-
-A run of the simulator is random, but its seed can be held fixed, so ``sample=`` is given: the same
-seed serves all evaluations of a step. Writes simulator_calibration.html.
+Every run of the simulator is random, and immunity fades, so all weeks leave cases to learn
+from. The rates are compared with those that made the counts, which a real calibration does not
+know. CMA-ES (pycma) is a little more accurate here, at ten times our computing time: 0.010
+against 0.015 after 10,000 runs. SciPy's Powell ends at 0.055. Writes simulator_calibration.svg.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
-from plotly.subplots import make_subplots
 
 import scgd
 
-WEEKS, PEOPLE, SEEDS = 40, 1_000_000, 10_000
-TRUE = 0.9 + 0.5 * np.sin(np.arange(WEEKS) / 5.0)
+WEEKS, PEOPLE, RUNS = 40, 1_000_000, 10_000
+TRUE = 0.5 + 0.25 * np.sin(np.arange(WEEKS) / 3.5)
 
 
-def epidemic(log_rates, seed):
-    """Return weekly new cases of a stochastic SIR model."""
-    rng = np.random.default_rng([seed, 3])
-    susceptible, infected, cases = PEOPLE - 1000, 1000, []
+def epidemic(log_rates, rng):
+    """Return weekly new cases: susceptible, infected, recovered, susceptible again."""
+    susceptible, infected, recovered, cases = PEOPLE - 5000, 5000, 0, []
     for rate in np.exp(np.clip(log_rates, -4, 2)):
-        risk = 1 - np.exp(-rate * infected / PEOPLE)
-        new = rng.binomial(susceptible, risk)
-        susceptible, infected = susceptible - new, infected + new - rng.binomial(infected, 0.5)
+        new = rng.binomial(susceptible, 1 - np.exp(-rate * infected / PEOPLE))
+        fading, healed = rng.binomial(recovered, 0.1), rng.binomial(infected, 0.4)
+        susceptible += fading - new
+        infected += new - healed
+        recovered += healed - fading
         cases.append(new)
     return np.array(cases, float)
 
 
-observed = epidemic(np.log(TRUE), SEEDS)
+rng = np.random.default_rng(1)
+observed = epidemic(np.log(TRUE), rng)
 
 
-def misfit(x, rows):
+def misfit(x):
     """Compare square roots, in which counts of any size are equally uncertain."""
-    cases = epidemic(x, int(rows[0]))
-    return float(np.mean((np.sqrt(cases) - np.sqrt(observed)) ** 2))
+    return float(np.mean((np.sqrt(epidemic(x, rng)) - np.sqrt(observed)) ** 2))
 
 
 def main():
-    result = scgd.minimize(misfit, np.zeros(WEEKS), sample=SEEDS, max_evals=40_000, seed=1)
-    print(result.message)
-    print(f"misfit {result.fun:.4f} (+- {result.fun_error:.4f}) after {result.nfev} simulations")
-    error = np.mean(np.abs(np.exp(result.x[:20]) - TRUE[:20]))
-    print(f"mean error of the contact rates of the first 20 weeks: {error:.3f}")
-    picture(result).write_html("simulator_calibration.html", config={"displayModeBar": False})
-    print("picture: simulator_calibration.html")
+    start = np.full(WEEKS, np.log(0.45))
+    result = scgd.minimize(misfit, start, max_evals=RUNS, seed=0)
+    rates = np.exp(result.x)
+    error = np.mean(np.abs(rates - TRUE))
+    print(f"misfit {misfit(start):.0f} at the start; {result.fun:.2f} +- {result.fun_error:.2f}")
+    print(f"mean error of the rates: {error:.3f}; at the start {np.mean(np.abs(0.45 - TRUE)):.3f}")
+    picture(rates, error)
 
 
-def picture(result):
-    """Draw the rates and what they predict: twenty simulations with seeds never used before."""
-    figure = make_subplots(
-        1, 2, subplot_titles=("contact rate", "weekly cases"), horizontal_spacing=0.1
-    )
+def picture(rates, error):
+    """Draw the rates found beside the true ones."""
+    plt.style.use("scgd.plots.slide")
+    figure, ax = plt.subplots()
     weeks = np.arange(1, WEEKS + 1)
-    for seed in range(20):
-        cases = np.maximum(epidemic(result.x, SEEDS + 1 + seed), 0.5)
-        line = {"color": "rgba(37, 99, 235, 0.25)", "width": 1}
-        figure.add_scatter(
-            x=weeks, y=cases, line=line, row=1, col=2, name="simulated, 20 fresh seeds",
-            showlegend=seed == 0,
-        )  # fmt: skip
-    grey, blue = {"color": "#94a3b8", "width": 3}, {"color": "#2563eb", "width": 2.5}
-    figure.add_scatter(x=weeks, y=TRUE, name="true", line=grey, row=1, col=1)
-    figure.add_scatter(x=weeks, y=np.exp(result.x), name="found", line=blue, row=1, col=1)
-    marker = {"color": "#ea580c", "size": 6}
-    figure.add_scatter(
-        x=weeks,
-        y=np.maximum(observed, 0.5),
-        name="observed",
-        mode="markers",
-        marker=marker,
-        row=1,
-        col=2,
-    )
-    figure.update_xaxes(title_text="week")
-    figure.update_yaxes(type="log", dtick=1, exponentformat="power", row=1, col=2)
-    figure.update_layout(
-        template="plotly_white", height=420, font_size=14, legend={"orientation": "h", "y": -0.2},
-        title=f"40 contact rates from 40 case counts, {result.nfev:,} simulations",
-    )  # fmt: skip
-    return figure
+    ax.axhline(0.45, color="#b4bac2", ls=":", lw=3)
+    ax.text(WEEKS, 0.46, "start", color="#858d97", ha="right", va="bottom")
+    ax.plot(weeks, TRUE, color="#858d97", lw=9, alpha=0.5, label="true")
+    ax.plot(weeks, rates, "o-", color="#0b8f8a", lw=2, ms=9, label="found")
+    ax.legend(loc="upper right", ncols=2)
+    ax.set_ylim(0.15, 0.95)
+    ax.set_xlabel("week")
+    ax.set_ylabel("contacts per week")
+    figure.suptitle(f"40 contact rates from case counts, within {error:.2f}", x=0.02, ha="left")
+    figure.savefig("simulator_calibration.svg")
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ A simulator of a chemical plant has 60 dials. Nobody knows its formula; a run re
 day, and every day is different. We look for good settings with ``scgd.minimize``.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
-from plotly.subplots import make_subplots
 
 import scgd
 
@@ -45,14 +45,16 @@ print(f"cost {alone.fun:.1e} (+- {alone.fun_error:.1e}) after {alone.nfev} days"
 # %%
 # Which dials matter? ``relevance`` is the share of each in the changes of the cost.
 
-figure = make_subplots(1, 2, subplot_titles=("cost of a day", "relevance of each dial"))
-figure.add_scatter(x=result.history["nfev"], y=result.history["fun"], row=1, col=1)
-figure.add_bar(y=alone.relevance, row=1, col=2)
-figure.update_yaxes(type="log", dtick=1, exponentformat="power", title_text="cost", row=1, col=1)
-figure.update_xaxes(title_text="evaluations", row=1, col=1)
-figure.update_xaxes(title_text="dial", row=1, col=2)
-figure.update_layout(template="plotly_white", showlegend=False, height=360)
-figure.write_html("black_box.html", config={"displayModeBar": False})
+plt.style.use("scgd.plots.slide")
+figure, ax = plt.subplots()
+ax.bar(
+    range(1, DIALS + 1), 100 * alone.relevance, color=["#0b8f8a"] * 8 + ["#858d97"] * (DIALS - 8)
+)
+ax.set_xlabel("dial")
+ax.set_ylabel("relevance, %")
+share = 100 * alone.relevance[:8].sum()
+figure.suptitle(f"8 of 60 dials make {share:.0f} % of the difference", x=0.02, ha="left")
+figure.savefig("black_box.svg")
 
 # %%
 # A long run is kept in a file and goes on after a kill, bit for bit: ``checkpoint="plant.npz"``. It

@@ -7,8 +7,8 @@ searches and sparse matrices. Each solution comes with a certificate of how far 
 one.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
-import plotly.graph_objects as go
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.model_selection import train_test_split
 
@@ -37,6 +37,12 @@ print(f"alpha {path.alpha_:.3g}, {np.count_nonzero(path.coef_)} of {X.shape[1]} 
 # What the penalty keeps:
 
 names = load_diabetes().feature_names
-figure = go.Figure(go.Bar(x=names, y=path.coef_))
-figure.update_layout(template="plotly_white", height=360, yaxis_title="coefficient")
-figure.write_html("linear_models.html", config={"displayModeBar": False})
+order = np.argsort(path.coef_)
+plt.style.use("scgd.plots.slide")
+figure, ax = plt.subplots()
+ax.bar(np.array(names)[order], path.coef_[order], color="#0b8f8a")
+ax.set_ylabel("coefficient")
+ax.set_xlabel("feature")
+kept = np.count_nonzero(path.coef_)
+figure.suptitle(f"{kept} of {len(names)} features are kept", x=0.02, ha="left")
+figure.savefig("linear_models.svg")

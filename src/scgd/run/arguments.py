@@ -1,6 +1,6 @@
 """The arguments of an optimizer as a file can keep them, and back; nothing in a file is executed.
 
-Numbers, names and arrays are kept as they are, and parts of a recipe by the name of their class and
+Numbers, names and arrays are kept as they are, and parts of a method by the name of their class and
 their fields. What is code (a function, an object of a class of the user's own) is only marked:
 whoever loads the file hands it in again.
 """
@@ -21,10 +21,11 @@ from scgd.policies import POLICIES
 from scgd.schedules import SCHEDULES, Relative
 from scgd.spaces import Choice, Float, Int, Space
 from scgd.steps import STEPS
+from scgd.strategies.whole_box import Screen
 
 __all__ = ["from_file", "to_file"]
 
-OTHERS: dict[str, Any] = {"m": SCGD, "u": Relative, "r": Rows, "f": Float, "i": Int}
+OTHERS: dict[str, Any] = {"m": SCGD, "u": Relative, "r": Rows, "f": Float, "i": Int, "s": Screen}
 CLASSES: dict[str, Any] = {
     cls.__name__: cls
     for registry in (POLICIES, ESTIMATORS, STEPS, SCHEDULES, OTHERS)
@@ -50,13 +51,15 @@ def to_file(value: Any) -> Any:
         return {"kind": "dict", "items": {name: to_file(item) for name, item in value.items()}}
     if isinstance(value, Named) and METHODS.get(value.name) is value:
         return value.name
+    if isinstance(value, Named) and isinstance(value.strategy, Screen):
+        value = value.strategy
     if isinstance(value, Failures):  # exceptions to catch are for calls, which nobody makes here
         return value.nonfinite
     if isinstance(value, Space):
         return {"kind": "space", "items": {k: to_file(v) for k, v in value.parameters.items()}}
     if isinstance(value, Choice):
-        others = to_file({"default": value.default, "when": value.when})
-        return {"kind": "choice", "options": to_file(value.options), "others": others}
+        others = {"ordered": value.ordered, "default": value.default, "when": value.when}
+        return {"kind": "choice", "options": to_file(value.options), "others": to_file(others)}
     if is_dataclass(value) and CLASSES.get(type(value).__name__) is type(value):
         parts = {f.name: to_file(getattr(value, f.name)) for f in fields(value) if f.init}
         return {"kind": "part", "class": type(value).__name__, "fields": parts}

@@ -12,7 +12,7 @@ from scgd.checks import count, flag
 from scgd.constraints import Constraints, Merit, by_feasibility, constrained
 from scgd.estimators import FirstOrder
 from scgd.method import SCGD
-from scgd.methods import METHODS, Method, Named, Ran, as_method
+from scgd.methods import METHODS, Method, Named, Ran, as_method, screens
 from scgd.options import Failures, Rows
 from scgd.problem import Known as Measurements
 from scgd.problem import Problem, check_noise
@@ -115,7 +115,12 @@ def build(
 
 
 def strategy_of(method: Method) -> Strategy:
-    """Return the strategy of a method, which re-evaluates its best candidates at the end."""
+    """Return the strategy of a method, which re-evaluates its best candidates at the end.
+
+    A screening recommends no point.
+    """
+    if not isinstance(method, SCGD) and screens(method):
+        return method.strategy
     if isinstance(method, SCGD):
         strategy = run_method(method)
     elif METHODS.get(method.name) is method:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.history import robust_deviation
 from scgd.problem import Problem
 from scgd.strategies.asks import (
     Along,
@@ -274,6 +275,7 @@ class _Watch:
     deterministic: bool = False
     recommended: bool = False
     exact: bool = False  # whether the values at x have no noise: several agreed
+    solver: str | None = None
     sampled: bool = False  # whether points of one row share a sample
 
     @property
@@ -302,12 +304,13 @@ class _Watch:
             return False
         error = n_errors * standard_error(here, there)
         off = np.concatenate([part - np.median(part) for part in (here, there)])
-        spread = 1.4826 * float(np.median(np.abs(off))) * np.sqrt(1 / len(here) + 1 / len(there))
+        spread = robust_deviation(off) * np.sqrt(1 / len(here) + 1 / len(there))
         medians = float(np.median(there) - np.median(here))
         wide = n_errors * MEDIAN * float(spread)
         return bool(there.mean() - here.mean() > error or medians > wide)
 
     def note(self, report: Report) -> None:
+        self.solver = report.solver or self.solver
         if report.deterministic is not None:
             self.deterministic = report.deterministic
         if report.x is not None:
@@ -344,6 +347,7 @@ def with_incumbent(inner: Strategy, problem: Problem, budget: Budget, rng: Any) 
             yield from settle(watch, budget)
             own.reserve = 0
             yield Wait()
+            yield Report(solver=watch.solver)
             if isinstance(asked, Wait):
                 break
         else:
@@ -370,7 +374,7 @@ def n_asked(asked: Any) -> int:
 def reserved(watch: _Watch, budget: Budget) -> int:
     """Return the evaluations to keep back: none where f repeats itself or nothing is known.
 
-    Samples are noise from the beginning: long legs of SCGD are planned before its level is known.
+    Samples are noise from the beginning: long stages of SCGD are planned before its level is known.
     """
     noisy = watch.values.size and watch.seen.noise
     if watch.deterministic or not (noisy or watch.sampled):
@@ -382,6 +386,8 @@ def reserved(watch: _Watch, budget: Budget) -> int:
 def settle(watch: _Watch, budget: Budget) -> Asking:
     """Re-evaluate what competes, then the winner, and report it with fresh values."""
     noise, n, rivals = watch.seen.noise, min(budget.left, MOST), watch.rivals
+    if n and (rivals or (noise and watch.values.size and not (watch.deterministic or watch.exact))):
+        yield Report(solver="re-evaluation")
     if watch.silent and rivals:
         yield from recommend_best(watch, rivals, n)
         return

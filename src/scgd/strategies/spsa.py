@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from scgd.estimators import random_signs
+from scgd.history import robust_deviation
 from scgd.problem import Problem
 from scgd.strategies.asks import Asking, Report
 from scgd.strategies.budget import Budget
@@ -113,12 +114,12 @@ class SPSA:
         reach = self.radius * problem.unit
         if not self.bounded:
             move = reach * signs
-            return np.stack([x + move, x - move])
+            return np.array([x + move, x - move])
         least = min(NARROW * (1 - NARROWER * self.share), self.radius)
         room = np.minimum(x - problem.lower, problem.upper - x)
         middle, reach = problem.centred(x, np.clip(room, least * problem.unit, reach))
         move = reach * signs
-        return problem.clipped(np.stack([middle + move, middle - move]))
+        return problem.clipped(np.array([middle + move, middle - move]))
 
     def learn(self, pair: Floats, values: Floats) -> None:
         """Take a step along the pair, unless an evaluation failed."""
@@ -202,7 +203,7 @@ class SPSA:
             return
         off, n = np.concatenate(parts), max(len(part) for part in parts)
         if n > 3:
-            seen, falls = 1.4826 * float(np.median(np.abs(off))), 20.0
+            seen, falls = robust_deviation(off), 20.0
         else:  # two values are nearly equal by chance
             seen, falls = float(np.sqrt(np.mean(off**2) * n / (n - 1))), 4.0
         old, weight = self.deviation, min(1.0, n / 8)

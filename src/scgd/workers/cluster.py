@@ -19,6 +19,7 @@ import numpy as np
 from scgd.calling import calls_user
 from scgd.problem import as_scalar
 from scgd.workers.engines import STARTED, Arrival, Engine, LostTask
+from scgd.workers.replicas import STALE
 from scgd.workers.tasks import Common, Job, Task, perform
 
 __all__ = ["ClusterEngine", "is_client"]
@@ -46,15 +47,17 @@ def is_client(workers: Any) -> bool:
 
 
 def perform_and_tell(
-    task: Task, *, job: Job, common: Common, topic: str, run: str, announce: bool
+    task: Task, entry: Any, *, job: Job, common: Common, topic: str, run: str, announce: bool
 ) -> Any:
     """Make one evaluation on a worker and send its value as an event."""
     from distributed import get_worker
 
     if announce:
         get_worker().log_event(topic, (run, task.id, STARTED))
-    value = perform(job, common, task.coord, task.entry)
-    if common.partials:
+    value = perform(job, common, task.coord, entry)
+    if isinstance(value, str) and value == STALE:
+        pass
+    elif common.partials:
         array = np.asarray(value, np.float64)
         if array.size > LONGEST:
             return array
@@ -96,9 +99,9 @@ class ClusterEngine(Engine):
         )
         self.job_future = self._share(self.job)
 
-    def _share(self, data: Any) -> Any:
-        """Copy data to all workers."""
-        return self._patiently(lambda: self.client.scatter(data, broadcast=True, hash=False))
+    def _share(self, data: Any, *, widely: bool = True) -> Any:
+        """Copy data to all workers, or to one from which others may have it."""
+        return self._patiently(lambda: self.client.scatter(data, broadcast=widely, hash=False))
 
     def _patiently(self, action: Callable[[], Any]) -> Any:
         """Do something that needs the cluster, however long it takes for it to stand still."""
@@ -126,13 +129,17 @@ class ClusterEngine(Engine):
     def send(self, common: Common, tasks: list[Task]) -> None:
         """Submit the tasks; a large step is scattered once for all of them."""
         large = common.nbytes > SCATTER
-        shared = self._share(common) if large else common
+        shared = self._share(common, widely=len(tasks) > 1) if large else common
+        entries = [task.entry for task in tasks]
+        if sum(np.size(entry) for entry in entries) * 8 > SCATTER:
+            entries = self._share(entries, widely=False)
         first = self.n_sent
         self.n_sent += len(tasks)
         futures = self._patiently(
             lambda: self.client.map(
                 perform_and_tell,
-                tasks,
+                [task._replace(entry=None) for task in tasks],
+                entries,
                 key=[f"scgd-{self.run}-{number}" for number in range(first, self.n_sent)],
                 pure=False,
                 job=self.job_future,

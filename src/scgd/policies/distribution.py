@@ -1,0 +1,218 @@
+r"""The coordinate distribution :math:`Q(d_n)`: what a policy remembers, draws and learns.
+
+A distribution is a named tuple of arrays, changed in place; there is one type per way of keeping
+the weights (:class:`~scgd.policies.fixed.UniformDistribution`,
+:class:`~scgd.policies.fixed.FixedDistribution`, :class:`L1Distribution`,
+:class:`~scgd.policies.softmax.SoftmaxDistribution`,
+:class:`~scgd.policies.recomputed.RecomputedDistribution`). Per phase one calls ``draw``
+(coordinates and the weights :math:`d_n` they were drawn with) and then ``update`` with the
+gradients seen (:math:`G_{n+1}` and :math:`d_{n+1}`), from Python or from compiled code. The paper's
+rules cost O(touched log p) per phase; the published variants (cumulative or rescaled gains) refresh
+all weights, O(p).
+
+The kernels do not check their input; policies do.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scgd.compiling import njit
+from scgd.policies import mixture as mixtures
+from scgd.policies.base import Kernels, draw, draw_distinct, register, update, weights
+from scgd.policies.fixed import (
+    FixedDistribution,
+    UniformDistribution,
+    fixed_distribution,
+    uniform_distribution,
+)
+from scgd.policies.mixture import ABSOLUTE, AVERAGE, GAINS, SQUARE, mixture, reward
+from scgd.policies.recomputed import (
+    MEMORIES,
+    N_DRAWS,
+    N_PHASES,
+    NORMALIZATIONS,
+    RecomputedDistribution,
+    recomputed_distribution,
+    record,
+    refill,
+)
+from scgd.policies.softmax import SoftmaxDistribution, softmax_distribution
+from scgd.policies.sumtree import empty_tree, refresh_above
+from scgd.typing import Floats, Ints
+
+__all__ = [
+    "ABSOLUTE",
+    "AVERAGE",
+    "GAINS",
+    "MEMORIES",
+    "NORMALIZATIONS",
+    "N_DRAWS",
+    "N_PHASES",
+    "SQUARE",
+    "Distribution",
+    "L1Distribution",
+    "draw",
+    "draw_distinct",
+    "fixed_distribution",
+    "l1_distribution",
+    "make_distribution",
+    "mixture",
+    "record",
+    "refill",
+    "uniform_distribution",
+    "update",
+    "weights",
+]
+
+
+class L1Distribution(NamedTuple):
+    """The leaves are |S|, S the sum of all rewards: the scale N of the gain S / N cancels in l1.
+
+    Attributes
+    ----------
+    n_coords, gain, mixing
+        Arrays of one entry: p, the place of the gain in ``GAINS``, the uniform share in force.
+    signed
+        S itself, for the average gain, whose rewards have signs; else empty.
+    tree, levels
+        The sum tree over the leaves.
+    """
+
+    n_coords: Ints
+    gain: Ints
+    mixing: Floats
+    signed: Floats
+    tree: Floats
+    levels: Ints
+
+
+def l1_distribution(n_coords: int, gain: str) -> L1Distribution:
+    """Return a distribution that starts uniform."""
+    tree, levels = empty_tree(n_coords)
+    return L1Distribution(
+        n_coords=np.array([n_coords]),
+        gain=np.array([GAINS.index(gain)]),
+        mixing=np.ones(1),
+        signed=np.zeros(n_coords if gain == "average" else 0),
+        tree=tree,
+        levels=levels,
+    )
+
+
+@njit(cache=True)
+def learn(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
+    """Add the rewards of a phase to the sums and set the visited leaves."""
+    tree, signed, gain = dist.tree, dist.signed, dist.gain[0]
+    dist.mixing[0] = mixtures.share(mixing)
+    for t in range(len(coords)):
+        k = coords[t]
+        if gain == AVERAGE:
+            signed[k] += reward(gain, grads[t], probs[t])
+            tree[k] = abs(signed[k])
+        else:
+            tree[k] += reward(gain, grads[t], probs[t])
+    refresh_above(tree, dist.levels, coords)
+
+
+@njit(cache=True)
+def next_l1(  # type: ignore[no-untyped-def]
+    n_coords, gain, share, signed, tree, levels, stream, coords, probs, grads, mixing
+):
+    """End a phase and draw the next."""
+    dist = L1Distribution(n_coords, gain, share, signed, tree, levels)
+    learn(dist, coords, probs, grads, mixing)
+    mixtures.draw(dist, stream, coords, probs)
+
+
+def check_l1(dist: L1Distribution, fresh: L1Distribution) -> None:
+    """Raise ValueError unless every descent of the tree ends at a coordinate."""
+    for name in ("n_coords", "gain", "levels"):
+        if not np.array_equal(getattr(dist, name), getattr(fresh, name)):
+            raise ValueError(f"the {name} of the distribution are another policy's")
+    n_coords = int(fresh.n_coords[0])
+    mixtures.check_tree(dist.tree, dist.levels, dist.mixing, n_coords)
+    if len(dist.signed) and not np.array_equal(np.abs(dist.signed), dist.tree[:n_coords]):
+        raise ValueError("the leaves of the distribution are not the sizes of its sums")
+
+
+register(
+    L1Distribution,
+    Kernels(
+        mixtures.draw,
+        mixtures.draw_distinct,
+        learn,
+        mixtures.weights,
+        next_l1,
+        check_l1,
+        mixtures.draw_block,
+    ),
+)
+
+
+Distribution = (
+    UniformDistribution
+    | FixedDistribution
+    | L1Distribution
+    | SoftmaxDistribution
+    | RecomputedDistribution
+)
+
+
+def make_distribution(
+    n_coords: int,
+    *,
+    gain: str = "absolute",
+    normalization: str = "l1",
+    memory: str = "phase",
+    rescale: bool = False,
+    sharpness: float = 1.0,
+    length: int = 1,
+    refresh: str = "touched",
+) -> L1Distribution | SoftmaxDistribution | RecomputedDistribution:
+    r"""Return a distribution that starts uniform and learns from the gradients it is shown.
+
+    With rewards :math:`r = \text{gain}(g) / d_n` and :math:`N` draws so far, the total gain is
+    :math:`G_n^{(k)} = \frac 1 N \sum r` over the draws of :math:`k`, and the weights are
+
+    .. math:: d_n = (1 - \lambda_n) \varphi(G_n) + \lambda_n / p .
+
+    Parameters
+    ----------
+    n_coords
+        The dimension :math:`p`.
+    gain
+        What a visit earns: the gradient (``"average"``), its absolute value or its square.
+    normalization
+        ``"l1"``, weights proportional to :math:`|G|`, or ``"softmax"``, to :math:`\exp(\eta G)`.
+    memory
+        ``"phase"``, the paper: each phase counts its own rewards. ``"run"``, the published code:
+        each phase counts all rewards since the start. ``"visits"``: the mean reward per visit.
+    rescale
+        Replace :math:`G` by :math:`|G| / \max |G|` before normalizing.
+    sharpness
+        The softmax parameter :math:`\eta`.
+    length
+        The usual number of draws per phase; only a size hint.
+    refresh
+        ``"all"`` recomputes every weight at each update, O(p), for any variant; ``"touched"`` only
+        where needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dist = make_distribution(4, gain="square")
+    >>> coords, probs = np.array([0, 2]), np.array([0.25, 0.25])
+    >>> update(dist, coords, probs, np.array([1.0, 2.0]), 0.2)
+    >>> out = np.empty(4)
+    >>> weights(dist, out)
+    >>> out
+    array([0.21, 0.05, 0.69, 0.05])
+    """
+    if refresh == "all" or memory != "phase" or rescale:
+        return recomputed_distribution(n_coords, gain, normalization, memory, rescale, sharpness)
+    if normalization == "l1":
+        return l1_distribution(n_coords, gain)
+    return softmax_distribution(n_coords, gain, sharpness, length)
