@@ -13,8 +13,8 @@ HOUSE = (
     "nobody controls|over a hair"
 )
 """Words of our own, of which the field has better ones."""
-GENERATED = {"arena-results.md"}
-LONG = {"arena-results.md", "paper-results.md", "measurements.md"}
+GENERATED = {"arena-results.md", "benchmarks.md"}
+LONG = {"arena-results.md", "paper-results.md", "benchmarks.md"}
 """Pages of numbers; all others have at most so many words:"""
 MOST = 1200
 IN_WORK = {"blocks.md", "linear.md", "torch.md", "torch-benchmarks.md"}
