@@ -71,3 +71,13 @@ sphinx_gallery_conf = {
     "within_subsection_order": "pictures.ByDoor",
     "copyfile_regex": r".*\.(svg|png)$",
 }
+
+
+def setup(app):
+    """Let readers without a mouse scroll a wide table: it takes the keyboard's focus."""
+
+    def focusable(app, page, template, context, doctree):
+        box = '<div class="pst-scrollable-table-container"'
+        context["body"] = context.get("body", "").replace(box, box + ' tabindex="0"')
+
+    app.connect("html-page-context", focusable)

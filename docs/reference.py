@@ -159,16 +159,18 @@ def names_in(tree: ast.AST) -> set[str]:
 def write(folder: Path) -> None:
     """Write a page per title and the page that lists them."""
     folder.mkdir(exist_ok=True)
-    names, examples = [], used()
+    names, listed, examples = [], [], used()
     for title, things in pages().items():
         name = title.lower().replace(",", "").replace("'", "").replace(" ", "-")
         body = "\n".join(directive(thing) + gallery(examples.get(thing, [])) for thing in things)
         head = f"{title}\n{'=' * len(title)}\n\n{contents(things)}\n"
         keep(folder / f"{name}.rst", f"{head}{body}")
         names.append(f"{title} <{name}>")
+        listed.append(f"{title}\n{'-' * len(title)}\n\n{contents(things)}")
     tree = "\n".join(f"   {name}" for name in names)
     head = "API reference\n=============\n\nEvery public name, by what one wants to do.\n\n"
-    keep(folder / "index.rst", f"{head}.. toctree::\n   :maxdepth: 1\n\n{tree}\n")
+    tree = f".. toctree::\n   :hidden:\n\n{tree}\n\n"
+    keep(folder / "index.rst", head + tree + "\n".join(listed))
     written = {f"{title.split(' <')[1][:-1]}.rst" for title in names} | {"index.rst"}
     for path in folder.glob("*.rst"):  # of a title that is no more
         if path.name not in written:

@@ -136,17 +136,18 @@ def draw():
     plt.style.use("scgd.plots.slide")
     figure, ax = plt.subplots()
     found = medians()
-    for name, gaps in reversed(found.items()):
+    place, room = np.inf, 2.8  # names keep their distance
+    for name, gaps in sorted(found.items(), key=lambda pair: -list(pair[1].values())[-1]):
         ours = name == "scgd"
         style = {"color": OURS if ours else "#858d97", "lw": 6 if ours else 3, "ms": 11}
         ax.loglog(list(gaps), list(gaps.values()), "o-", **style)
-        (n, value), words = list(gaps.items())[-1], name
+        n, value = list(gaps.items())[-1]
         if len(gaps) == 1:  # half a second per trial, and more as they become more
-            words += f", {n} only"
-        side = {"SciPy DE": "bottom", "SciPy Powell": "top", "pycma": "bottom"}.get(name, "center")
-        if name == "pycma, separable":
-            side = "top"
-        ax.text(n * 1.07, value, words, color=style["color"], va=side, fontsize=20)
+            ax.plot(n, value, "o", color="#e0701a", ms=13)
+            ax.text(n * 1.05, 0.65, f"{name}: {n} only", color="#e0701a", fontsize=20)
+            continue
+        place = min(place / room, value if place < np.inf else value * room)
+        ax.text(n * 1.07, place, name, color=style["color"], va="center", fontsize=20)
     ax.set_xticks(BUDGETS, [f"{n:,}" for n in BUDGETS])
     ax.minorticks_off()
     ax.set_xlabel("noisy evaluations, 5 of 200 inputs matter")
