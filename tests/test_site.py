@@ -63,7 +63,9 @@ def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(page):
 
 
 def test_the_site_is_small():
-    assert sum(path.stat().st_size for path in SITE.rglob("*") if path.is_file()) < 30e6
+    assert (
+        sum(path.stat().st_size for path in SITE.rglob("*") if path.is_file()) < 40e6
+    )  # most of it are the fonts and scripts of formulas
 
 
 def test_the_reference_has_every_public_name():
