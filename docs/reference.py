@@ -63,6 +63,19 @@ BESIDE = {
 }
 """Public names of modules that are not public as a whole."""
 
+DATA = {
+    "scgd.METHODS": "The methods by name, for `method=`.",
+    "scgd.POLICIES": "The policies by name, for `policy=`.",
+    "scgd.ESTIMATORS": "The gradient estimators by name, for `estimator=`.",
+    "scgd.STEPS": "The step rules by name, for `step=`.",
+    "scgd.SCHEDULES": "The schedules by name, for `learning_rate=` and `radius=`.",
+    "scgd.linear.LOSSES": "The losses by name, for `loss=`.",
+    "scgd.torch.blocks.BLOCK_POLICIES": "The policies of blocks by name, for `policy=`.",
+    "scgd.strategies.asks.Strategy": "The type of a strategy: a generator of questions.",
+    "scgd.strategies.budget.TOL": "How close a deterministic search comes before it stops.",
+}
+"""What names without a docstring of their own stand for."""
+
 ROUTING = "set_fit_request, set_score_request, set_partial_fit_request, set_predict_request"
 """Methods that scikit-learn adds and documents itself."""
 
@@ -96,11 +109,9 @@ def thing_of(name: str) -> Any:
 
 def summary(name: str) -> str:
     """Return the first line of what a name says of itself."""
+    if name in DATA:
+        return DATA[name]
     thing = thing_of(name)
-    if isinstance(thing, GenericAlias):
-        return "A type."
-    if not callable(thing):
-        return "A number." if isinstance(thing, float) else "Names, and what they stand for."
     return (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
 
 
