@@ -39,7 +39,7 @@ test-trainers: $(VENV)/.dev
 
 test-doors: $(VENV)/.dev
 	@$(PIP) install -c constraints.txt -e ".[optuna]" tensorboard mlflow-skinny wandb array-api-strict
-	@SCIPY_ARRAY_API=1 $(PY) -m pytest -q tests/doors src/scgd/scipy.py src/scgd/optuna.py src/scgd/sklearn.py src/scgd/desk.py
+	@SCIPY_ARRAY_API=1 $(PY) -m pytest -q tests/doors src/scgd/scipy.py src/scgd/optuna.py src/scgd/sklearn.py src/scgd/bridge.py
 
 bench: $(VENV)/.dev
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
@@ -52,7 +52,7 @@ docs: $(VENV)/.docs
 	@echo "The site: docs/_build/html/index.html"
 
 test-docs: docs $(VENV)/.dev
-	@$(PY) -m pytest -q tests/test_site.py tests/test_pages.py
+	@$(PY) -m pytest -q tests/test_site.py tests/test_pages.py tests/test_notebooks.py
 
 dist: $(VENV)/bin/python
 	@$(PIP) install build

@@ -1,4 +1,4 @@
-"""Time the coordinate law against the ways it replaces: ``python benchmarks/bench_law.py``.
+"""Time the coordinate distribution against the ways it replaces: ``python benchmarks/bench_law.py``.
 
 Nanoseconds per coordinate step (draw, weight, gain and refresh): the minimum and the mean over
 short chunks run in turn, all in one process so that the ratios of minima mean something. All gains
@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
-from scgd.policies.law import draw, make_law, uniform_law, update
+from scgd.policies.distribution import draw, make_distribution, uniform_distribution, update
 from scgd.random import stream
 
 MIXING = 0.3
@@ -20,32 +20,32 @@ Times = dict[str, list[float]]
 
 
 @njit(cache=True)
-def run_phases(law, words, slopes, n_phases, length):  # type: ignore[no-untyped-def]
+def run_phases(dist, words, slopes, n_phases, length):  # type: ignore[no-untyped-def]
     """Run phases against a constant gradient."""
     coords = np.empty(length, dtype=np.int64)
     probs, grads = np.empty(length), np.empty(length)
     for _ in range(n_phases):
-        draw(law, words, coords, probs)
+        draw(dist, words, coords, probs)
         for t in range(length):
             grads[t] = slopes[coords[t]]
-        update(law, coords, probs, grads, MIXING)
+        update(dist, coords, probs, grads, MIXING)
 
 
-def compiled(law, slopes, length, n_phases):  # type: ignore[no-untyped-def]
+def compiled(dist, slopes, length, n_phases):  # type: ignore[no-untyped-def]
     """Return a chunk of phases driven by compiled code."""
     words = stream(np.random.SeedSequence(1))
-    return lambda: run_phases(law, words, slopes, n_phases, length)
+    return lambda: run_phases(dist, words, slopes, n_phases, length)
 
 
-def from_python(law, slopes, length, n_phases):  # type: ignore[no-untyped-def]
+def from_python(dist, slopes, length, n_phases):  # type: ignore[no-untyped-def]
     """Return a chunk of phases driven by Python, two compiled calls each."""
     words = stream(np.random.SeedSequence(1))
     coords, probs = np.empty(length, dtype=np.int64), np.empty(length)
 
     def run() -> None:
         for _ in range(n_phases):
-            draw(law, words, coords, probs)
-            update(law, coords, probs, slopes[coords], MIXING)
+            draw(dist, words, coords, probs)
+            update(dist, coords, probs, slopes[coords], MIXING)
 
     return run
 
@@ -66,12 +66,12 @@ def numpy_choice(slopes, length, n_phases):  # type: ignore[no-untyped-def]
     return run
 
 
-def warm(law, slopes, length):  # type: ignore[no-untyped-def]
+def warm(dist, slopes, length):  # type: ignore[no-untyped-def]
     """Visit every coordinate, the worst case, and let the first phases pass."""
     n_coords = len(slopes)
-    update(law, np.arange(n_coords), np.full(n_coords, 1 / n_coords), slopes, MIXING)
-    run_phases(law, stream(np.random.SeedSequence(0)), slopes, 20, length)
-    return law
+    update(dist, np.arange(n_coords), np.full(n_coords, 1 / n_coords), slopes, MIXING)
+    run_phases(dist, stream(np.random.SeedSequence(0)), slopes, 20, length)
+    return dist
 
 
 def time_in_turn(chunks: dict[str, tuple[Callable[[], None], int]], n_repeats: int) -> Times:
@@ -90,9 +90,9 @@ def chunks_for(n_coords: int, length: int) -> dict[str, tuple[Callable[[], None]
     slopes = np.random.default_rng(0).exponential(size=n_coords)
     n_phases = max(1, 20_000 // length)
     n_steps = n_phases * length
-    l1 = warm(make_law(n_coords, length=length), slopes, length)
+    l1 = warm(make_distribution(n_coords, length=length), slopes, length)
     chunks = {
-        "uniform": (compiled(uniform_law(n_coords), slopes, length, n_phases), n_steps),
+        "uniform": (compiled(uniform_distribution(n_coords), slopes, length, n_phases), n_steps),
         "l1": (compiled(l1, slopes, length, n_phases), n_steps),
         "l1 from Python": (from_python(l1, slopes, length, n_phases), n_steps),
     }
@@ -100,9 +100,9 @@ def chunks_for(n_coords: int, length: int) -> dict[str, tuple[Callable[[], None]
         ("softmax", "touched", n_phases),
         ("softmax O(p)", "all", max(2, 1_000_000 // n_coords // length)),
     ):
-        law = make_law(n_coords, normalization="softmax", length=length, refresh=refresh)
-        law = warm(law, slopes, length)
-        chunks[name] = (compiled(law, slopes, length, n), n * length)
+        dist = make_distribution(n_coords, normalization="softmax", length=length, refresh=refresh)
+        dist = warm(dist, slopes, length)
+        chunks[name] = (compiled(dist, slopes, length, n), n * length)
     if n_coords <= 10_000:
         chunks["choice"] = (numpy_choice(slopes, length, 5), 5 * length)
     return chunks

@@ -28,6 +28,11 @@ ROWS = {
     "SCGD, adam": ("st.SCGD([p], 0.1, rule='adam')", ""),
     "SCGD, exactly m": ("st.SCGD([p], 0.1, sampling='distinct')", ""),
     "SCGD, adam on chunks": ("st.SCGD([p], 0.1, rule='adam', granularity='chunks')", ""),
+    "BlockOptimizer": ("st.BlockOptimizer(torch.nn.ParameterList([p]), lr=0.1)", ""),
+    "BlockOptimizer, in backward": (
+        "st.BlockOptimizer(torch.nn.ParameterList([p]), in_backward=True, lr=0.1)",
+        "",
+    ),
     "ZeroOrderSCGD": ("st.ZeroOrderSCGD([p])", "lambda: p.square().sum()"),
     "ZeroOrderSCGD, mezo": ("st.ZeroOrderSCGD([p], estimator='mezo')", "lambda: p.square().sum()"),
     "ZeroOrderSCGD, forward": (

@@ -6,6 +6,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from notebooks import adapt  # noqa: E402
 from pictures import HEAVY, Pages  # noqa: E402
 
 import scgd  # noqa: E402
@@ -74,10 +75,11 @@ sphinx_gallery_conf = {
 
 
 def setup(app):
-    """Let readers without a mouse scroll a wide table: it takes the keyboard's focus."""
+    """Have notebooks show their pictures, and tables that are wide take the keyboard's focus."""
 
     def focusable(app, page, template, context, doctree):
         box = '<div class="pst-scrollable-table-container"'
         context["body"] = context.get("body", "").replace(box, box + ' tabindex="0"')
 
+    app.connect("builder-inited", adapt, priority=900)
     app.connect("html-page-context", focusable)

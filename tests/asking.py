@@ -105,7 +105,7 @@ def same_state(a, b):
     """Check that two optimizers hold the same numbers everywhere, bit for bit."""
     states = a.state_dict(), b.state_dict()
     for state in states:
-        del state["desk"]  # what was handed out; a loop hands out nothing
+        del state["asked"]  # what was handed out; a loop hands out nothing
     np.testing.assert_equal(*states)
 
 

@@ -65,7 +65,7 @@ def undefined_gradients_earn_nothing():
 
 
 def a_share_above_one_is_one():
-    from scgd.policies.law import make_law, update, weights
+    from scgd.policies.distribution import make_law, update, weights
 
     law, out = make_law(3), np.empty(3)
     update(law, np.array([0]), np.array([1 / 3]), np.array([1.0]), 1.5)

@@ -133,7 +133,9 @@ VARIANTS = {
 def with_steps(names):
     """Pair the first name with every step rule, and every other with one, in turn."""
     first, *others = names
-    return [(first, step) for step in STEPS] + list(zip(others, itertools.cycle(STEPS)))  # noqa: B905
+    return [(first, step) for step in STEPS] + list(
+        zip(others, itertools.cycle(STEPS), strict=False)
+    )
 
 
 def split(keywords):

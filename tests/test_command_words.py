@@ -119,13 +119,13 @@ def test_where_to_start(text, x0, folder, capsys):
     from scgd import minimize
 
     here = minimize(sys.modules["good"].sphere, x0, max_evals=60, seed=0)
-    assert f"f = {here.fun:.8g}" in capsys.readouterr().out
+    assert f"value    {here.fun:.8g}" in capsys.readouterr().out
 
 
 def test_the_answer_is_printed_and_drawn(folder, capsys):
     assert main([*RUN, "--seed", "0", "--plot", "page.html", "--out", "out.json"]) == 0
     said = capsys.readouterr().out
-    assert "x = [1" in said and "most relevant: " in said and "plot: page.html" in said
+    assert "x        [1" in said and "inputs   " in said and "plot: page.html" in said
     page = (folder / "page.html").read_text()
     assert "Value reached" in page and "Slice along" in page and "good:sphere" in page
 
@@ -134,8 +134,8 @@ def test_parameters_are_printed(folder, capsys):
     code = main(["minimize", "good:loss", "--space", "space.toml", "--max-evals", "40", "--seed", "0",
                  "--no-progress", "--plot", "page.html"])  # fmt: skip
     said = capsys.readouterr().out
-    assert code == 0 and "kind = 'a'" in said and "a = 0." in said and "x = " not in said
-    assert "most relevant: " in said and "Slice along a" in (folder / "page.html").read_text()
+    assert code == 0 and "kind=a" in said and "a=0." in said and "  x  " not in said
+    assert "inputs   " in said and "Slice along a" in (folder / "page.html").read_text()
 
 
 def test_a_picture_needs_plotly(folder, capsys, monkeypatch):

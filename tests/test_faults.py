@@ -319,12 +319,12 @@ def long_run(n_steps, rounds):
         pages = Path("/proc/self/statm").read_text().split()[1]
         sizes.append(int(pages) * resource.getpagesize())
     assert search.t == n_steps and run.nfev == 2 * n_steps
-    law = search.sampler.state
-    leaves, again = law.tree[:1000], law.tree.copy()
-    refresh(again, law.levels)
+    dist = search.sampler.state
+    leaves, again = dist.tree[:1000], dist.tree.copy()
+    refresh(again, dist.levels)
     exact = math.fsum(leaves)
-    drift = abs(law.tree[law.levels[-2]] - exact) / exact
-    assert np.array_equal(again, law.tree)
+    drift = abs(dist.tree[dist.levels[-2]] - exact) / exact
+    assert np.array_equal(again, dist.tree)
     return sizes[-1] / sizes[0] - 1.0, drift
 
 

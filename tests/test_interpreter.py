@@ -92,10 +92,10 @@ def test_the_engine_takes_steps_for_it():
     def strategy(problem, budget, rng):
         seed = np.random.SeedSequence(3)
         engine = CoordinateDescent(scgd.SCGD(), problem, problem.x0, seed, budget=60)
-        leg = yield Steps(engine, 60)
-        assert leg.n_evals == 60 and leg.fell
-        values = yield np.tile(leg.x, (2, 1))
-        yield Report(x=leg.x, values=values)
+        stage = yield Steps(engine, 60)
+        assert stage.n_evals == 60 and stage.fell
+        values = yield np.tile(stage.x, (2, 1))
+        yield Report(x=stage.x, values=values)
 
     result = run(strategy, scale=1.0)
     assert dict(result.members)["SCGD"] == 60 and bowl(result.x) < 0.5 * bowl(np.zeros(P))
@@ -318,6 +318,51 @@ def test_a_strategy_that_asks_other_points_is_refused_with_the_choice_named(tmp_
     with pytest.raises(CheckpointError, match=r"(?s)other points.*known=") as caught:
         run(strategy, Cuts(100), checkpoint=path)
     assert "delete" in str(caught.value)
+    x, value = scgd.Checkpoint(path).best()
+    assert value == bowl(x) and value <= bowl(np.zeros(P))
+    again = run(strategy, bowl, known=[(x, value)], checkpoint=tmp_path / "other.npz")
+    assert again.fun <= value
+
+
+def test_a_strategy_that_returned_begins_again_at_the_best_point_with_a_larger_budget(tmp_path):
+    starts = []
+
+    def strategy(problem, budget, rng):
+        starts.append(problem.x0.copy())
+        x, best = problem.x0, (yield problem.x0)
+        while budget.left >= 4:
+            points = x + 0.3 * rng.standard_normal((4, P))
+            values = yield points
+            if values.min() < best:
+                x, best = points[values.argmin()], values.min()
+
+    words = {"checkpoint": tmp_path / "run.npz"}
+    first = run(strategy, max_evals=50, **words)
+    longer = run(strategy, max_evals=90, **words)
+    assert np.array_equal(starts[-1], first.x) and 86 < longer.nfev <= 90
+    assert longer.fun < first.fun
+    longest = run(strategy, max_evals=120, **words)
+    assert 116 < longest.nfev <= 120 and longest.fun <= longer.fun
+    assert run(strategy, max_evals=120, **words).fun == longest.fun
+
+
+def test_the_best_point_of_a_saved_run_is_in_the_words_of_the_function(tmp_path):
+    path = tmp_path / "run.npz"
+    words = {"max_evals": 400, "seed": 0, "checkpoint": path, "maximize": True}
+    result = scgd.minimize(lambda x: 3.0 - bowl(x), np.ones(P), **words)
+    x, value = scgd.Checkpoint(path).best()
+    assert value == result.fun == 3.0 - bowl(x)
+
+
+def test_a_saved_run_on_samples_gives_the_point_where_it_stood(tmp_path):
+    path = tmp_path / "run.npz"
+    words = {"max_evals": 400, "seed": 0, "checkpoint": path, "method": "musketeer"}
+    result = scgd.minimize(
+        lambda x, xi: bowl(x) + xi, np.ones(P), sample=lambda rng: rng.standard_normal(), **words
+    )
+    x, value = scgd.Checkpoint(path).best()
+    np.testing.assert_array_equal(x, result.x)
+    assert np.isfinite(value)
 
 
 # ---- honest success ------------------------------------------------------------------------------

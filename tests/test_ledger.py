@@ -224,10 +224,10 @@ def test_best_follows_a_point_that_moves(moves):
 
 def test_minus_infinity_is_refused_even_far_out():
     ledger = Ledger(2, "raise", repeats=True)
-    ledger.failed(np.nan, 4, lambda: np.zeros(2), far=True)
-    ledger.failed(np.inf, 1, lambda: np.zeros(2), far=True)
+    ledger.failed(np.nan, 4, lambda: np.zeros(2), may_fail=True)
+    ledger.failed(np.inf, 1, lambda: np.zeros(2), may_fail=True)
     with pytest.raises(FloatingPointError, match=r"-inf at evaluation 2, x = \[0\. 0\.\]"):
-        ledger.failed(-np.inf, 2, lambda: np.zeros(2), far=True)
+        ledger.failed(-np.inf, 2, lambda: np.zeros(2), may_fail=True)
     with pytest.raises(FloatingPointError, match="nan at evaluation 3"):
-        ledger.failed(np.nan, 3, lambda: np.zeros(2), far=False)
+        ledger.failed(np.nan, 3, lambda: np.zeros(2), may_fail=False)
     assert ledger.n_failed == 2

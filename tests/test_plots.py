@@ -92,11 +92,43 @@ def test_any_result_can_be_drawn(max_evals, method):
 
 def test_band_is_quartiles_of_neighbours():
     fun = np.random.default_rng(1).normal(size=200)
-    part = data.curve(Result(history={"nfev": np.arange(200), "fun": fun}))
+    unknown = np.full(200, np.nan)
+    history = {"nfev": np.arange(200), "fun": fun, "incumbent": unknown, "error": unknown}
+    part = data.curve(Result(history=history))
     window = fun[95:106]  # five to each side of 100
     assert part.middle[100] == np.median(window)
     assert (part.low[100], part.high[100]) == tuple(np.quantile(window, [0.25, 0.75]))
     assert part.middle[0] == np.median(fun[:6])
+
+
+def noisy_run(**words):
+    rng = np.random.default_rng(1)
+    noisy = lambda x: valley(x) + 0.3 * rng.standard_normal()  # noqa: E731
+    return minimize(noisy, np.zeros(5), max_evals=600, seed=0, **words)
+
+
+def test_under_noise_the_curve_is_the_incumbent_with_two_errors():
+    found = noisy_run()
+    part, history = data.curve(found), found.history
+    known = np.isfinite(history["incumbent"])
+    assert np.array_equal(part.middle, history["incumbent"][known]) and not part.exact
+    widths = (part.high - part.middle) / 2
+    assert np.allclose(widths, np.nan_to_num(history["error"][known]))
+    assert abs(part.middle[-1] - valley(found.x)) < 4 * widths[-1]
+    up = scgd.minimize(lambda x: -valley(x), np.zeros(5), max_evals=200, seed=0, maximize=True)
+    assert np.all(np.diff(data.curve(up).middle) >= 0) and data.curve(up).exact
+
+
+def test_under_noise_evaluations_incumbent_and_re_evaluations_are_drawn():
+    found = noisy_run()
+    figure = found.plot()
+    traces = {trace.name: trace for trace in figure.data if trace.name}
+    assert len(traces["evaluation"].y) == len(found.evaluations)
+    again = found.evaluations.value[found.evaluations.member == "re-evaluation"]
+    assert len(again) > 5 and np.array_equal(np.sort(traces["re-evaluation"].y), np.sort(again))
+    assert traces["re-evaluation"].x.max() == found.nfev
+    axes = [*figure.select_xaxes(), *figure.select_yaxes()]
+    assert all(axis.title.text for axis in axes if axis.tickvals is None)
 
 
 def test_relevance_comes_first_then_a_law_that_is_not_even():
@@ -171,7 +203,9 @@ def test_result_is_ten_lines(result):
     lines = text.splitlines()
     assert len(lines) <= 10 and max(map(len, lines)) <= 100
     assert lines[0] == f"musketeer: 1,500 of 1,500 evaluations, {result.nit:,} steps"
-    assert f"{result.fun:.8g} +- {result.fun_error:.2g}" in lines[1]
+    value, error = lines[1].removeprefix("  value").split("+-")
+    assert abs(float(value) - result.fun) < 0.1 * result.fun_error
+    assert float(error) == float(f"{result.fun_error:.2g}")
     assert "Budget exhausted" in text
     assert sum("x[" in line for line in lines[4:]) == 5
     assert str(result) == text
@@ -205,5 +239,18 @@ def test_slices_of_a_space_show_parameters():
     assert lines[1].at.tolist() == ["<b>", "b"] and np.ptp(lines[1].value) == 1.0
     best = lines[0].at[np.argmin(lines[0].value)]
     assert 0.01 < best < 0.1 and len(lines[0].at) == 21
-    text = found.plot(n_inputs=2).to_json()
+    figure = found.plot(n_inputs=2)
+    text = figure.to_json()
     assert "<b>" not in text and "&lt;b&gt;" in text
+    assert "log" in {axis.type for axis in figure.select_xaxes()}
+
+
+def test_slices_are_logarithmic_where_the_parameter_is():
+    space = scgd.Space(rate=scgd.Float(0, 0.5), size=scgd.Int(1, 100, log=True))
+    found = minimize(lambda p: p["rate"] ** 2 + (p["size"] - 10) ** 2, space, max_evals=30, seed=0)
+    for parts in (data.slices(found, [0, 1], None), data.slices(found, [0, 1], sum_of)):
+        assert [part.log for part in parts] == [False, True]
+
+
+def sum_of(params):
+    return float(sum(params.values()))

@@ -240,11 +240,13 @@ def test_a_state_that_could_do_harm_is_refused_or_harmless(name):
     if not sampler.policy.needs_gradient:
         learn(sampler, 40)
     good, refused = sampler.state_dict(), 0
-    for field, array in good["law"].items():
+    for field, array in good["distribution"].items():
         for changed in odd_values(array) if array.size else ():
             other = make(EVERY_POLICY[name])
             try:
-                other.load_state_dict({**good, "law": {**good["law"], field: changed}})
+                other.load_state_dict(
+                    {**good, "distribution": {**good["distribution"], field: changed}}
+                )
             except ValueError:
                 refused += 1
                 continue
@@ -270,7 +272,7 @@ STATE_FAULTS = [
     ({"position": -1}, "position is -1"),
     ({"position": 0.5}, "position is 0.5"),
     ({"n_phases": -1}, "n_phases is -1"),
-    ({"law": {}}, "the law of the sampler must have the names"),
+    ({"distribution": {}}, "the distribution of the sampler must have the names"),
     ({"more": 1}, "the state of the sampler must have the names"),
 ]
 
@@ -435,7 +437,7 @@ def test_uniform_is_the_only_unbiased_plain_policy():
 
 
 def noisy_softmax_weights(gain):
-    """The law after a long run on a noisy quadratic with a vanishing learning rate."""
+    """The distribution after a long run on a noisy quadratic with a vanishing learning rate."""
     noise = np.random.default_rng(0)
     policy = scgd.Musketeer(gain=gain, normalization="softmax", sharpness=1.0, mixing=0.5)
     sampler, theta = make(policy), MINIMUM + 1.0

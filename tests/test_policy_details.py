@@ -8,11 +8,11 @@ from scgd.policies import FixedWeights, Musketeer, Uniform, base
 from scgd.policies.adaptive import part, top_up
 from scgd.policies.base import check_alike, draw, kernels_of, update, weights
 from scgd.policies.distinct import merge, rank, wide_leaves
-from scgd.policies.fixed import fixed_law, uniform_law
-from scgd.policies.law import L1Law, make_law
+from scgd.policies.distribution import L1Distribution, make_distribution
+from scgd.policies.fixed import fixed_distribution, uniform_distribution
 from scgd.policies.mixture import check_tree
-from scgd.policies.recomputed import RecomputedLaw
-from scgd.policies.softmax import HEAVY, SIZE, SoftmaxLaw
+from scgd.policies.recomputed import RecomputedDistribution
+from scgd.policies.softmax import HEAVY, SIZE, SoftmaxDistribution
 from scgd.policies.sumtree import empty_tree, refresh, refresh_above, split_uniform
 from scgd.random import below, stream, uniform
 
@@ -77,10 +77,10 @@ def test_a_musketeer_takes_the_ends():
 
 @pytest.mark.parametrize("replace", [True, False])
 def test_a_musketeer_keeps_the_law_that_its_draws_need(replace):
-    assert isinstance(scgd.Musketeer().init(P, replace), L1Law)
-    law = scgd.Musketeer(normalization="softmax").init(P, replace)
-    assert isinstance(law, SoftmaxLaw if replace else RecomputedLaw)
-    assert law.sharpness[0] == 1.0 if replace else True
+    assert isinstance(scgd.Musketeer().init(P, replace), L1Distribution)
+    dist = scgd.Musketeer(normalization="softmax").init(P, replace)
+    assert isinstance(dist, SoftmaxDistribution if replace else RecomputedDistribution)
+    assert dist.sharpness[0] == 1.0 if replace else True
 
 
 @pytest.mark.parametrize("values", [[[1.0, 2.0]], [], [1.0, np.nan], [-1.0, 2.0], [0.0, 0.0], "ab"])
@@ -105,10 +105,14 @@ def test_recent_gains_refuse(settings):
 
 def test_defaults():
     assert scgd.Full.dense and not scgd.Uniform.dense and scgd.Adaptive().forget == 0.5
-    assert make_law(3, normalization="softmax").sharpness[0] == 1.0
-    assert len(make_law(3, normalization="softmax").heavy) == HEAVY + 16
-    for law in (make_law(3), make_law(3, normalization="softmax"), scgd.RecentGains().init(3)):
-        assert law.mixing.tolist() == [1.0]
+    assert make_distribution(3, normalization="softmax").sharpness[0] == 1.0
+    assert len(make_distribution(3, normalization="softmax").heavy) == HEAVY + 16
+    for dist in (
+        make_distribution(3),
+        make_distribution(3, normalization="softmax"),
+        scgd.RecentGains().init(3),
+    ):
+        assert dist.mixing.tolist() == [1.0]
     assert scgd.RecentGains().init(3).progress.tolist() == [0.0]
     for cls in (scgd.Uniform, scgd.RecentGains):
         assert type(cls().init(3)) is type(cls().init(3, False))
@@ -141,13 +145,15 @@ def test_independent_draws_and_distinct_ones(policy, block, replace):
             assert all(len(set(part.tolist())) == 4 for part in coords.reshape(-1, 4))
 
 
-@pytest.mark.parametrize("make", [lambda: uniform_law(P), lambda: fixed_law(np.ones(P))])
+@pytest.mark.parametrize(
+    "make", [lambda: uniform_distribution(P), lambda: fixed_distribution(np.ones(P))]
+)
 def test_laws_that_never_change_draw_anew(make):
-    law, ours, theirs = make(), words(), words()
+    dist, ours, theirs = make(), words(), words()
     coords, probs = np.zeros(30, np.int64), np.zeros(30)
     plain, chances = coords.copy(), probs.copy()
-    kernels_of(law).end_phase_and_draw(*law, ours, coords, probs, np.ones(30), 0.3)
-    draw(law, theirs, plain, chances)
+    kernels_of(dist).end_phase_and_draw(*dist, ours, coords, probs, np.ones(30), 0.3)
+    draw(dist, theirs, plain, chances)
     np.testing.assert_array_equal(coords, plain)
     assert len(set(coords.tolist())) > 5
     np.testing.assert_allclose(probs, 1 / P)
@@ -198,18 +204,18 @@ def test_an_undefined_gradient_counts_as_zero():
     for gain in ("average", "absolute", "square"):
         found = []
         for odd in (np.nan, 0.0):
-            law, out = make_law(3, gain=gain), np.empty(3)
-            update(law, np.array([0, 1]), np.full(2, 1 / 3), np.array([odd, 2.0]), 0.1)
-            weights(law, out)
+            dist, out = make_distribution(3, gain=gain), np.empty(3)
+            update(dist, np.array([0, 1]), np.full(2, 1 / 3), np.array([odd, 2.0]), 0.1)
+            weights(dist, out)
             found.append(out)
         np.testing.assert_array_equal(*found)
 
 
 def test_signed_sums_keep_their_sign():
-    law = make_law(3, gain="average")
+    dist = make_distribution(3, gain="average")
     for grad in (2.0, -0.5, -3.0):
-        update(law, np.array([0]), np.array([0.5]), np.array([grad]), 0.1)
-    assert law.signed.tolist() == [-3.0, 0.0, 0.0] and law.tree[0] == 3.0
+        update(dist, np.array([0]), np.array([0.5]), np.array([grad]), 0.1)
+    assert dist.signed.tolist() == [-3.0, 0.0, 0.0] and dist.tree[0] == 3.0
 
 
 # ---- parts ---------------------------------------------------------------------------------------
@@ -282,17 +288,20 @@ def test_one_number_settles_coin_and_place(mixing):
 
 
 def test_more_heavy_coordinates_than_there_is_room_for():
-    law, n = make_law(60, gain="average", normalization="softmax", sharpness=500.0, length=1), 60
+    dist, n = (
+        make_distribution(60, gain="average", normalization="softmax", sharpness=500.0, length=1),
+        60,
+    )
     small, out = np.zeros(n), np.empty(n)
-    update(law, np.arange(n), np.full(n, 1 / n), small, 0.1)
+    update(dist, np.arange(n), np.full(n, 1 / n), small, 0.1)
     for k in range(n):
-        update(law, np.array([k]), np.full(1, 1 / n), np.array([1.0 + 0.01 * k]), 0.1)
-        assert law.heavy[SIZE] <= len(law.heavy) - HEAVY
-        kernels_of(law).check(law, make_law(n, gain="average", normalization="softmax",
+        update(dist, np.array([k]), np.full(1, 1 / n), np.array([1.0 + 0.01 * k]), 0.1)
+        assert dist.heavy[SIZE] <= len(dist.heavy) - HEAVY
+        kernels_of(dist).check(dist, make_distribution(n, gain="average", normalization="softmax",
                                             sharpness=500.0, length=1))  # fmt: skip
     sums = np.array([n * (1.0 + 0.01 * k) for k in range(n)])
     shares = np.exp(500.0 / (2 * n) * (sums - sums.max()))
-    weights(law, out)
+    weights(dist, out)
     np.testing.assert_allclose(out, 0.9 * shares / shares.sum() + 0.1 / n, rtol=1e-9)
 
 
@@ -300,12 +309,14 @@ def test_more_heavy_coordinates_than_there_is_room_for():
 
 
 def test_states_are_compared_by_type_and_shape():
-    fresh = make_law(4)
-    check_alike(make_law(4), fresh)
-    with pytest.raises(ValueError, match="the state is a UniformLaw, not a L1Law"):
-        check_alike(uniform_law(4), fresh)
+    fresh = make_distribution(4)
+    check_alike(make_distribution(4), fresh)
+    with pytest.raises(
+        ValueError, match="the state is a UniformDistribution, not a L1Distribution"
+    ):
+        check_alike(uniform_distribution(4), fresh)
     with pytest.raises(ValueError, match="tree has float64 of shape"):
-        check_alike(make_law(40), fresh)
+        check_alike(make_distribution(40), fresh)
     with pytest.raises(ValueError, match="mixing is list"):
         check_alike(fresh._replace(mixing=[1.0]), fresh)
 
@@ -355,7 +366,7 @@ def test_odd_numbers_in_states_are_refused():
     refused(scgd.RecentGains(), ".", n_swept=(0, -1))
     refused(scgd.RecentGains(), ".", shuffled=(0, 2))
     refused(scgd.RecentGains(), "tree", tree=(0, np.nan))
-    refused(scgd.Musketeer("average"), "leaves of the law|add up", signed=(0, 1.0))
+    refused(scgd.Musketeer("average"), "leaves of the distribution|add up", signed=(0, 1.0))
     refused(scgd.Musketeer(), "add up", tree=(0, 1.0))
     refused(scgd.Musketeer(normalization="softmax"), "heavy|room", heavy=(SIZE, 17))
     refused(scgd.Musketeer(memory="run"), "finite", sums=(0, np.nan))

@@ -1,4 +1,4 @@
-"""Numbers of policies that follow from their formulas by hand: rounds, weights, laws, trees."""
+"""Numbers of policies that follow from their formulas by hand: rounds, weights, distributions, trees."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from scipy import sparse
 import scgd
 from scgd.policies.adaptive import begin_round, draw_visits, part, top_up
 from scgd.policies.base import draw, kernels_of, update, weights
-from scgd.policies.fixed import coordinate_smoothness, fixed_law
-from scgd.policies.law import make_law
+from scgd.policies.distribution import make_distribution
+from scgd.policies.fixed import coordinate_smoothness, fixed_distribution
 from scgd.policies.softmax import FIRST, LAST, REBUILDS, SIZE
 from scgd.policies.sumtree import BELOW_ONE, empty_tree
 from scgd.random import stream
@@ -94,8 +94,8 @@ def test_blocks_are_distinct_where_that_was_asked_for(block, replace):
 
 def test_a_single_weight_is_a_law():
     assert scgd.FixedWeights((2.0,)).values == (2.0,)
-    law = fixed_law(np.array([1.0, 3.0]))
-    assert law.tree[law.levels[-2]] == 1.0 and law.mixing.tolist() == [0.0]
+    dist = fixed_distribution(np.array([1.0, 3.0]))
+    assert dist.tree[dist.levels[-2]] == 1.0 and dist.mixing.tolist() == [0.0]
 
 
 @pytest.mark.parametrize("kind", [list, np.array, sparse.csr_matrix])
@@ -140,72 +140,75 @@ def test_powers_of_slopes_of_any_size():
         scgd.GradientWeights(power=0)
 
 
-# ---- laws ----------------------------------------------------------------------------------------
+# ---- distributions ----------------------------------------------------------------------------------------
 
 
 def test_the_memory_of_recent_gains_is_small():
-    law = scgd.RecentGains().init(5)
+    dist = scgd.RecentGains().init(5)
     for name in ("shuffled", "typical", "n_swept", "n_visits", "progress", "mixing"):
-        assert getattr(law, name).shape == (1,), name
+        assert getattr(dist, name).shape == (1,), name
 
 
 def test_after_its_sweep_a_law_of_recent_gains_draws_by_weight():
-    law = scgd.RecentGains().init(3)
-    law.n_swept[0], law.mixing[0] = 3, 0.0
-    law.tree[1], law.tree[law.levels[-2]] = 2.0, 2.0
+    dist = scgd.RecentGains().init(3)
+    dist.n_swept[0], dist.mixing[0] = 3, 0.0
+    dist.tree[1], dist.tree[dist.levels[-2]] = 2.0, 2.0
     coords, probs = np.zeros(6, np.int64), np.zeros(6)
-    draw(law, words(), coords, probs)
+    draw(dist, words(), coords, probs)
     assert coords.tolist() == [1] * 6 and probs.tolist() == [1.0] * 6
 
 
 def test_a_recomputed_law_from_elsewhere_must_have_a_whole_tree():
-    law, fresh = (make_law(4, refresh="all") for _ in range(2))
-    law.tree[0] = -1.0
+    dist, fresh = (make_distribution(4, refresh="all") for _ in range(2))
+    dist.tree[0] = -1.0
     with pytest.raises(ValueError, match=r"weights|tree"):
-        kernels_of(law).check(law, fresh)
+        kernels_of(dist).check(dist, fresh)
 
 
 def test_one_draw_is_divided_by_one():
-    law, out = make_law(2, refresh="all", gain="absolute", normalization="softmax"), np.empty(2)
-    update(law, np.array([0]), np.array([0.5]), np.array([0.75]), 0.0)
-    weights(law, out)
-    assert out[0] / out[1] == pytest.approx(np.exp(law.sums[0])) and law.sums[0] > 0
+    dist, out = (
+        make_distribution(2, refresh="all", gain="absolute", normalization="softmax"),
+        np.empty(2),
+    )
+    update(dist, np.array([0]), np.array([0.5]), np.array([0.75]), 0.0)
+    weights(dist, out)
+    assert out[0] / out[1] == pytest.approx(np.exp(dist.sums[0])) and dist.sums[0] > 0
 
 
 def softmax():
-    law = make_law(9, gain="average", normalization="softmax", sharpness=9.0, length=3)
-    update(law, np.array([0, 4, 8]), np.full(3, 1 / 9), np.array([1.0, 0.5, -0.2]), 0.0)
-    return law
+    dist = make_distribution(9, gain="average", normalization="softmax", sharpness=9.0, length=3)
+    update(dist, np.array([0, 4, 8]), np.full(3, 1 / 9), np.array([1.0, 0.5, -0.2]), 0.0)
+    return dist
 
 
 def test_the_series_reaches_to_a_quarter_of_its_beginning():
-    law = softmax()
-    assert law.series[FIRST] == 9.0 / 3 and law.series[LAST] == 0.25 * law.series[FIRST]
+    dist = softmax()
+    assert dist.series[FIRST] == 9.0 / 3 and dist.series[LAST] == 0.25 * dist.series[FIRST]
 
 
 def test_softmax_draws_one_at_a_time_and_many_have_one_law():
-    law, out = softmax(), np.empty(9)
-    weights(law, out)
+    dist, out = softmax(), np.empty(9)
+    weights(dist, out)
     one, many = np.zeros(1, np.int64), np.zeros(300, np.int64)
     ours, theirs = words(1), words(2)
     singles = []
     for _ in range(300):
-        draw(law, ours, one, np.zeros(1))
+        draw(dist, ours, one, np.zeros(1))
         singles.append(int(one[0]))
-    draw(law, theirs, many, np.zeros(300))
+    draw(dist, theirs, many, np.zeros(300))
     for coords in (singles, many.tolist()):
         found = np.bincount(coords, minlength=9) / 300
         np.testing.assert_allclose(found, out, atol=4 * np.sqrt(out.max() * (1 - out.max()) / 300))
 
 
 def test_what_can_be_moved_is_not_rebuilt():
-    law = softmax()
-    before = int(law.heavy[REBUILDS])
-    update(law, np.empty(0, np.int64), np.empty(0), np.empty(0), 0.0)  # x stays where it began
-    assert law.heavy[REBUILDS] == before
-    size = int(law.heavy[SIZE])
-    update(law, np.array([2]), np.full(1, 1 / 9), np.array([2.0]), 0.0)  # a new heavy one
-    assert law.heavy[SIZE] == size + 1 and law.heavy[REBUILDS] == before
+    dist = softmax()
+    before = int(dist.heavy[REBUILDS])
+    update(dist, np.empty(0, np.int64), np.empty(0), np.empty(0), 0.0)  # x stays where it began
+    assert dist.heavy[REBUILDS] == before
+    size = int(dist.heavy[SIZE])
+    update(dist, np.array([2]), np.full(1, 1 / 9), np.array([2.0]), 0.0)  # a new heavy one
+    assert dist.heavy[SIZE] == size + 1 and dist.heavy[REBUILDS] == before
 
 
 # ---- trees ---------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from scgd.checkpoint import read
 BODIES = (
     "importance",
     "musketeer", "scaled", "bounded", "block", "steps-xi", "steps-rows", "spsa", "auto-noise", "auto-rows",
-    "auto-xi",
+    "auto-xi", "nested",
 )  # fmt: skip
 """Where several evaluations of a step are made without a question; a step that is cut is made again."""
 CALLED = [name for name in CASES if name != "compiled"]

@@ -1,10 +1,17 @@
-"""The sampler's books: blocks, phases, draws ahead, and what a state may hold."""
+"""The sampler: blocks, phases, draws ahead, and what a state may hold."""
 
 import numpy as np
 import pytest
 
 from registry import P
-from scgd.policies import Full, GaussSouthwell, Musketeer, Uniform
+from scgd.policies import (
+    Full,
+    GaussSouthwell,
+    Musketeer,
+    Policy,
+    Uniform,
+    draw_without_replacement,
+)
 from scgd.random import stream
 from scgd.sampler import LARGEST, CoordinateSampler, check_array, check_names
 
@@ -12,6 +19,53 @@ from scgd.sampler import LARGEST, CoordinateSampler, check_array, check_names
 def make(policy=None, n=P, seed=0, **more):
     policy = Musketeer(length=6) if policy is None else policy
     return CoordinateSampler(policy, n, stream(np.random.SeedSequence(seed)), **more)
+
+
+class Prepared(Policy):
+    """Draws what it was made with, phase after phase."""
+
+    def __init__(self, coords, probs=0.25):
+        self.coords, self.probs = coords, probs
+
+    def phase_length(self, n_coords):
+        return len(self.coords)
+
+    def init(self, n_coords, replace=True):
+        return ()
+
+    def draw(self, state, stream, coords, probs, block, replace):
+        coords[:], probs[:] = self.coords[: len(coords)], self.probs
+
+
+@pytest.mark.parametrize(
+    "coords, probs, message",
+    [
+        ([0, 1, 2, 2], 0.25, "a coordinate twice where none may be.*draw_without_replacement"),
+        ([0, 1, 2, P], 0.25, "coordinates outside of 0 to 11"),
+        ([0, -1, 2, 3], 0.25, "coordinates outside of 0 to 11"),
+        ([0, 1, 2, 3], 0.0, "probabilities outside"),
+    ],
+)
+def test_wrong_draws_of_a_policy_of_ones_own_are_refused(coords, probs, message):
+    with pytest.raises(ValueError, match=f"Prepared (drew|gave) .*{message}"):
+        make(Prepared(coords, probs), block_size=2, replace=False)
+
+
+def test_a_block_may_repeat_a_coordinate_with_replacement_or_in_another_block():
+    assert make(Prepared([0, 1, 2, 2]), block_size=2).n_steps == 2
+    assert make(Prepared([0, 1, 1, 0]), block_size=2, replace=False).n_steps == 2
+
+
+def test_draws_without_replacement_have_their_inclusion_probabilities():
+    weights, words = np.array([4.0, 2.0, 1.0, 1.0, 0.0]), stream(np.random.SeedSequence(1))
+    coords, probs, counts, n = np.zeros(2, np.int64), np.zeros(2), np.zeros(5), 4000
+    for _ in range(n):
+        draw_without_replacement(weights, words, coords, probs)
+        assert coords[0] != coords[1]
+        np.testing.assert_allclose(2 * probs, np.minimum(1.0, weights[coords] / 4))
+        counts[coords] += 1
+    expected = np.array([1.0, 0.5, 0.25, 0.25, 0.0])
+    assert np.all(abs(counts / n - expected) <= 4 * np.sqrt(expected * (1 - expected) / n))
 
 
 # ---- blocks and phases ---------------------------------------------------------------------------
@@ -127,7 +181,7 @@ def test_a_state_in_the_middle_of_a_phase_is_taken_up():
     for name in ("coords", "probs", "grads", "stream"):
         np.testing.assert_array_equal(getattr(other, name), state[name])
     for name, array in other.state._asdict().items():
-        np.testing.assert_array_equal(array, state["law"][name])
+        np.testing.assert_array_equal(array, state["distribution"][name])
 
 
 def test_counts_reach_to_their_ends():
@@ -174,10 +228,10 @@ def test_one_entry_outside_is_enough_and_the_ends_are_inside():
 def test_a_law_that_is_none_is_refused():
     sampler = make()
     state = sampler.state_dict()
-    name = next(name for name, array in state["law"].items() if array.dtype == np.float64)
-    bad = {**state["law"], name: np.full_like(state["law"][name], np.nan)}
+    name = next(name for name, array in state["distribution"].items() if array.dtype == np.float64)
+    bad = {**state["distribution"], name: np.full_like(state["distribution"][name], np.nan)}
     with pytest.raises(ValueError):
-        sampler.load_state_dict({**state, "law": bad})
+        sampler.load_state_dict({**state, "distribution": bad})
 
 
 def test_names_and_arrays_are_those_of_the_other():

@@ -117,3 +117,18 @@ def test_what_makes_no_sense_is_refused(make):
 def test_a_number_under_a_root_is_constant():
     np.testing.assert_allclose(scgd.SqrtOf(0.25)(T), [0.5] * 5)
     assert scgd.SqrtOf(0.0)(T).tolist() == [0.0] * 5
+
+
+def test_a_schedule_of_the_phase_is_an_importance_like_any_function():
+    """Schedules count from 1, phases from 0; a constant weight of 1 is no weight."""
+
+    def run(importance):
+        method = scgd.SCGD(importance=importance, learning_rate=0.1, radius=1e-3)
+        return scgd.minimize(
+            lambda x: float(x @ x), np.ones(4), method=method, max_evals=200, seed=0
+        )
+
+    halving = scgd.schedules.InverseTime(1.0, power=0.5)
+    by_hand = run(lambda phase: 1.0 / np.sqrt(phase + 1))
+    assert np.array_equal(run(halving).x, by_hand.x)
+    assert np.array_equal(run(scgd.schedules.Constant(1.0)).x, run(None).x)

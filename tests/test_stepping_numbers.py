@@ -1,4 +1,4 @@
-"""Steps of SCGD by themselves: units, legs, averages, books of a phase, states."""
+"""Steps of SCGD by themselves: units, stages, averages, books of a phase, states."""
 
 import dataclasses
 
@@ -120,7 +120,7 @@ def test_what_a_step_costs(parts, cost, step):
     assert search.cost == search.method.estimator.n_evals(search.sampler.block_size)
 
 
-# ---- legs ----------------------------------------------------------------------------------------
+# ---- stages ----------------------------------------------------------------------------------------
 
 
 def test_schedules_fall_over_what_a_budget_pays_for():
@@ -133,9 +133,9 @@ def test_schedules_fall_over_what_a_budget_pays_for():
     assert search.timetable.total == 5  # one step at least
     search.extend(None)
     assert search.timetable.total is None
-    search.begin_leg(10)
+    search.begin_stage(10)
     search.extend(500)
-    assert search.timetable.total is None  # the leg comes first
+    assert search.timetable.total is None  # the stage comes first
 
 
 def test_new_schedules_hold_at_once():
@@ -162,7 +162,7 @@ def test_a_leg_is_over_when_it_does_not_pay_for_another_step():
     search = made()
     assert not search.finished
     go(search, 3)
-    search.begin_leg(5, base=2.0)
+    search.begin_stage(5, base=2.0)
     assert search.until == 11 and search.base == 2.0
     one = search.pose()
     two = search.pose()
@@ -171,7 +171,7 @@ def test_a_leg_is_over_when_it_does_not_pay_for_another_step():
     assert not search.finished
     search.take(two, np.array([1.0, 1.0]))
     assert search.finished and search.n_evals == 10 and search.pose() is None
-    search.begin_leg(2)
+    search.begin_stage(2)
     assert not search.finished and search.firsts == [] and search.n_phases == 0
     assert len(search.recent) == 0 and np.isnan(search.base)
 
@@ -295,7 +295,7 @@ def test_a_phase_is_the_mean_of_what_was_seen():
 
 def test_the_height_of_probes_is_taken_off_and_goes_with_the_square_of_the_radius():
     search = made(radius=scgd.InverseTime(1.0, 0.0), policy=scgd.Musketeer(length=3))
-    search.begin_leg(100, base=2.0)
+    search.begin_stage(100, base=2.0)
     search.prepare()
     search.t = 1
     phase(search, [5.0], 2)
@@ -354,6 +354,16 @@ def test_a_state_is_taken_up_with_its_units_and_phases():
     go(search, 5)
     go(other, 5)
     np.testing.assert_array_equal(other.point.x, search.point.x)
+
+
+def test_importance_may_be_a_number_or_a_schedule_of_the_phase():
+    policy = scgd.Musketeer(length=3)
+    half = made(policy=policy, importance=0.5)
+    falling = made(policy=policy, importance=scgd.InverseTime(2.0))
+    for search in (half, falling):
+        go(search, 7)  # in the third phase
+    assert half.importance_weights.tolist() == [0.5] * 4
+    np.testing.assert_allclose(falling.importance_weights, 2.0 / 3.0)
 
 
 def test_weights_by_phase_are_those_of_the_phase_taken_up():

@@ -1,4 +1,4 @@
-"""What schedules are worth at each step: legs, passes, chunks, and weights by phase."""
+"""What schedules are worth at each step: stages, passes, chunks, and weights by phase."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_a_schedule_with_an_end_of_its_own_keeps_it():
 
 
 def test_without_an_end_a_fall_is_an_inverse_root_of_passes():
-    """2 sqrt(10 / (passes + 10)), passes counted as parts from the beginning of the leg."""
+    """2 sqrt(10 / (passes + 10)), passes counted as parts from the beginning of the stage."""
     table = Timetable(scgd.Linear(2.0), scgd.Constant(0.5), n_coords=4, start=0, total=None)
     rates, _, progress = values(table, 50)
     expected = 2.0 * np.sqrt(10 / (np.arange(1, 51) / 4.0 + 10))
@@ -88,7 +88,7 @@ def test_every_step_may_be_a_pass():
 
 
 def test_before_a_leg_without_an_end_its_first_value_holds():
-    """A chunk begins at a multiple of its length, the leg inside it."""
+    """A chunk begins at a multiple of its length, the stage inside it."""
     table = Timetable(scgd.Linear(2.0), scgd.Constant(0.5), n_coords=4, start=CHUNK + 88)
     table.cover(CHUNK + 88)
     np.testing.assert_array_equal(table.rates[:88], 2.0)
@@ -127,7 +127,7 @@ def test_values_are_made_once_per_chunk():
     assert calls == [CHUNK, CHUNK]
     table.begin(0, None)
     table.cover(CHUNK + 1)
-    assert calls == [CHUNK] * 3  # another leg: anew
+    assert calls == [CHUNK] * 3  # another stage: anew
 
 
 def test_shares_are_looked_up_ahead():
@@ -175,7 +175,7 @@ def test_legs_at_the_edge_can_be_loaded(start, total):
     table.load_state_dict({"start": start, "total": total})
     assert table.state_dict() == {"start": start, "total": total}
     for bad in ({"start": -1, "total": 3}, {"start": 0, "total": -1}):
-        with pytest.raises(ValueError, match="a leg from"):
+        with pytest.raises(ValueError, match="a stage from"):
             table.load_state_dict(bad)
 
 
@@ -202,7 +202,7 @@ def test_a_leg_is_saved():
     other.cover(5)
     other.load_state_dict(table.state_dict())
     assert np.array_equal(values(other, 40, 5), values(table, 40, 5))
-    with pytest.raises(ValueError, match="a leg from -1"):
+    with pytest.raises(ValueError, match="a stage from -1"):
         other.load_state_dict({"start": -1, "total": None})
 
 

@@ -49,7 +49,11 @@ def compiled_peak(x):
 def mirrored(up, down):
     """Check that two results are the same but for the sign of the values."""
     for name in ("fun", "history"):
-        up[name] = -up.fun if name == "fun" else {**up.history, "fun": -up.history["fun"]}
+        up[name] = (
+            -up.fun
+            if name == "fun"
+            else {**up.history, "fun": -up.history["fun"], "incumbent": -up.history["incumbent"]}
+        )
     same_run(up, down)
 
 

@@ -40,7 +40,7 @@ def by_rows(x, rows):
 
 
 def partials(x, coords):
-    return 2.0 * (x[coords] - 1.0)
+    return 2.0 * (coords + 1) * (x[coords] - 1.0)
 
 
 def noise(rng):
@@ -95,6 +95,8 @@ def test_dask_gives_what_this_process_gives(client, monkeypatch):
     check_same(client)
     monkeypatch.setattr("scgd.workers.cluster.SCATTER", 0)
     check_same(client, ("values", "xi"))
+    monkeypatch.setattr("scgd.workers.remote.LARGE", 0)  # as for long points
+    check_same(client)
     with client.get_executor() as executor:
         check_same(executor, ("xi",))
 

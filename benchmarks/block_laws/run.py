@@ -1,10 +1,11 @@
 """Laws of blocks at equal CPU time, where the bottom, the top or all of a model must move.
 
-``python benchmarks/block_laws/run.py`` tries three rates for each method and task on seed 100, then
-judges the best of them on other seeds. A row that stands in ``rows.csv`` is not run again, so the
-program can be stopped and started. ``page.py`` prints the table. First the time of a step is measured,
-the methods in turn, fifteen steps at a time, so that a machine busy with other things slows all of
-them alike; every method then gets the steps that ``--budget`` steps of AdamW would take.
+``python benchmarks/block_laws/run.py`` tries rates for each method and task on seed 100, three of them
+and further ones while the best is at an edge, then judges the best on other seeds. A row that stands
+in ``rows.csv`` is not run again, so the program can be stopped and started. First the time of a step
+is measured, the methods in turn, fifteen steps at a time, so that a machine busy with other things
+slows all of them alike; every method then gets the steps that ``--budget`` steps of AdamW would take.
+Rates fall linearly to zero. LoRA needs ``peft``, GaLore ``galore-torch``.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from __future__ import annotations
 import argparse
 import csv
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ from scgd.torch.blocks import BlockMusketeer, InverseCost
 
 HERE = Path(__file__).parent
 FIELDS = ("size", "task", "method", "rate", "seed", "steps", "loss", "accuracy")
-RATES = (1e-3, 3e-3, 1e-2)
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1)
+FIRST = RATES[1:4]
 TUNING, ADAMW = 100, "AdamW, all parameters"
 
 
@@ -42,6 +44,29 @@ def blocks(**settings: Any) -> Callable[[Any, float, int], Any]:
 def modules(policy: Any) -> Callable[[Any, float, int], Any]:
     """Return one that trains six modules at a time."""
     return blocks(policy=policy, blocks="module", active=6)
+
+
+def lora(model: Any, lr: float, _: int) -> Any:
+    """Train factors of every matrix of the layers, norm and head."""
+    from peft import LoraConfig, inject_adapter_in_model
+
+    names = ["qkv", "out", "up", "down"]
+    inject_adapter_in_model(LoraConfig(r=4, lora_alpha=8, target_modules=names), model)
+    for part in (model.norm, model.head):
+        part.requires_grad_(True)
+    return torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr)
+
+
+def galore(model: Any, lr: float, _: int) -> Any:
+    """Keep moments of projected gradients for every matrix of the layers."""
+    from galore_torch import GaLoreAdamW
+
+    low = [p for p in model.layers.parameters() if p.ndim == 2]
+    rest = [p for p in model.parameters() if all(p is not q for q in low)]
+    settings = {"rank": 8, "update_proj_gap": 50, "scale": 1.0, "proj_type": "std"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return GaLoreAdamW([{"params": rest}, {"params": low, **settings}], lr)
 
 
 law = partial(BlockMusketeer, first_period=2, gain_per="step")
@@ -61,13 +86,36 @@ METHODS: dict[str, Callable[[Any, float, int], Any]] = {
     "uniform, 6 modules": modules("uniform"),
     "musketeer, 6 modules": modules(law()),
     "musketeer per cost, 6 modules": modules(law(gain_per="cost")),
+    "musketeer, compared at one moment, per cost, 6 modules": modules(
+        law(gain_per="cost", probe=4, first_cycle=False)
+    ),
+    "musketeer per cost, 6 modules, mix 0.3": modules(law(gain_per="cost", mix=0.3)),
+    "musketeer, l1 norm per cost, 6 modules": modules(law(gain_per="cost", gain="absolute")),
+    "musketeer, compared at one moment, per cost, 6 modules, mix 0.3": modules(
+        law(gain_per="cost", probe=4, first_cycle=False, mix=0.3)
+    ),
+    "musketeer per cost, 6 modules, Adafactor in backward": blocks(
+        inner=torch.optim.Adafactor, in_backward=True, blocks="module", active=6
+    ),
+    "Adafactor in backward, all parameters": blocks(
+        inner=torch.optim.Adafactor, in_backward=True, blocks={"all": ".*"}, policy="top"
+    ),
+    "LoRA, rank 4": lora,
+    "GaLore, rank 8": galore,
 }
+OTHERS = (ADAMW, *list(METHODS)[-3:])
+"""What is no law of blocks."""
 
 
-def train(task: Task, optimizer: Any, batches: Iterator[Any], steps: int) -> float:
+def train(
+    task: Task, optimizer: Any, batches: Iterator[Any], steps: int, falling: bool = False
+) -> float:
     """Train for some steps; return the CPU seconds of this process."""
     began = time.process_time()
-    for x, y in islice(batches, steps):
+    rates = [group["lr"] for group in optimizer.param_groups]
+    for step, (x, y) in zip(range(steps), batches, strict=False):
+        for group, lr in zip(optimizer.param_groups, rates, strict=True):
+            group["lr"] = lr * (1 - step / steps) if falling else lr
         optimizer.zero_grad()
         F.cross_entropy(task.model(x), y).backward()
         optimizer.step()
@@ -114,7 +162,7 @@ def cell(given: argparse.Namespace, where: str, method: str, rate: float, seed: 
     torch.manual_seed(seed)
     optimizer = METHODS[method](task.model, rate, seed)
     steps = round(given.budget / given.times[method])
-    train(task, optimizer, task.batches(), steps)
+    train(task, optimizer, task.batches(), steps, falling=True)
     loss, accuracy = task.score()
     row = (*key, steps, f"{loss:.4f}", f"{accuracy:.4f}")
     with given.rows.open("a", newline="") as file:
@@ -124,11 +172,28 @@ def cell(given: argparse.Namespace, where: str, method: str, rate: float, seed: 
         writer.writerow(row)
 
 
-def best(given: argparse.Namespace, where: str, method: str) -> float:
-    """Return the rate of the least loss on the tuning seed."""
+def tune(given: argparse.Namespace, where: str, method: str) -> None:
+    """Try three rates, and further ones while the best is at an edge."""
+    tried = FIRST
+    while tried:
+        for rate in tried:
+            cell(given, where, method, rate, TUNING)
+        at, known = RATES.index(best(given, where, method)), trials(given, where, method)
+        beyond = (*RATES[max(at - 1, 0) : at], *RATES[at + 1 : at + 2])
+        tried = tuple(rate for rate in beyond if rate not in known)
+
+
+def trials(given: argparse.Namespace, where: str, method: str) -> dict[float, float]:
+    """Return the losses on the tuning seed by rate."""
     key = (given.size, where, method, str(TUNING))
     tried = [r for r in rows(given.rows) if (r["size"], r["task"], r["method"], r["seed"]) == key]
-    return float(min(tried, key=lambda row: float(row["loss"]))["rate"])
+    return {float(row["rate"]): float(row["loss"]) for row in tried}
+
+
+def best(given: argparse.Namespace, where: str, method: str) -> float:
+    """Return the rate of the least loss on the tuning seed."""
+    losses = trials(given, where, method)
+    return min(losses, key=losses.__getitem__)
 
 
 def main() -> None:
@@ -136,7 +201,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", default="small")
     parser.add_argument("--budget", type=int, default=100, help="in steps of AdamW")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--rows", type=Path, default=HERE / "rows.csv")
     parser.add_argument("--cache", type=Path, default=Path("results/block_laws"))
@@ -145,8 +210,7 @@ def main() -> None:
     given.times = step_times(given)
     for method in given.methods:
         for where in WHERE:
-            for rate in RATES:
-                cell(given, where, method, rate, TUNING)
+            tune(given, where, method)
     for seed in range(given.seeds):
         for method in given.methods:
             for where in WHERE:

@@ -1,6 +1,6 @@
 """Train once with one method, rate and seed, in a process of its own; print the row.
 
-    python benchmarks/finetune/cell.py METHOD RATE SEED SECONDS
+    python benchmarks/finetune/cell.py METHOD RATE SEED SECONDS [only-measure]
 
 Seconds are CPU seconds of this process on one thread, so a busy machine does not shorten a run. The
 rate falls linearly to zero over them. Memory is the peak of the process above what it holds when
@@ -28,8 +28,11 @@ BATCH = 8
 def bytes_of(optimizer: Any, model: torch.nn.Module) -> int:
     """Return the bytes of gradients and of the optimizer's state."""
     grads = sum(p.grad.nbytes for p in model.parameters() if p.grad is not None)
-    states = (s.values() for s in optimizer.state.values())
-    return grads + sum(v.nbytes for values in states for v in values if torch.is_tensor(v))
+    if not grads:  # steps in backward: one gradient at a time
+        grads = max(p.nbytes for p in model.parameters() if p.requires_grad)
+    found = [v for state in optimizer.state.values() for v in state.values()]
+    found += [w for v in found if hasattr(v, "ortho_matrix") for w in vars(v).values()]  # GaLore
+    return grads + sum(v.nbytes for v in found if torch.is_tensor(v))
 
 
 class Peak:
@@ -101,8 +104,10 @@ def fit(
     }
 
 
-def train(method: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
-    """Return what came out of one run."""
+def train(
+    method: str, rate: float, seed: int, seconds: float, judged: bool = True
+) -> dict[str, Any]:
+    """Return what came out of one run, without accuracy and loss unless it is judged."""
     data, test = splits(seed)
     torch.manual_seed(seed)
     model, optimizer = METHODS[method].build(Classifier(seed).train(), rate, seed)
@@ -113,9 +118,10 @@ def train(method: str, rate: float, seed: int, seconds: float) -> dict[str, Any]
         return F.cross_entropy(model(data[0][batch], data[1][batch]), data[2][batch])
 
     measured = fit(model, optimizer, loss_of, seconds)
-    accuracy, loss = judge(model, test)
     row = {"method": method, "rate": rate, "seed": seed, "seconds": seconds, **measured}
-    row |= {"accuracy": round(accuracy, 4), "loss": round(loss, 4)}
+    if judged:
+        accuracy, loss = judge(model, test)
+        row |= {"accuracy": round(accuracy, 4), "loss": round(loss, 4)}
     if hasattr(optimizer, "law"):
         row["visits"] = json.dumps(visits(optimizer))
     return row
@@ -149,5 +155,5 @@ def judge(model: torch.nn.Module, test: Any) -> tuple[float, float]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    name, *numbers = sys.argv[1:]
-    print("ROW " + json.dumps(train(name, float(numbers[0]), int(numbers[1]), float(numbers[2]))))
+    name, rate, seed, seconds, *only = sys.argv[1:]
+    print("ROW " + json.dumps(train(name, float(rate), int(seed), float(seconds), not only)))

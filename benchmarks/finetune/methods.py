@@ -5,6 +5,7 @@ The head starts at random, so every method trains it all the time, at the same r
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +69,34 @@ def blocks(**settings: Any) -> Any:
     return build
 
 
+def defaults(**settings: Any) -> Any:
+    """Return a maker of block optimizers with what they have by default."""
+    return blocks(**{"blocks": "module", "active": 6, **settings})
+
+
+def eight_bit(model: nn.Module, lr: float, seed: int) -> Any:
+    """AdamW with two moments of eight bits each (bitsandbytes)."""
+    import bitsandbytes
+
+    return model, bitsandbytes.optim.AdamW8bit(with_head(model, lr))
+
+
+def projected(package: str, name: str, **settings: Any) -> Any:
+    """Return a maker of optimizers that keep moments of projected gradients of the matrices."""
+
+    def build(model: nn.Module, lr: float, seed: int) -> Any:
+        make = getattr(__import__(package), name)
+        rest, head = with_head(model, lr)
+        matrices = [p for p in rest["params"] if p.ndim == 2]
+        rest["params"] = [p for p in rest["params"] if p.ndim != 2]
+        low = {"params": matrices, "lr": lr, "rank": 32, "update_proj_gap": 200, "scale": 1.0}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            return model, make([rest, head, {**low, "proj_type": "std", **settings}])
+
+    return build
+
+
 FULL = BLOCK = (5e-5, 1e-4, 2e-4, 4e-4)
 NEAR = (1e-4, 2e-4)  # laws of one block: where top-2 and inverse-cost are best, worse beside it
 WIDE = (5e-5, 1e-4, 2e-4, 4e-4, 8e-4)
@@ -90,6 +119,25 @@ METHODS: dict[str, Method] = {
         ),
         WIDE,
     ),
+    "default": Method(defaults(), WIDE),
+    "default, adafactor": Method(
+        defaults(inner=torch.optim.Adafactor, in_backward=True), (2e-3, 5e-3)
+    ),
+    "adafactor in backward": Method(
+        defaults(
+            inner=torch.optim.Adafactor,
+            in_backward=True,
+            blocks={"all": ".*"},
+            policy="top",
+            always=[],
+        ),
+        (2e-3, 5e-3),
+    ),
+    "adamw, 8 bits": Method(eight_bit, FULL),
+    "galore": Method(projected("galore_torch", "GaLoreAdamW"), FULL),
+    "apollo": Method(
+        projected("apollo_torch", "APOLLOAdamW", proj="random", scale_type="channel"), FULL
+    ),
     "probe/s": Method(blocks(policy=BlockMusketeer(gain_per="cost", probe=6)), BLOCK),
     "top-1": Method(blocks(policy="top"), BLOCK),
     "inverse-cost, 2": Method(blocks(policy="inverse-cost", active=2), BLOCK),
@@ -98,5 +146,5 @@ METHODS: dict[str, Method] = {
     "descending": Method(blocks(policy=Cyclic("descending")), BLOCK),
     "blockllm": Method(blocks(policy=BlockLLM()), BLOCK),
 }
-LEADERS, RIVALS, FURTHER = list(METHODS)[:4], list(METHODS)[4:11], list(METHODS)[11:]
+LEADERS, RIVALS, FURTHER = list(METHODS)[:4], list(METHODS)[4:11], list(METHODS)[17:]
 """The order of the runs: what decides most comes first."""

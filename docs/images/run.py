@@ -29,14 +29,14 @@ def panel(x, title, text):
 
 def main():
     result = scgd.minimize(simulator, np.full(40, -0.5), max_evals=1200, seed=1)
-    style = svg.STYLE.replace("var(--soft)", LINE).replace("var(--line)", LINE)
-    style = style.replace("svg{width:100%;height:auto;display:block;font:12px", "svg{font:14px")
+    style = svg.STYLE.replace("var(--soft,currentColor)", LINE).replace("var(--line,#8885)", LINE)
+    style = style.replace("width:100%;height:auto;display:block;font:12px", "font:14px")
     style += ".grid{stroke-opacity:0.3}"
     parts = panel(0, "Value reached, against evaluations", svg.reached(result, result.nfev))
     parts += panel(600, "Most relevant inputs", svg.bars(result, 8))
     label = "the value reached against evaluations, and the most relevant inputs"
     (HERE / "plot.svg").write_text(
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1200 330" role="img" '
+        '<svg xmlns="http://www.w3.org/2000/svg" class="scgd" viewBox="0 0 1200 330" role="img" '
         f'aria-label="{label}"><style>{style}</style>{parts}</svg>\n'
     )
 

@@ -5,10 +5,18 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from functools import partial
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
-__all__ = ["calls_user", "from_handler", "from_user", "inside_user", "join_ours", "within_run"]
+__all__ = [
+    "calls_user",
+    "from_handler",
+    "from_user",
+    "inside_user",
+    "join_ours",
+    "user_trace",
+    "within_run",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CALLERS: set[CodeType] = set()
@@ -62,14 +70,19 @@ def from_user(error: BaseException) -> bool:
 
     What it has called may be ours again: another run, which is not the one that asks.
     """
+    return user_trace(error) is not None
+
+
+def user_trace(error: BaseException) -> TracebackType | None:
+    """Return the part of a traceback that begins in the user's function; None where none does."""
     caller, trace = False, error.__traceback__
     while trace is not None:
-        frame, trace = trace.tb_frame, trace.tb_next
-        mine = ours(frame)
+        mine = ours(trace.tb_frame)
         if caller and not mine:
-            return True
-        caller = mine and frame.f_code in CALLERS
-    return False
+            return trace
+        caller = mine and trace.tb_frame.f_code in CALLERS
+        trace = trace.tb_next
+    return None
 
 
 def from_handler(error: BaseException) -> bool:

@@ -27,7 +27,7 @@ import numpy as np
 
 from scgd.checks import as_number, shown
 from scgd.files import regular, replacing, settled, sweep
-from scgd.typing import Array
+from scgd.typing import Array, Floats
 
 __all__ = ["Checkpoint", "CheckpointError", "OtherRun", "decoded", "encoded"]
 
@@ -132,6 +132,20 @@ class Checkpoint:
             words = f"checkpoint {self.path} could not be {trouble}"
             warnings.warn(words, RuntimeWarning, stacklevel=2)
         self._due = time.monotonic() + self.every
+
+    def best(self) -> tuple[Floats, float]:
+        """Return the best point of a saved run and its value: a pair for ``known=``.
+
+        A run whose values depend on samples gives the point where it stood, and what it saw last.
+        """
+        identity, state = read(self.path)
+        best, engine = state["ledger"]["best"], state["strategy"]["engine"]
+        if best is None and engine is not None:
+            seen = [*state["history"]["entries"], *state["history"]["pending"]] or [[math.nan]]
+            best = {"x": engine["x"], "value": float(seen[-1][0])}
+        if best is None or not math.isfinite(best["value"]):
+            raise CheckpointError(f"{self.path} holds no point with a value; start afresh")
+        return best["x"], -best["value"] if identity["maximize"] else best["value"]
 
     def load(self, take_up: Callable[[dict[str, Any], dict[str, Any]], None]) -> bool:
         """Have a saved run taken up; tell whether there was one.

@@ -11,16 +11,50 @@ import numbers
 import reprlib
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from scgd.errors import meant
 from scgd.typing import Array
 
-__all__ = ["choice", "count", "flag", "function", "natural", "number", "reals", "settle", "whole"]
+__all__ = [
+    "choice",
+    "count",
+    "flag",
+    "function",
+    "natural",
+    "number",
+    "reals",
+    "registry",
+    "settle",
+    "whole",
+]
 
+Part = TypeVar("Part")
 LARGEST = 2**62
 """Counts beyond this do not fit the counters of compiled code."""
+
+
+def registry(*rows: tuple[str, Part]) -> dict[str, Part]:
+    """Return parts by name; a name may stand for one only.
+
+    Examples
+    --------
+    >>> registry(("one", 1), ("one", 2))
+    Traceback (most recent call last):
+    ...
+    ValueError: two parts are called 'one': 1 and 2; give one of them another name
+    """
+    found: dict[str, Part] = {}
+    for name, part in rows:
+        if name in found:
+            raise ValueError(
+                f"two parts are called {name!r}: {found[name]} and {part}; give one of them "
+                "another name"
+            )
+        found[name] = part
+    return found
 
 
 def as_number(value: Any) -> float | None:
@@ -123,7 +157,8 @@ def choice(value: Any, name: str, known: Iterable[str]) -> str:
     """Return one of some words, or say which there are."""
     known = tuple(known)
     if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name} must be one of {known}, got {shown(value)}")
+        hint = meant(value, known) if isinstance(value, str) else ""
+        raise ValueError(f"{name} must be one of {known}, got {shown(value)}{hint}")
     return value
 
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from scgd.calling import from_user
+from scgd.calling import user_trace
 from scgd.checks import count
 from scgd.errors import CommandError, UsageError, check_place, printable
 from scgd.files import replacing, settled
@@ -38,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--max-evals", type=int, metavar="N", help="hard budget of evaluations")
     parser.add_argument("--max-time", type=float, metavar="S", help="seconds")
     parser.add_argument("--target", type=float, metavar="F", help="stop at this mean value")
-    parser.add_argument("--method", default="auto", help="a recipe's name (default: auto)")
+    parser.add_argument("--method", default="auto", help="a method's name (default: auto)")
     parser.add_argument("--block-size", type=int, metavar="M", help="coordinates per step")
     parser.add_argument("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"))
     parser.add_argument("--scale", type=float, help="typical size of a coordinate")
@@ -101,12 +101,20 @@ def run(args: argparse.Namespace) -> int:
                     log=args.log,
                 ),
             )
-        except (ValueError, TypeError) as error:
-            if from_user(error):  # with its traceback: it is the user's to mend
-                raise
-            raise UsageError(str(error)) from error
-        except (ArithmeticError, OSError, RuntimeError) as error:
-            raise CommandError(f"{type(error).__name__}: {error}{goes_on(args)}") from error
+        except Exception as error:
+            trace, remote = user_trace(error), str(error.__cause__)
+            if trace is not None or "Traceback" in remote:  # it is the user's to mend
+                if trace is None:
+                    print(remote.strip('\n"'), file=sys.stderr)
+                else:
+                    traceback.print_exception(error.with_traceback(trace))
+                what = f"{args.function} raised {type(error).__name__}"
+                raise CommandError(f"{what}: {error}{goes_on(args)}") from None
+            if isinstance(error, ValueError | TypeError):
+                raise UsageError(str(error)) from error
+            if isinstance(error, ArithmeticError | OSError | RuntimeError):
+                raise CommandError(f"{type(error).__name__}: {error}{goes_on(args)}") from error
+            raise
     if status is not None:
         status.write(result, result.message)
     report(result, args)
@@ -281,11 +289,7 @@ def report(result: Any, args: argparse.Namespace) -> None:
         write_out(result, Path(args.out))
     if args.plot is not None:
         draw(result, args)
-    print(
-        f"f = {result.fun:.8g} +- {result.fun_error:.2g} after {result.nfev} evaluations "
-        f"({result.nfev_repeated} repeated, {result.n_failed} failed). {result.message}"
-    )
-    describe(result)
+    print(printable(str(result)))
     if args.plot is not None:
         print(f"plot: {args.plot}")
 
@@ -312,28 +316,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def describe(result: Any) -> None:
-    """Print the answer and the inputs that matter most."""
-    import numpy as np
-
-    from scgd.plots.data import named, relevant
-
-    for name, value in result.get("params", {}).items():
-        print(printable(f"{name} = {value!r}"))
-    if "params" not in result:
-        words = np.array2string(
-            result.x, threshold=SHOWN, edgeitems=5, precision=8, separator=", ", max_line_width=96
-        )
-        print(f"x = {words}")
-    found = relevant(result, 5)
-    words = ", ".join(f"{named(result, k)} {size:.3g}" for k, size, _ in found)
-    print(printable(f"most relevant: {words or 'nothing is known'}"))
-
-
-SHOWN = 50
-"""Numbers of x that are printed one by one."""
 
 
 def draw(result: Any, args: argparse.Namespace) -> None:

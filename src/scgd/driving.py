@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from scgd.compiling import is_compiled
 from scgd.descent import choose_loop
 from scgd.history import Status
 from scgd.problem import count
+from scgd.progress import Progress
 from scgd.run.inline import Inline
 from scgd.run.run import Run
 from scgd.run.saving import Saved
@@ -28,7 +27,7 @@ from scgd.workers import Evaluator
 if TYPE_CHECKING:
     from scgd.results import Result
 
-__all__ = ["Events", "Limits", "Progress", "drive"]
+__all__ = ["Events", "Limits", "drive"]
 
 TICK = 0.1
 """Seconds between two looks at checkpoint and bar."""
@@ -59,7 +58,7 @@ class Limits:
             return Status.TIME
         return Status.RUNNING
 
-    def judged(self, result: Result) -> Result:
+    def checked(self, result: Result) -> Result:
         """Return the result, which is no success where it was stopped short of the target."""
         ended = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)
         if self.target is not None and result.status in ended:
@@ -132,7 +131,7 @@ def drive(
     ticks = progress or saved.file is not None or compiled
     interrupts = Interrupts(stop)
     with (
-        Progress(run, progress) as bar,
+        Progress(run, limits.deadline, wanted=progress) as bar,
         interrupts,
         Ticker(stop, TICK if ticks else None, limits.deadline),
     ):
@@ -173,9 +172,9 @@ def ended(
         if interrupts.seen:  # it came just before the flag was taken down
             continue
         advance()
+        bar.update()
         if run.n_reports != reports:
             reports = run.n_reports
-            bar.update()
             if callback is not None and not called(callback, run):
                 return Status.CALLBACK
         saved.save()
@@ -282,52 +281,3 @@ def fly(run: Run, flights: Flights, stop: Stop) -> None:
             if number in run.place:
                 flights.arrived[number] = value
     run.accept(ready, flights.arrived.pop(ready))
-
-
-class Progress:
-    """Show how far a run is; a context manager that does nothing when not wanted."""
-
-    def __init__(self, run: Run, wanted: bool) -> None:
-        self.run = run
-        self.wanted = wanted and sys.stderr is not None  # as in a program without a console
-        self.bar: Any = None
-        self._next = 0.0
-
-    def __enter__(self) -> Progress:
-        """Open the bar."""
-        if self.wanted:
-            try:
-                from tqdm import tqdm
-            except ImportError:
-                return self
-            self.bar = tqdm(total=self.run.max_evals, initial=self.run.nfev, unit="eval")
-        return self
-
-    def update(self) -> None:
-        """Show the state at the end of a phase, a few times per second."""
-        if not self.wanted or time.monotonic() < self._next:
-            return
-        self._show()
-
-    def _show(self) -> None:
-        self._next = time.monotonic() + 0.2
-        fun = self.run.ledger.sign * self.run.history.latest
-        if self.bar is not None:
-            self.bar.set_postfix_str(f"f = {fun:.6g}", refresh=False)
-            self.bar.update(self.run.nfev - self.bar.n)
-        else:
-            sys.stderr.write(f"\r{self.run.nfev} evaluations, f = {fun:.6g}")
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the bar."""
-        if self.wanted:
-            self._show()
-            if self.bar is not None:
-                self.bar.close()
-            else:
-                sys.stderr.write("\n")

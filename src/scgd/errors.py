@@ -14,6 +14,7 @@ __all__ = [
     "cell",
     "check_folder",
     "check_place",
+    "meant",
     "nearest",
     "printable",
 ]
@@ -40,10 +41,21 @@ def nearest(name: str, known: Iterable[str]) -> str:
     "; did you mean 'zo-linear'? Known: zo-linear, theory"
     """
     known = list(known)
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    guess = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
+    guess = meant(name, known) or "."
     more = f" and {len(known) - MOST} more" if len(known) > MOST else ""
     return f"{guess} Known: {', '.join(known[:MOST])}{more}"
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return a question after the nearest names; nothing where none is near.
+
+    Examples
+    --------
+    >>> meant("centrl", ["central", "spsa"])
+    "; did you mean 'central'?"
+    """
+    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")

@@ -3,7 +3,7 @@
 An estimator is a pair of functions, ``probe`` (a design of experiment around a point) and
 ``gradient`` (what the values mean); everything in between may happen in this process, in another
 one or on a cluster. All evaluations of a step share one sample xi (common random numbers). A value
-that is NaN was lost: what it would have told is NaN in the gradient, and the rest holds.
+that is NaN failed: what depends on it is NaN in the gradient, and the rest holds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from scgd.checks import flag
+from scgd.checks import flag, registry
 from scgd.compiling import njit, register_jitable
 from scgd.questions import BASE, Point, Question
 from scgd.typing import Array, Floats, Ints
@@ -418,11 +418,11 @@ class FirstOrder:
         return np.asarray(values[0], np.float64), np.nan
 
 
-ESTIMATORS: dict[str, type] = {
-    "forward": ForwardDifference,
-    "central": CentralDifference,
-    "gaussian": GaussianSmoothing,
-    "sphere": SphereSmoothing,
-    "spsa": SPSA,
-    "first-order": FirstOrder,
-}
+ESTIMATORS: dict[str, type] = registry(
+    ("forward", ForwardDifference),
+    ("central", CentralDifference),
+    ("gaussian", GaussianSmoothing),
+    ("sphere", SphereSmoothing),
+    ("spsa", SPSA),
+    ("first-order", FirstOrder),
+)

@@ -135,7 +135,7 @@ class Evaluations:
     member
         The search that asked.
     value
-        What came back: NaN where it was lost, and where partial derivatives were asked.
+        What came back: NaN where it failed, and where partial derivatives were asked.
     seconds
         When it came back, since the run began.
     points

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 
 from scgd.typing import Floats
 
-__all__ = ["History", "Status", "mean_and_error"]
+__all__ = ["History", "Status", "mean_and_error", "robust_deviation", "with_error"]
+
+Entry = tuple[float, float, float]
 
 
 class Status(IntEnum):
@@ -52,88 +55,139 @@ MESSAGES = {
 
 
 class History:
-    """A bounded record of the run: mean observed value against evaluations, thinned by halves.
+    """A bounded record of the run against evaluations, thinned by halves.
 
     One entry per phase at first; when ``capacity`` is reached, neighbours are averaged and from
-    then on each entry stands for twice as many phases.
+    then on each entry stands for twice as many phases. An entry has the mean observed value
+    (``fun``), and of the point that would have been returned then the value (``incumbent``) and its
+    standard error (``error``); NaN where these are not known.
 
     Examples
     --------
     >>> history = History(capacity=2)
     >>> for i in range(3):
-    ...     history.append(2 * i, float(i))
-    >>> history.arrays()
-    {'nfev': array([2, 4]), 'fun': array([0.5, 2. ])}
+    ...     history.append(2 * i, float(i), 0.0, 1.0)
+    >>> history.arrays()["nfev"], history.arrays()["fun"]
+    (array([2, 4]), array([0.5, 2. ]))
     """
 
     def __init__(self, capacity: int = 1000) -> None:
         self.capacity = capacity
         self.stride = 1
         self.last = 0
-        self.latest = float("nan")
-        self.pending: list[float] = []
+        self.pending: list[Entry] = []
         self.nfev: list[int] = []
-        self.fun: list[float] = []
+        self.entries: list[Entry] = []
 
-    def append(self, nfev: int, fun: float) -> None:
-        """Add the mean observation of a phase that ended after ``nfev`` evaluations."""
+    def append(self, nfev: int, fun: float, incumbent: float, error: float) -> None:
+        """Add what was seen in a phase that ended after ``nfev`` evaluations."""
         self.last = nfev
-        self.latest = fun
-        self.pending.append(fun)
+        self.pending.append((fun, incumbent, error))
         if len(self.pending) < self.stride:
             return
-        if len(self.fun) == self.capacity:
+        if len(self.entries) == self.capacity:
             self._halve()
             if len(self.pending) < self.stride:
                 return
         self.nfev.append(nfev)
-        self.fun.append(sum(self.pending) / len(self.pending))
+        self.entries.append(average(self.pending))
         self.pending.clear()
 
     def _halve(self) -> None:
         self.nfev = self.nfev[1::2]
-        self.fun = [(a + b) / 2 for a, b in zip(self.fun[::2], self.fun[1::2], strict=True)]
+        pairs = zip(self.entries[::2], self.entries[1::2], strict=True)
+        self.entries = [average(pair) for pair in pairs]
         self.stride *= 2
 
-    def arrays(self) -> dict[str, Any]:
-        """Return the record as arrays, the unfinished entry included."""
-        nfev, fun = list(self.nfev), list(self.fun)
+    def arrays(self, sign: float = 1.0) -> dict[str, Any]:
+        """Return the record as arrays, the unfinished entry included; values times ``sign``."""
+        nfev, entries = list(self.nfev), list(self.entries)
         if self.pending:
             nfev.append(self.last)
-            fun.append(sum(self.pending) / len(self.pending))
-        return {"nfev": np.array(nfev, np.int64), "fun": np.array(fun, np.float64)}
+            entries.append(average(self.pending))
+        fun, incumbent, error = table(entries).T
+        return {
+            "nfev": np.array(nfev, np.int64), "fun": sign * fun, "incumbent": sign * incumbent,
+            "error": error.copy(),
+        }  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on."""
         return {
             "stride": self.stride,
             "last": self.last,
-            "latest": self.latest,
-            "pending": np.array(self.pending, np.float64),
+            "pending": table(self.pending),
             "nfev": np.array(self.nfev, np.int64),
-            "fun": np.array(self.fun, np.float64),
+            "entries": table(self.entries),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up the record of another run."""
         self.stride = int(state["stride"])
         self.last = int(state["last"])
-        self.latest = state["latest"]
-        self.pending = state["pending"].tolist()
+        self.pending = [tuple(row) for row in state["pending"].tolist()]
         self.nfev = state["nfev"].tolist()
-        self.fun = state["fun"].tolist()
-        if len(self.nfev) != len(self.fun) or len(self.fun) > self.capacity:
+        self.entries = [tuple(row) for row in state["entries"].tolist()]
+        if len(self.nfev) != len(self.entries) or len(self.entries) > self.capacity:
             raise ValueError("the history has another length")
         if not 1 <= self.stride <= 2**40 or len(self.pending) >= self.stride:
             raise ValueError(f"the history's stride is {self.stride}")
 
 
-def mean_and_error(observations: Floats) -> tuple[float, float]:
-    """Return the mean and its standard error (NaN for fewer than two observations)."""
+def robust_deviation(away: Any) -> float:
+    """Return the standard deviation that the median size of deviations stands for.
+
+    Of normal values half lie within 0.6745 standard deviations; outliers do not count.
+
+    Examples
+    --------
+    >>> robust_deviation([-0.6745, 0.6745, 100.0]).__round__(3)
+    1.0
+    """
+    return 1.4826 * float(np.median(np.abs(away)))
+
+
+def average(entries: Sequence[Entry]) -> Entry:
+    """Return the mean of entries, column by column."""
+    fun, incumbent, error = (sum(column) / len(entries) for column in zip(*entries, strict=True))
+    return fun, incumbent, error
+
+
+def table(entries: Sequence[Entry]) -> Floats:
+    """Return entries as rows."""
+    return np.array(entries, np.float64).reshape(-1, 3)
+
+
+def with_error(value: float, error: float, digits: int = 8) -> str:
+    """Return a value with its standard error, in as many digits as that leaves.
+
+    Examples
+    --------
+    >>> with_error(0.0174307, 0.0523), with_error(1234.5678, 0.0), with_error(1e9, 2.3e7)
+    ('0.017 +- 0.052', '1234.5678', '1e+09 +- 2.3e+07')
+    """
+    if not error > 0 or not np.isfinite(error):
+        return f"{value:.{digits}g}"
+    size = np.floor(np.log10(abs(value))) if value else -np.inf
+    n = np.clip(size - np.floor(np.log10(error)) + 2, 1, digits) if np.isfinite(value) else 1
+    return f"{value:.{int(n)}g} +- {error:.2g}"
+
+
+FEW = 20
+"""Values whose own deviation is known to a sixth, which is as good as a pooled one."""
+
+
+def mean_and_error(observations: Floats, noise: float | None = None) -> tuple[float, float]:
+    """Return the mean and its standard error, by the pooled noise where few values tell little.
+
+    Without ``noise`` the error of fewer than two observations is NaN.
+    """
     seen = observations[np.isfinite(observations)]
     if seen.size == 0:
         return float("nan"), float("nan")
     unit = np.ldexp(1.0, int(np.frexp(np.abs(seen).max())[1]) - 1)  # squares must not overflow
     scaled = seen / unit
     error = scaled.std(ddof=1) / np.sqrt(seen.size) * unit if seen.size > 1 else np.nan
+    if noise is not None and seen.size < FEW and (noise or seen.size == 1):
+        error = noise / np.sqrt(seen.size)
     return float(scaled.mean() * unit), float(error)

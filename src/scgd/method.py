@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scgd.checks import count, flag, reals, settle, shown
-from scgd.errors import nearest
+from scgd.checks import as_number, count, flag, number, reals, registry, settle, shown
+from scgd.errors import meant
 from scgd.estimators import (
     ESTIMATORS,
     SPSA,
@@ -26,7 +26,15 @@ from scgd.estimators import (
     SphereSmoothing,
 )
 from scgd.policies import POLICIES, Full, Musketeer, Policy, Uniform
-from scgd.schedules import Linear, Relative, Schedule, as_schedule
+from scgd.schedules import (
+    SCHEDULES,
+    Constant,
+    Linear,
+    Relative,
+    Schedule,
+    as_schedule,
+    values_at,
+)
 from scgd.steps import RMS, SGD, STEPS, Adam, StepRule
 from scgd.typing import Floats
 
@@ -72,10 +80,11 @@ class SCGD:
         Coordinates per step.
     importance
         The factor :math:`W_t`: ``None``; ``"inverse"`` (:math:`1/d_k`, divided by the block size,
-        so that steps average to the gradient); ``"relative"`` (:math:`1/(p\,d_k)`); one weight per
-        coordinate; or a function that returns a number or one weight per coordinate at the start of
-        a phase. Its parameters are chosen by name from ``phase`` (0, 1, ...), ``weights`` (the
-        sampling distribution) and ``x``.
+        so that steps average to the gradient); ``"relative"`` (:math:`1/(p\,d_k)`); a number; one
+        weight per coordinate; a schedule of the number of the phase n = 1, 2, ...; or a function
+        that returns a number or one weight per coordinate at the start of a phase. Its parameters
+        are chosen by name from ``phase`` (0, 1, ...), ``weights`` (the sampling distribution) and
+        ``x``.
     replace
         Whether a block may hold a coordinate twice (then its moves add up).
     average
@@ -125,8 +134,8 @@ class SCGD:
             settle(self, **{name: as_schedule(getattr(self, name), name)})
         if self.step is None:
             settle(self, step=RMS() if isinstance(self.learning_rate, Relative) else SGD())
-        for name, registry in PARTS.items():
-            settle(self, **{name: pick(getattr(self, name), registry, name)})
+        for name, known in PARTS.items():
+            settle(self, **{name: pick(getattr(self, name), known, name)})
         for name in ("replace", "average"):
             flag(getattr(self, name), name)
         settle(self, block_size=count(self.block_size, "block_size"))
@@ -145,6 +154,9 @@ class SCGD:
     def importance_at(self, phase: int, weights: Floats | None, x: Floats) -> Floats:
         """Return the weights of a phase, where they are a function."""
         assert callable(self.importance)
+        if isinstance(self.importance, tuple(SCHEDULES.values())):
+            values = values_at(self.importance, np.array([phase + 1]), "importance")
+            return np.full(x.size, values[0])
         known = {"phase": phase, "weights": weights, "x": x.copy()}
         wanted = parameters_of(self.importance)
         given = [known[name] for name in wanted] if wanted else [phase]
@@ -178,7 +190,7 @@ def pick(value: Any, registry: dict[str, type], name: str) -> Any:
             )
         return value
     if value not in registry:
-        hint = nearest(value, registry)
+        hint = meant(value, registry)
         raise ValueError(
             f"{name} must be an object or one of {sorted(registry)}, got {value!r}{hint}"
         )
@@ -192,12 +204,15 @@ def pick(value: Any, registry: dict[str, type], name: str) -> Any:
 
 def check_importance(value: Any) -> Importance:
     """Return a known name, a tuple of positive weights or a function that returns them."""
+    if as_number(value) is not None:
+        return Constant(number(value, "importance", 0, ends="(]"))
     if callable(value):
         return value  # type: ignore[no-any-return]
     if isinstance(value, str):
-        if value not in ("inverse", "relative"):
+        if value not in (known := ("inverse", "relative")):
             raise ValueError(
-                f"importance must be None, 'inverse', 'relative' or weights, got {value!r}"
+                "importance must be None, 'inverse', 'relative', a number, weights, a schedule or "
+                f"a function, got {value!r}{meant(value, known)}"
             )
         return value
     wanted = "be None, 'inverse', 'relative' or positive weights, one per coordinate"
@@ -207,14 +222,12 @@ def check_importance(value: Any) -> Importance:
     return tuple(weights.tolist())
 
 
-NAMED: dict[str, SCGD] = {
-    method.name: method
-    for method in (
-        SCGD(name="musketeer"),
-        SCGD(name="uniform", policy=Uniform()),
-        SCGD(name="full", policy=Full()),
-        SCGD(Full(), SphereSmoothing(), Adam(), Relative(Linear(0.03)), name="sphere"),
-        SCGD(Full(), GaussianSmoothing(), Adam(), Relative(Linear(0.03)), name="gaussian"),
-        SCGD(Full(), SPSA(), Adam(), Relative(Linear(0.03)), name="spsa"),
-    )
-}
+ROWS = (
+    SCGD(name="musketeer"),
+    SCGD(name="uniform", policy=Uniform()),
+    SCGD(name="full", policy=Full()),
+    SCGD(Full(), SphereSmoothing(), Adam(), Relative(Linear(0.03)), name="sphere"),
+    SCGD(Full(), GaussianSmoothing(), Adam(), Relative(Linear(0.03)), name="gaussian"),
+    SCGD(Full(), SPSA(), Adam(), Relative(Linear(0.03)), name="spsa"),
+)
+NAMED: dict[str, SCGD] = registry(*((method.name, method) for method in ROWS))

@@ -1,6 +1,6 @@
 """The methods of :func:`scgd.minimize`: SCGD with its parts, or a strategy by name or of your own.
 
-A new strategy is a generator function in a file of its own and a row of :data:`METHODS`.
+A new strategy is a generator function in a file of its own and a row of :data:`ROWS`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from scgd.checks import registry
 from scgd.errors import nearest
 from scgd.method import NAMED, SCGD
 from scgd.strategies.asks import Strategy
@@ -41,23 +42,14 @@ class Named:
 Method = SCGD | Named
 
 
-def table(*methods: Method) -> dict[str, Method]:
-    """Return methods by name; a name may stand for one only."""
-    found: dict[str, Method] = {}
-    for method in methods:
-        if method.name in found:
-            raise ValueError(f"two methods are called {method.name!r}")
-        found[method.name] = method
-    return found
-
-
-METHODS = table(
+ROWS: tuple[Method, ...] = (
     *NAMED.values(),
     Named("auto", auto, discrete=True),
     Named("random", random_search, discrete=True),
     Named("gp", gaussian_process, discrete=True),
     Named("dds", dynamically_dimensioned_search, discrete=True),
 )
+METHODS: dict[str, Method] = registry(*((method.name, method) for method in ROWS))
 
 
 def as_method(method: Any) -> Method:

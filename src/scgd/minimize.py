@@ -1,4 +1,4 @@
-"""The front door for black boxes: ``minimize(fun, x0, ...)`` in SciPy's habits.
+"""Black boxes: ``minimize(fun, x0, ...)`` in SciPy's habits.
 
 ``minimize`` adds no arithmetic. It builds a :class:`~scgd.run.run.Run`, has its questions answered,
 and looks after time, target, callback, progress and checkpoint.
@@ -7,6 +7,7 @@ and looks after time, target, callback, progress and checkpoint.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +144,7 @@ def minimize(
     checkpoint
         A file (or :class:`~scgd.checkpoint.Checkpoint`) that is written now and then and at the
         end. The same call resumes it bit for bit; with a larger ``max_evals`` it goes on, as a new
-        decay leg where a schedule decays over the budget; a finished run is read back at once. On
+        decay stage where a schedule decays over the budget; a finished run is read back at once. On
         Ctrl-C or SIGTERM the step in hand is finished (a slow function is interrupted at once) and
         the run is saved; a second signal ends without saving.
 
@@ -160,11 +161,12 @@ def minimize(
         changes of f, with standard errors ``relevance_error`` (NaN where it was seen at one place),
         or None where nothing can be said; ``members``: the solvers, with evaluations;
         ``farthest``: how far from x0 a point was asked, in any coordinate, in units of its scale;
-        ``history``; ``scale``; ``method``: what ran, solver by solver; ``params``: the parameters
-        at ``x``, where ``x0`` is a Space; ``evaluations``: a table of number, member, value and
-        seconds (the first 100,000, loops compiled by numba left out; with ``record`` or ``log``
-        all of them, with points). ``result.plot()`` draws it all: see
-        :class:`~scgd.results.Result`.
+        ``history``: against ``nfev`` the mean observed value ``fun`` and, where they are known, the
+        value ``incumbent`` of the best point and its ``error``; ``scale``; ``method``: what ran,
+        solver by solver; ``params``: the parameters at ``x``, where ``x0`` is a Space;
+        ``evaluations``: a table of number, member, value and seconds (the first 100,000, loops
+        compiled by numba left out; with ``record`` or ``log`` all of them, with points).
+        ``result.plot()`` draws it all: see :class:`~scgd.results.Result`.
 
         ======  =========================================  =======
         status  meaning                                    success
@@ -225,26 +227,20 @@ def minimize(
             raise ValueError("constraints do not go with jac or vectorized; drop those")
         fun = Measured(fun, built.constraints, failures.catch)
     job = Job(fun, jac, args, built.samples)
-    saved.hold()
-    try:
-        built.run.record = recorded(
+    with saved:  # no other run on its file
+        record = built.run.record = recorded(
             built.run, built.problem, reporting.record, reporting.log, saved.resume()
         )
         saved.recall()
         evaluate = evaluator(workers, job, skip=failures.skip_timeouts)
-        try:
+        with closing(record), closing(evaluate):
             drive(
                 built.run, evaluate, limits, saved, reporting.callback, flights,
                 progress=reporting.progress,
             )  # fmt: skip
-        finally:
-            evaluate.close()
-            built.run.record.close()
-    finally:
-        saved.release()
     result = built.run.result()
     result.method = ran(built)
     result.nfev_repeated = evaluate.n_repeated
     if flights is not None:
         result.events = Events(flights.limit, np.array(built.run.order, np.int64))
-    return limits.judged(result)
+    return limits.checked(result)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,15 +32,16 @@ from scgd.spaces import Space
 from scgd.strategies.asks import Strategy
 from scgd.strategies.budget import TOL
 from scgd.trials import (
+    Trial,
     Trials,
     check_error,
     check_point,
     check_told,
     check_value,
-    lost_value,
+    failed_value,
     sized,
 )
-from scgd.typing import Floats, Ints
+from scgd.typing import Floats
 
 if TYPE_CHECKING:
     from scgd.results import Result
@@ -50,43 +50,6 @@ __all__ = ["Optimizer", "Trial"]
 
 FILLER = 2
 """Which child of the seed the filler draws from; see :mod:`scgd.run.identity`."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """An evaluation to be made.
-
-    Attributes
-    ----------
-    id
-        Its number, to be handed to :meth:`Optimizer.tell` with the value.
-    x
-        The point.
-    arguments
-        What the function is given beside x: the sample, where there is one.
-    coords
-        Where the partial derivatives at these coordinates are wanted instead of a value; else None.
-    params
-        The parameters at x, where the run is over a :class:`~scgd.Space`; else None.
-
-    Examples
-    --------
-    >>> import scgd
-    >>> trial = scgd.Optimizer([1.0, 2.0], max_evals=50, seed=0).ask(1)[0]
-    >>> trial.id, trial.x.shape, trial.xi
-    (0, (2,), None)
-    """
-
-    id: int
-    x: Floats
-    arguments: tuple[Any, ...] = ()
-    coords: Ints | None = None
-    params: dict[str, Any] | None = None
-
-    @property
-    def xi(self) -> Any:
-        """The sample to evaluate with: row numbers, or what ``sample(rng)`` made; else None."""
-        return self.arguments[0] if self.arguments else None
 
 
 class Optimizer:
@@ -249,19 +212,19 @@ maximize, failures, seed
             self._take(number, value, spread)
 
     def _checked(self, number: Any, value: Any, error: Any) -> tuple[int, Any, float]:
-        """Return a number, a value as the run minimises it (NaN: lost) and its error."""
+        """Return a number, a value as the run minimises it (NaN: failed) and its error."""
         spread = check_error(error)
         if isinstance(number, bool) or not isinstance(number, int | np.integer):
             raise TypeError(f"ids must be numbers of trials, got {number!r}")
         if number not in self.run.place:
             raise ValueError(f"ids: evaluation {number} was not asked, or has been answered")
-        lost = lost_value(value)
-        if self.run.place[int(number)].question.kind == "values" and not lost:
+        failed = failed_value(value)
+        if self.run.place[int(number)].question.kind == "values" and not failed:
             check_told(value)
-        inward = CAUGHT if lost else negative(value) if self.run.ledger.sign < 0 else value
-        if self.built.constraints is not None and not lost:
+        inward = CAUGHT if failed else negative(value) if self.run.ledger.sign < 0 else value
+        if self.built.constraints is not None and not failed:
             inward = self._measured(int(number), as_scalar(inward), self.built.constraints)
-        self.run.check(int(number), inward, lost=lost)
+        self.run.check(int(number), inward, failed=failed)
         return int(number), inward, spread
 
     def _measured(self, number: int, value: float, constraints: Constraints) -> Floats:
@@ -276,18 +239,18 @@ maximize, failures, seed
             self.queue.remove(number)
             self.table.issue(number, self._trial(number).x)
         partials = self.run.place[number].question.kind == "partials"
-        lost, merit, penalty = value is CAUGHT, self.run.merit, 0.0
-        if lost:
-            self.run.lose(number)
+        failed, merit, penalty = value is CAUGHT, self.run.merit, 0.0
+        if failed:
+            self.run.fail(number)
         else:
             self.run.accept(number, value)
-        if merit is not None and not lost:
+        if merit is not None and not failed:
             penalty, value = float(merit(value[None])[0] - value[0]), float(value[0])
-        scalar = None if partials and not lost else as_scalar(value)
+        scalar = None if partials and not failed else as_scalar(value)
         self.table.enter(number, scalar, error, penalty)
 
     def fail(self, number: int) -> None:
-        """Say that an evaluation will never have a value: that one is lost, and nothing else."""
+        """Say that an evaluation will never have a value: that one is failed, and nothing else."""
         self.tell([number], [float("nan")])
 
     def add(self, x: Any, value: Any, error: float | None = None) -> None:
@@ -346,26 +309,34 @@ maximize, failures, seed
         result.method = ran(self.built)
         return result
 
+    def __repr__(self) -> str:
+        """Return the result so far, and how many trials are out."""
+        return f"Optimizer with {len(self.out())} trials out\n{self.result()!r}"
+
+    def _repr_html_(self) -> str:
+        """Return the same for a notebook."""
+        return f"<p>Optimizer with {len(self.out())} trials out</p>{self.result()._repr_html_()}"
+
     # ---- state -----------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything in the run as nested dicts of arrays and plain values."""
-        desk = {"queue": np.array(self.queue, np.int64), "trials": self.table.state_dict()}
-        own = {"seed": self.built.seed.text, "desk": desk}
+        asked = {"queue": np.array(self.queue, np.int64), "trials": self.table.state_dict()}
+        own = {"seed": self.built.seed.text, "asked": asked}
         return {**self.run.state_dict(), **own, **kept_rows(self.run)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a run where ``state_dict`` left it; evaluations that were out are still out."""
-        apart = ("desk", "arguments", "record")
+        apart = ("asked", "arguments", "record")
         rest = {name: value for name, value in state.items() if name not in apart}
         restore(self.run, self.built.seed, rest)
         if "record" in state:
             recall(self.run, state["record"])
         self.queue.clear()
-        desk = state.get("desk")  # a run of minimize has none
-        if desk is not None:
-            self.table.load_state_dict(desk["trials"])
-            self.queue.extend(desk["queue"].tolist())
+        asked = state.get("asked")  # a run of minimize has none
+        if asked is not None:
+            self.table.load_state_dict(asked["trials"])
+            self.queue.extend(asked["queue"].tolist())
             if not set(self.queue) <= self.run.place.keys():
                 raise CheckpointError("the checkpoint hands out what was not asked; delete it")
 

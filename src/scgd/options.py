@@ -66,7 +66,7 @@ class Failures:
     ----------
     nonfinite
         NaN and infinite values: ``"raise"`` FloatingPointError; ``"skip"`` them, so that only the
-        value is lost; or have them count as the ``"worst"`` finite value seen so far. Where a
+        value is missing; or have them count as the ``"worst"`` finite value seen so far. Where a
         search looks farther than before, such a value says that this was too far, and is not
         raised. All are counted in ``result.n_failed``.
     catch
@@ -116,7 +116,8 @@ class Reporting:
     Parameters
     ----------
     progress
-        Show a live bar.
+        Show value and error, evaluations per second, time left and the solver at work: a line that
+        is rewritten in a terminal or a notebook, and one every ten seconds in a file.
     callback
         Called once per phase with the result so far; raising StopIteration stops the run.
     record

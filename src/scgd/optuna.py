@@ -1,4 +1,4 @@
-"""The door for those who have an Optuna study: ``optuna.create_study(sampler=SCGDSampler())``."""
+"""For those who have an Optuna study: ``optuna.create_study(sampler=SCGDSampler())``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from scgd.bridge import Bridge
 from scgd.checks import choice, count, shown, whole
-from scgd.desk import Desk
 from scgd.optimizer import Trial
 from scgd.spaces import Space
 
@@ -37,8 +37,8 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
 
     Every trial of the study is learnt from, whoever made it: those of other processes on the same
     storage, and those of an earlier session. A pruned trial counts with its last intermediate
-    value; a failed one is lost. Parameters that not every trial has (under an ``if``) are drawn at
-    random.
+    value; a failed one counts as a failed evaluation. Parameters that not every trial has (under an
+    ``if``) are drawn at random.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
         self._seen = IntersectionSearchSpace()
         self._random = RandomSampler(seed=self.seed)
         self._lock = threading.RLock()  # study.optimize(n_jobs=2) shares a sampler by threads
-        self._desk: Desk | None = None
+        self._bridge: Bridge | None = None
         self._distributions: dict[str, BaseDistribution] = {}
         self._out: dict[int, Trial] = {}
         self._told: set[int] = set()
@@ -89,7 +89,7 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
         """Leave the lock behind, and what is learnt anew from the study."""
         state = self.__dict__.copy()
         del state["_lock"]
-        return state | {"_desk": None, "_distributions": {}, "_out": {}, "_told": set()}
+        return state | {"_bridge": None, "_distributions": {}, "_out": {}, "_told": set()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take another lock."""
@@ -123,18 +123,18 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
         if not search_space:
             return {}
         with self._lock:
-            if self._desk is None or search_space != self._distributions:
+            if self._bridge is None or search_space != self._distributions:
                 self._open(study, trial, search_space)
             self._learn(study)
-            assert self._desk is not None
+            assert self._bridge is not None
             try:
-                fetched = self._desk.fetch()
-                for _ in range(AGAIN):  # a desk that was opened anew may begin where another did
+                fetched = self._bridge.fetch()
+                for _ in range(AGAIN):  # a bridge that was opened anew may begin where another did
                     known = self._known(study, fetched)
                     if known is None:
                         break
-                    self._desk.bring(fetched, known)
-                    fetched = self._desk.fetch()
+                    self._bridge.bring(fetched, known)
+                    fetched = self._bridge.fetch()
             except LookupError:  # a small space has been tried all over
                 return {}
             self._out[trial.number] = fetched
@@ -158,7 +158,7 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
     ) -> None:
         """Begin anew, for these parameters; two processes with one seed must differ."""
         seed = None if self.seed is None else np.random.SeedSequence([self.seed, trial.number])
-        self._desk = Desk(
+        self._bridge = Bridge(
             Space(search_space), self.n_trials, method=self.method, seed=seed,
             maximize=study.direction == StudyDirection.MAXIMIZE,
         )  # fmt: skip
@@ -166,21 +166,21 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
         self._out, self._told = {}, set()
 
     def _learn(self, study: Study) -> None:
-        """Bring to the desk what has ended since the last time."""
-        assert self._desk is not None
+        """Bring to the bridge what has ended since the last time."""
+        assert self._bridge is not None
         for trial in study.get_trials(deepcopy=False, states=ENDED):
             if trial.number in self._told:
                 continue
             self._told.add(trial.number)
             value, fetched = value_of(trial), self._out.pop(trial.number, None)
             if fetched is not None and self._as_fetched(fetched, trial):
-                self._desk.bring(fetched, value)
+                self._bridge.bring(fetched, value)
                 continue
             if fetched is not None:
-                self._desk.bring(fetched, None)
+                self._bridge.bring(fetched, None)
             params = {name: trial.params.get(name) for name in self._distributions}
             if value is not None and self._inside(trial):
-                self._desk.know(params, value)
+                self._bridge.know(params, value)
 
     def _known(self, study: Study, fetched: Trial) -> float | None:
         """Return the value of a point that a trial has had already."""

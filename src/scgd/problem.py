@@ -157,7 +157,7 @@ class Problem:
     scale
         The typical size of each coordinate: from the argument, else from the bounds, else from x0;
         None where nothing tells it and a short search has to find it.
-    told
+    scale_known
         Whether it was not guessed from x0.
     noise
         The standard deviation of the noise where the user knows it.
@@ -175,7 +175,7 @@ class Problem:
     lower: Floats
     upper: Floats
     scale: Floats | None
-    told: bool = False
+    scale_known: bool = False
     noise: float | None = None
     space: Space | None = None
     sampled: bool = False
@@ -226,8 +226,8 @@ class Problem:
         known = None if noise is None else check_noise(noise)
         if scale is not None:
             return cls(theta, lower, upper, check_scale(scale, theta.size), True, known)
-        told = bool(np.all(np.isfinite(upper - lower))) and lower.size > 0
-        return cls(theta, lower, upper, derived_scale(theta, lower, upper), told, known)
+        scale_known = bool(np.all(np.isfinite(upper - lower))) and lower.size > 0
+        return cls(theta, lower, upper, derived_scale(theta, lower, upper), scale_known, known)
 
 
 def derived_scale(x0: Floats, lower: Floats, upper: Floats) -> Floats | None:

@@ -82,13 +82,22 @@ class Point:
 class Trail:
     """Which coordinates of a point have moved since somebody took note."""
 
-    __slots__ = ("n", "parts", "size")
+    __slots__ = ("forks", "n", "parts", "size")
 
     def __init__(self, size: int) -> None:
         self.size, self.n, self.parts = size, size, []  # type: int, int, list[Any]
+        self.forks: dict[str, Trail] = {}
+
+    def fork(self, reader: str) -> Trail:
+        """Return a trail that notes the same from here on, for another reader."""
+        self.forks[reader] = mine = Trail(self.size)
+        mine.n = 0
+        return mine
 
     def add(self, coords: Any) -> None:
         """Note coordinates; above as many as there are it is all of them."""
+        for other in self.forks.values():
+            other.add(coords)
         if self.n < self.size:
             self.parts.append(coords)
             self.n += 1 if isinstance(coords, int | np.integer) else len(coords)
@@ -97,8 +106,18 @@ class Trail:
 
     def everywhere(self) -> None:
         """Note all coordinates."""
+        for other in self.forks.values():
+            other.everywhere()
         self.n = self.size
         self.parts.clear()
+
+    def moved(self) -> Ints | None:
+        """Return what has moved since the last call; None where that may be everything."""
+        parts = [NOWHERE, *(np.atleast_1d(np.asarray(part, np.int64)) for part in self.parts)]
+        everything = self.n >= self.size
+        self.parts.clear()
+        self.n = 0
+        return None if everything else np.concatenate(parts)
 
     def catch_up(self, copy: Floats, x: Floats) -> None:
         """Bring a copy of the point up to date and forget what has moved."""
@@ -130,8 +149,8 @@ class Question:
         The base at the support and the radius of each of its coordinates, where differences are
         taken.
     sample
-        Which sample the evaluations share: (number, lane); given when the question is posed.
-    far
+        Which sample the evaluations share: (number, owner); given when the question is posed.
+    may_fail
         Whether the points lie farther out than what is known: a value that is not finite then
         tells that it was too far, and does not end the run.
     kind
@@ -152,7 +171,7 @@ class Question:
     origin: Floats = field(default_factory=lambda: NOTHING)
     radii: Floats = field(default_factory=lambda: NOTHING)
     sample: Sample | None = None
-    far: bool = False
+    may_fail: bool = False
     kind: Literal["values", "partials"] = "values"
     rate: float = float("nan")
     probs: Floats = field(default_factory=lambda: NOTHING)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +12,25 @@ from scipy.optimize import OptimizeResult
 
 from scgd.checks import flag, function
 from scgd.evaluations import Evaluations
+from scgd.history import with_error
+from scgd.plots import svg
 from scgd.plots.data import named, relevant
+from scgd.typing import Floats
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+    from scgd.driving import Events
+    from scgd.method import SCGD
+    from scgd.methods import Ran
 
 __all__ = ["Result"]
 
 SHOWN = 5
 """Inputs named in a result's ten lines."""
 WIDTH = 96
+CELL = "flex:1 1 20rem;max-width:32rem"
+"""How the pictures of a result share a line."""
 Table = Callable[[], Evaluations]
 
 
@@ -47,6 +57,30 @@ class Result(OptimizeResult):  # type: ignore[misc]
     >>> len(result.evaluations), len(repr(result).splitlines()) <= 10
     (400, True)
     """
+
+    x: Floats
+    fun: float
+    fun_error: float
+    nfev: int
+    nfev_repeated: int
+    max_evals: int | None
+    nit: int
+    n_failed: int
+    success: bool
+    status: int
+    message: str
+    weights: Floats | None
+    relevance: Floats | None
+    relevance_error: Floats | None
+    members: list[tuple[str, int]]
+    farthest: float
+    history: dict[str, Floats]
+    scale: Floats
+    method: SCGD | Ran
+    params: dict[str, Any]
+    names: list[str]
+    maxcv: float
+    events: Events
 
     def __init__(self, fields: Any = (), *, table: Table | None = None, **more: Any) -> None:
         super().__init__(fields, **more)
@@ -100,6 +134,24 @@ class Result(OptimizeResult):  # type: ignore[misc]
             function(fun, "fun")
         return draw(self, fun=fun, n_inputs=n_inputs, dark=dark)
 
+    def __dir__(self) -> list[str]:
+        """Return the fields and what a result can do, for completion."""
+        return sorted({*self.keys(), *object.__dir__(self)})
+
+    def _repr_html_(self) -> str:
+        """Return the same for a notebook, with a curve and bars."""
+        text = f"<pre>{escape(repr(self))}</pre>"
+        if not len(self.get("history", {}).get("nfev", ())):
+            return text
+        bars = svg.bars(self, SHOWN)
+        lines = "\n".join([*self._facts(), *([] if bars else self._inputs())])
+        pictures = [svg.reached(self, self.nfev), *([bars] if bars else [])]
+        cells = "".join(f'<div style="{CELL}">{picture}</div>' for picture in pictures)
+        return (
+            f'<style>{svg.STYLE}</style><pre style="margin:0">{escape(lines)}</pre>'
+            f'<div style="display:flex;flex-wrap:wrap;gap:1rem">{cells}</div>'
+        )
+
     def __repr__(self) -> str:
         """Return what ran, value and error, budget, why it stopped, the most relevant inputs."""
         if "nfev" not in self or "x" not in self:
@@ -112,11 +164,9 @@ class Result(OptimizeResult):  # type: ignore[misc]
         method = name_of(self.get("method"))
         budget = "" if self.get("max_evals") is None else f" of {self.max_evals:,}"
         failed = f", {self.n_failed:,} failed" if self.get("n_failed") else ""
-        error = self.get("fun_error", np.nan)
-        band = f" +- {error:.2g}" if np.isfinite(error) else ""
         return [
             f"{method}: {self.nfev:,}{budget} evaluations, {self.get('nit', 0):,} steps{failed}",
-            f"  value    {self.fun:.8g}{band}",
+            f"  value    {with_error(self.fun, self.get('fun_error', np.nan))}",
             *self._point(),
             cut(f"  ended    {self.get('message', '')}", " " * 11, 2),
         ]
@@ -137,8 +187,9 @@ class Result(OptimizeResult):  # type: ignore[misc]
         lines = []
         for i, (k, size, error) in enumerate(found):
             head = "inputs" if i == 0 else ""
-            band = f" +- {error:.2g}" if np.isfinite(error) else ""
-            lines.append(cut(f"  {head:8} {named(self, k):<16} {size:.3g}{band}", "", 1))
+            lines.append(
+                cut(f"  {head:8} {named(self, k):<16} {with_error(size, error, 3)}", "", 1)
+            )
         return lines
 
 

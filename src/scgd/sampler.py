@@ -2,7 +2,7 @@
 
 Draws are made once per phase, under the weights in force, and kept in a buffer. A phase may be cut
 anywhere (budget, checkpoint, evaluations that arrive late) and continued: the buffer is part of the
-state, so the law of the draws does not change.
+state, so the distribution of the draws does not change.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from scgd.policies import Policy
+from scgd.checks import LARGEST
+from scgd.policies import CompiledPolicy, Policy
 from scgd.timetable import Mixings
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["CoordinateSampler"]
-
-LARGEST = 2**62
 
 
 class CoordinateSampler:
@@ -82,6 +81,8 @@ class CoordinateSampler:
         self.n_phases = 0
         self.ahead = False  # blocks are drawn one by one, before those in the buffer are recorded
         self.mixings = Mixings(policy.mixing)
+        # Draws of policies in plain Python are looked at: a wrong one would move nobody knows what.
+        self.trusted = isinstance(policy, CompiledPolicy) or policy.dense or policy.needs_gradient
         self._draw()
 
     @property
@@ -95,6 +96,23 @@ class CoordinateSampler:
             self.policy.draw(
                 self.state, self.stream, self.coords, self.probs, self.block_size, self.replace
             )
+            self._check_draws(self.coords, self.probs)
+
+    def _check_draws(self, coords: Ints, probs: Floats) -> None:
+        """Refuse draws that are no coordinates, and blocks that hold one twice where none may."""
+        if self.trusted:
+            return
+        name = type(self.policy).__name__
+        if coords.min() < 0 or coords.max() >= self.n_coords:
+            raise ValueError(f"{name} drew coordinates outside of 0 to {self.n_coords - 1}")
+        if not np.all((probs > 0) & (probs <= 1)):
+            raise ValueError(f"{name} gave probabilities outside of (0, 1]")
+        blocks = np.sort(coords.reshape(-1, self.block_size), axis=1)
+        if not self.replace and np.any(blocks[:, 1:] == blocks[:, :-1]):
+            raise ValueError(
+                f"{name} drew a block with a coordinate twice where none may be (replace=False); "
+                "scgd.policies.draw_without_replacement draws distinct ones"
+            )
 
     def block(self, gradient: Floats | None = None) -> tuple[Ints, Floats]:
         """Return the coordinates of the next step and their probabilities per draw."""
@@ -102,6 +120,7 @@ class CoordinateSampler:
             coords, probs = np.zeros(self.block_size, np.int64), np.ones(self.block_size)
             size, replace = self.block_size, self.replace
             self.policy.draw(self.state, self.stream, coords, probs, size, replace)
+            self._check_draws(coords, probs)
             return coords, probs
         here = slice(self.position, self.position + self.block_size)
         coords, probs = self.coords[here], self.probs[here]
@@ -132,6 +151,7 @@ class CoordinateSampler:
         self.policy.end_phase_and_draw(
             self.state, self.stream, *buffers, mixing, self.block_size, self.replace
         )
+        self._check_draws(self.coords, self.probs)
         return True
 
     def weights(self) -> Floats:
@@ -141,7 +161,7 @@ class CoordinateSampler:
     def state_dict(self) -> dict[str, Any]:
         """Return everything that is needed to go on as if never stopped."""
         return {
-            "law": {name: array.copy() for name, array in self.state._asdict().items()},
+            "distribution": {name: array.copy() for name, array in self.state._asdict().items()},
             "stream": self.stream.copy(),
             "coords": self.coords.copy(),
             "probs": self.probs.copy(),
@@ -161,7 +181,7 @@ class CoordinateSampler:
         """
         self.check(state)
         for name, array in self.state._asdict().items():
-            array[...] = state["law"][name]
+            array[...] = state["distribution"][name]
         for name in ("stream", "coords", "probs", "grads"):
             getattr(self, name)[...] = state[name]
         self.position = int(state["position"])
@@ -171,7 +191,7 @@ class CoordinateSampler:
         """Raise ValueError unless a saved state can be taken up."""
         mine = self.state_dict()
         check_names("the state", state, mine)
-        check_names("the law", state["law"], mine["law"])
+        check_names("the distribution", state["distribution"], mine["distribution"])
         for name in ("stream", "coords", "probs", "grads"):
             check_array(name, state[name], mine[name])
         for name in ("position", "n_phases"):
@@ -188,8 +208,8 @@ class CoordinateSampler:
             raise ValueError("grads are not finite")
         if not np.any(state["stream"]):
             raise ValueError("stream is zero, of which nothing but zeros can be drawn")
-        law = type(self.state)(**state["law"])
-        self.policy.check_state(law, self.n_coords, self.replace)
+        dist = type(self.state)(**state["distribution"])
+        self.policy.check_state(dist, self.n_coords, self.replace)
 
 
 def check_names(what: str, found: Any, mine: dict[str, Any]) -> None:

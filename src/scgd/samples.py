@@ -1,6 +1,6 @@
 """Where the sample xi of each question comes from.
 
-A sample is a function of the run's key, a lane (who asks) and a number alone. Nothing is drawn in
+A sample is a function of the run's key, a owner (who asks) and a number alone. Nothing is drawn in
 order and nothing is remembered: a sample can be made wherever the evaluation runs, and an
 evaluation that is repeated sees the same one.
 """
@@ -72,37 +72,37 @@ class Samples:
         return f"{self.batch_size} of {self.sample} rows" if isinstance(self.sample, int) else "xi"
 
     @calls_user
-    def arguments(self, number: int, lane: int) -> tuple[Any, ...]:
+    def arguments(self, number: int, owner: int) -> tuple[Any, ...]:
         """Return what the user's function is given beside x."""
         if self.sample is None:
             return ()
         if isinstance(self.sample, int):
-            return (self.rows(number // CHUNK, lane)[number % CHUNK],)
+            return (self.rows(number // CHUNK, owner)[number % CHUNK],)
         try:
-            return (self.sample(self._generator(number, lane)),)
+            return (self.sample(self._generator(number, owner)),)
         except StopIteration as end:  # which would end whatever calls us in silence
             raise RuntimeError(
                 "sample raised StopIteration; it must return a sample each time it is called"
             ) from end
 
-    def rows_of(self, number: int, n: int, lane: int) -> Ints:
+    def rows_of(self, number: int, n: int, owner: int) -> Ints:
         """Return the row numbers of consecutive samples, one line each."""
         first, last = number // CHUNK, (number + n - 1) // CHUNK
-        chunks = np.concatenate([self.rows(chunk, lane) for chunk in range(first, last + 1)])
+        chunks = np.concatenate([self.rows(chunk, owner) for chunk in range(first, last + 1)])
         return chunks[number - first * CHUNK :][:n]
 
-    def rows(self, chunk: int, lane: int) -> Ints:
+    def rows(self, chunk: int, owner: int) -> Ints:
         """Return the row numbers of a whole chunk of samples, one line each."""
-        if (chunk, lane) not in self._rows:
-            if len(self._rows) >= 4:  # steps are taken in order; a few lanes take turns
+        if (chunk, owner) not in self._rows:
+            if len(self._rows) >= 4:  # steps are taken in order; a few owners take turns
                 self._rows.pop(next(iter(self._rows)))
-            rng, n = self._generator(chunk, lane), self.sample
+            rng, n = self._generator(chunk, owner), self.sample
             assert isinstance(n, int)
-            self._rows[chunk, lane] = rng.integers(0, n, (CHUNK, self.batch_size))
-        return self._rows[chunk, lane]
+            self._rows[chunk, owner] = rng.integers(0, n, (CHUNK, self.batch_size))
+        return self._rows[chunk, owner]
 
-    def _generator(self, number: int, lane: int) -> np.random.Generator:
-        return np.random.Generator(np.random.Philox(key=self.key, counter=[0, 0, lane, number]))
+    def _generator(self, number: int, owner: int) -> np.random.Generator:
+        return np.random.Generator(np.random.Philox(key=self.key, counter=[0, 0, owner, number]))
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the rows at home when the samples travel to a worker."""

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from scgd.checks import as_number, choice, number, reals, settle, shown, whole
+from scgd.checks import as_number, choice, number, reals, registry, settle, shown, whole
 from scgd.typing import Array, Floats
 
 __all__ = [
@@ -137,7 +137,7 @@ class Linear:
         The exponent of the remaining fraction of the budget.
     start, total
         First and last step of the decay. ``total=None`` is filled in from the budget when a run
-        starts; a run that is continued with a larger budget starts a new leg there.
+        starts; a run that is continued with a larger budget starts a new stage there.
 
     Examples
     --------
@@ -192,13 +192,13 @@ class SqrtOf:
         return np.asarray(np.sqrt(np.asarray(self.schedule(t), np.float64)))
 
 
-SCHEDULES: dict[str, type] = {
-    "constant": Constant,
-    "inverse-time": InverseTime,
-    "inverse-log": InverseLog,
-    "linear": Linear,
-    "sqrt-of": SqrtOf,
-}
+SCHEDULES: dict[str, type] = registry(
+    ("constant", Constant),
+    ("inverse-time", InverseTime),
+    ("inverse-log", InverseLog),
+    ("linear", Linear),
+    ("sqrt-of", SqrtOf),
+)
 
 
 @dataclass(frozen=True)

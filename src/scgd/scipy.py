@@ -1,4 +1,4 @@
-"""The door for those who call ``scipy.optimize.minimize``: ``method=scgd.scipy_method``."""
+"""For those who call ``scipy.optimize.minimize``: ``method=scgd.scipy_method``."""
 
 from __future__ import annotations
 

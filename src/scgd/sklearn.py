@@ -1,22 +1,24 @@
-"""The door for those who tune scikit-learn's estimators: a search like ``RandomizedSearchCV``."""
+"""For those who tune scikit-learn's estimators: a search like ``RandomizedSearchCV``."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import ParameterGrid
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
-from scgd.checks import count
-from scgd.desk import Desk, as_space
+from scgd.bridge import Bridge, as_space
+from scgd.checks import choice, count, settle, shown
 from scgd.optimizer import Trial
-from scgd.spaces import Space
+from scgd.spaces import Choice, Parameter, Space
 
 __all__ = ["SCGDSearchCV"]
 
@@ -32,8 +34,10 @@ class SCGDSearchCV(BaseSearchCV):
     estimator
         What to tune; a pipeline's parameters are named ``step__parameter``.
     space
-        A :class:`scgd.Space`, or a dict of :class:`scgd.Float`, :class:`scgd.Int` and
-        :class:`scgd.Choice`.
+        A :class:`scgd.Space`, or what scikit-learn's searches take: a dict from names to lists,
+        distributions of ``scipy.stats``, :class:`scgd.Float`, :class:`scgd.Int` or
+        :class:`scgd.Choice`; a list of such dicts, of which each candidate belongs to one; a
+        ``ParameterGrid``. Three or more numbers in a list count as ordered.
     n_iter
         How many candidates to evaluate.
     batch_size
@@ -45,8 +49,8 @@ class SCGDSearchCV(BaseSearchCV):
         One seed, one search.
     scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score
         As for ``sklearn.model_selection.RandomizedSearchCV``. With several scores ``refit`` names
-        the one to search by. A candidate of which every fit fails is lost with a warning and is
-        not among the results; five of them at the start end the search.
+        the one to search by. A candidate of which every fit fails counts as failed, with a warning
+        and is not among the results; five of them at the start end the search.
 
     Attributes
     ----------
@@ -68,10 +72,10 @@ class SCGDSearchCV(BaseSearchCV):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSearchCV._parameter_constraints,
-        "space": [Space, Mapping],
+        "space": [Space, Mapping, list, tuple, ParameterGrid],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "method": [StrOptions({"gp", "dds"}), None],
+        "method": [str, None],
         "random_state": ["random_state"],
     }
 
@@ -114,32 +118,37 @@ class SCGDSearchCV(BaseSearchCV):
         """Fetch candidates, have them scored, bring the scores back."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n_iter = count(self.n_iter, "n_iter")
-        desk = Desk(as_space(self.space), n_iter, method=self.method, maximize=True, seed=seed)
-        left, n_lost = self.n_iter, 0
+        if self.method is not None:
+            choice(self.method, "method", ("gp", "dds"))
+        space = joined(self.space)
+        bridge = Bridge(space, n_iter, method=self.method, maximize=True, seed=seed)
+        left, n_failed = self.n_iter, 0
         while left > 0:
-            batch = fetched(desk, min(left, self.batch_size))
+            batch = fetched(bridge, min(left, self.batch_size))
             if not batch:
                 return
             left -= len(batch)
             try:
-                results = evaluate_candidates([dict(trial.params or {}) for trial in batch])
+                results = evaluate_candidates([named(trial.params or {}) for trial in batch])
             except ValueError as error:
                 # Where every fit of a call fails scikit-learn gives up; another candidate may do.
-                n_lost += len(batch)
-                if not self._may_go_on(error, n_lost, left):
+                n_failed += len(batch)
+                if not self._may_go_on(error, n_failed, left):
                     raise
                 for trial in batch:
-                    desk.bring(trial, None)
+                    bridge.bring(trial, None)
                 continue
             for trial, score in zip(batch, self._scores(results)[-len(batch) :], strict=True):
-                desk.bring(trial, float(score))
-            n_lost = -self.n_iter  # something works: what fails from here on is only lost
+                bridge.bring(trial, float(score))
+            n_failed = (
+                -self.n_iter
+            )  # something works: what fails from here on only counts as failed
 
-    def _may_go_on(self, error: ValueError, n_lost: int, left: int) -> bool:
-        """Tell whether a candidate whose fits all failed is only lost; warn if so."""
-        if "fits failed" not in str(error) or n_lost >= HOPELESS or (left <= 0 < n_lost):
+    def _may_go_on(self, error: ValueError, n_failed: int, left: int) -> bool:
+        """Tell whether a candidate whose fits all failed only counts as failed; warn if so."""
+        if "fits failed" not in str(error) or n_failed >= HOPELESS or (left <= 0 < n_failed):
             return False
-        warnings.warn(f"a candidate is lost: {error}", FitFailedWarning, stacklevel=2)
+        warnings.warn(f"a candidate failed: {error}", FitFailedWarning, stacklevel=2)
         return True
 
     def _scores(self, results: Mapping[str, Any]) -> Any:
@@ -154,12 +163,45 @@ class SCGDSearchCV(BaseSearchCV):
         return results[f"mean_test_{self.refit}"]
 
 
-def fetched(desk: Desk, n: int) -> list[Trial]:
+GRID = "grid"
+"""The parameter that says to which of several grids a candidate belongs."""
+
+
+def joined(given: Any) -> Space:
+    """Return one space of what scikit-learn's searches take.
+
+    Parameters of several grids are named ``number:name`` and exist where that grid is chosen.
+    """
+    grids = given.param_grid if isinstance(given, ParameterGrid) else given
+    if not isinstance(grids, list | tuple):
+        return as_space(grids)
+    if not grids or not all(isinstance(grid, Mapping) for grid in grids):
+        raise TypeError(f"space must be a dict, or a list of dicts, got {shown(given)}")
+    if len(grids) == 1:
+        return as_space(grids[0])
+    found: dict[str, Parameter] = {GRID: Choice(*range(len(grids)))}
+    for i, grid in enumerate(grids):
+        for name, parameter in (as_space(grid).parameters if grid else {}).items():
+            if parameter.when is not None:
+                raise ValueError(f"{name!r} of a list of dicts must not have when=; give one Space")
+            found[f"{i}:{name}"] = part = copy(parameter)
+            settle(part, when={GRID: i})
+    return Space(found)
+
+
+def named(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters by the names that the estimator knows."""
+    if GRID not in params or not all(":" in name for name in params if name != GRID):
+        return dict(params)
+    return {name.partition(":")[2]: value for name, value in params.items() if name != GRID}
+
+
+def fetched(bridge: Bridge, n: int) -> list[Trial]:
     """Return candidates to try; fewer where a small space has been tried all over."""
     batch: list[Trial] = []
     try:
         while len(batch) < n:
-            batch.append(desk.fetch())
+            batch.append(bridge.fetch())
     except LookupError:
         pass
     return batch

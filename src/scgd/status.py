@@ -88,6 +88,7 @@ class StatusFile:
             "steps": int(result.nit),
             "failed": int(result.n_failed),
             "value": float(result.fun) if np.isfinite(result.fun) else None,
+            "error": float(result.fun_error) if np.isfinite(result.fun_error) else None,
             "seconds": round(seconds, 1),
             "evaluations_per_second": round(rate, 3),
             "seconds_left": round(left / rate, 1) if left is not None and rate > 0 else None,

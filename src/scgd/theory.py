@@ -194,7 +194,7 @@ def smallest_weight(mixing: Any, importance: Any) -> Tail | None:
 
 
 def known(schedule: Any) -> bool:
-    """Tell whether this is a schedule object (not a number) whose form the conditions can judge.
+    """Tell whether this is a schedule object (not a number) whose form the conditions can tell of.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""What a recipe's schedules are worth at each step, a chunk of steps at a time.
+"""What a method's schedules are worth at each step, a chunk of steps at a time.
 
 A run's own clock counts steps from 1. Schedules may count passes instead, and some fall over the
-whole budget: a *leg* is the stretch of steps over which they do. All of that is settled here, for
+whole budget: a *stage* is the stretch of steps over which they do. All of that is settled here, for
 black boxes, linear models and torch alike.
 """
 
@@ -28,14 +28,14 @@ def innermost(schedule: Schedule) -> Schedule:
 
 
 def resolved(schedule: Schedule, start: int, total: int | None, passes_per_step: float) -> Schedule:
-    """Fill in the leg of a schedule that falls over the run.
+    """Fill in the stage of a schedule that falls over the run.
 
     Parameters
     ----------
     schedule
         Any schedule; those without an open end come back as they are.
     start, total
-        The first and the last step of the leg. Without an end (None) a linear fall becomes an
+        The first and the last step of the stage. Without an end (None) a linear fall becomes an
         inverse square root in passes.
     passes_per_step
         The part of a pass that a step is.
@@ -51,13 +51,13 @@ def resolved(schedule: Schedule, start: int, total: int | None, passes_per_step:
         return schedule
     if total is None:
         passes = InverseTime(schedule.scale * np.sqrt(10.0), 10.0, 0.5)
-        # A chunk of steps may begin before the leg does.
+        # A chunk of steps may begin before the stage does.
         return lambda t: passes(np.maximum(np.asarray(t) - start, 0) * passes_per_step)
     return replace(schedule, start=start, total=max(start + 1, total))
 
 
 class Timetable:
-    """Rates, radii and progress of the steps of one recipe.
+    """Rates, radii and progress of the steps of one method.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ class Timetable:
     n_coords, n_draws
         The dimension, and the draws of a step: a pass is as many draws as there are coordinates.
     start, total
-        The leg: first and last step; ``total=None`` has no end.
+        The stage: first and last step; ``total=None`` has no end.
 
     Attributes
     ----------
     rates, radii, progress
-        Values for the chunk of steps that was covered last; progress is the part of the leg that
+        Values for the chunk of steps that was covered last; progress is the part of the stage that
         is over.
 
     Examples
@@ -101,7 +101,7 @@ class Timetable:
         self.begin(start, total)
 
     def begin(self, start: int, total: int | None) -> None:
-        """Begin a leg at a step, to end at another one."""
+        """Begin a stage at a step, to end at another one."""
         self.start, self.total = start, total
         self.first = -1
 
@@ -123,27 +123,29 @@ class Timetable:
 
     def _values(self, schedule: Schedule, first: int, n: int, name: str) -> Floats:
         """Return a schedule at n consecutive steps; each pass is evaluated once where it counts."""
-        leg = resolved(schedule, self.start, self.total, self.n_draws / self.n_coords)
+        stage = resolved(schedule, self.start, self.total, self.n_draws / self.n_coords)
         steps = np.arange(first, first + n)
-        if getattr(innermost(leg), "per", "step") == "pass":
+        if getattr(innermost(stage), "per", "step") == "pass":
             passes = steps * self.n_draws // self.n_coords
-            values = values_at(leg, np.arange(passes[0], passes[-1] + 1), name)[passes - passes[0]]
+            values = values_at(stage, np.arange(passes[0], passes[-1] + 1), name)[
+                passes - passes[0]
+            ]
         else:
-            values = values_at(leg, steps, name)
+            values = values_at(stage, steps, name)
         if np.any(values < 0):
             bad = values[values < 0][0]
             raise ValueError(f"{name} must not be negative, got {bad} from {schedule!r}")
         return np.ascontiguousarray(values)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the leg; everything else follows from it."""
+        """Return the stage; everything else follows from it."""
         return {"start": self.start, "total": self.total}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a leg."""
+        """Take up a stage."""
         start, total = state["start"], state["total"]
         if start < 0 or (total is not None and total < 0):
-            raise ValueError(f"a leg from {start} to {total}")
+            raise ValueError(f"a stage from {start} to {total}")
         self.begin(int(start), None if total is None else int(total))
 
 

@@ -7,27 +7,66 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from scgd.checks import reals
 from scgd.problem import Problem, as_scalar
-from scgd.typing import Array, Floats
+from scgd.typing import Array, Floats, Ints
 
 __all__ = [
     "Known",
+    "Trial",
     "Trials",
     "check_error",
     "check_known",
     "check_told",
-    "lost_value",
+    "failed_value",
     "sized",
 ]
 
 STATES = ("out", "told", "failed", "known")
 OUT, TOLD, FAILED, KNOWN = range(4)
 NO_ID = -1
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An evaluation to be made.
+
+    Attributes
+    ----------
+    id
+        Its number, to be handed to :meth:`~scgd.Optimizer.tell` with the value.
+    x
+        The point.
+    arguments
+        What the function is given beside x: the sample, where there is one.
+    coords
+        Where the partial derivatives at these coordinates are wanted instead of a value; else None.
+    params
+        The parameters at x, where the run is over a :class:`~scgd.Space`; else None.
+
+    Examples
+    --------
+    >>> import scgd
+    >>> trial = scgd.Optimizer([1.0, 2.0], max_evals=50, seed=0).ask(1)[0]
+    >>> trial.id, trial.x.shape, trial.xi
+    (0, (2,), None)
+    """
+
+    id: int
+    x: Floats
+    arguments: tuple[Any, ...] = ()
+    coords: Ints | None = None
+    params: dict[str, Any] | None = None
+
+    @property
+    def xi(self) -> Any:
+        """The sample to evaluate with: row numbers, or what ``sample(rng)`` made; else None."""
+        return self.arguments[0] if self.arguments else None
 
 
 class Trials:
@@ -228,11 +267,11 @@ def check_told(value: Any) -> None:
     except (TypeError, ValueError, RuntimeError):  # NumPy's own, of ragged lists; torch's
         raise TypeError(
             f"values must be real numbers, one per trial, got {value!r}; NaN, an exception or "
-            "fail(id) for one that is lost"
+            "fail(id) for one that failed"
         ) from None
 
 
-def lost_value(value: Any) -> bool:
+def failed_value(value: Any) -> bool:
     """Tell whether there is no value: an exception in its place, or a number that is none."""
     nan = isinstance(value, float | np.floating) and bool(np.isnan(value))
     return nan or isinstance(value, Exception)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -45,11 +45,15 @@ PIXELS = 28
 """The side of the images whose pixels a network's law is summed over."""
 
 
-def build(folder: Path, published: str | None = None) -> Path:
+def build(
+    folder: Path,
+    published: str | None = None,
+    experiments: Mapping[str, Experiment] = EXPERIMENTS,
+) -> Path:
     """Write ``report.html`` from the tables of a folder and return its path."""
     if not folder.is_dir():
         raise CommandError(f"there is no folder {folder}")
-    rows = [row for row in EXPERIMENTS.values() if (folder / f"{row.id}.csv").exists()]
+    rows = [row for row in experiments.values() if (folder / f"{row.id}.csv").exists()]
     if not rows:
         raise CommandError(
             f"{folder} holds no table of results; fill it with: python -m scgd_paper run ID"

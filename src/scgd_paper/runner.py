@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -25,9 +25,9 @@ from scgd.errors import CommandError
 from scgd_paper.datasets import load
 from scgd_paper.provenance import read_note, record, write_note
 from scgd_paper.rows import KINDS, Experiment, Job, Panel
-from scgd_paper.table import Run, Shape, Table
+from scgd_paper.table import COLUMNS, Key, Run, Shape, Table
 
-__all__ = ["Options", "run_experiment"]
+__all__ = ["Options", "run_experiment", "run_panel"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ def run_experiment(experiment: Experiment, panels: Sequence[Panel], options: Opt
     check_same_kind(options.out, experiment.id, options.quick)
     table = Table(options.out / f"{experiment.id}.csv", shapes(experiment, kind, options.quick))
     try:
-        jobs = [job for p in wanted for job in jobs_of(experiment, settings, p, options, table)]
+        every = (jobs_of(experiment, settings, p, options, table.done) for p in wanted)
+        jobs = [job for some in every for job in some]
         if jobs:
             record(options.out / f"{experiment.id}.json")
         with Bar(experiment.id, sum(kind.cost(job) for job in jobs), options.progress) as bar:
@@ -88,6 +89,64 @@ def run_experiment(experiment: Experiment, panels: Sequence[Panel], options: Opt
     finally:
         table.close()
     return left_out
+
+
+def run_panel(
+    panel: Panel,
+    *,
+    n_runs: int | None = None,
+    workers: int = 1,
+    data: str | None = None,
+    kind: str | None = None,
+) -> Any:
+    """Run one panel, whoever made it, and return its table.
+
+    Parameters
+    ----------
+    panel
+        What to run: one of the paper's (``EXPERIMENTS["zo-linear"].panel("ridge-alpha5",
+        "paper")``), one with other settings (:func:`scgd_paper.varied_panel`), or your own.
+    n_runs
+        Runs per method; by default the panel's.
+    workers
+        Processes, or threads where a kind has its own.
+    data
+        The folder of the data sets.
+    kind
+        A key of :data:`scgd_paper.rows.KINDS`; by default what the problem is.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per measurement: method, run, pass, queries, seconds, value, measure.
+
+    Examples
+    --------
+    >>> from scgd_paper import EXPERIMENTS, varied_panel
+    >>> panel = EXPERIMENTS["fo-rates"].panel("p20-gamma1", "paper")
+    >>> table = run_panel(varied_panel(panel, {"gamma": 3, "passes": 4}), n_runs=1)
+    >>> sorted(set(table["method"]))
+    ['adaptive', 'musketeer', 'sgd', 'uniform']
+    """
+    import pandas as pd
+
+    kind = KIND_OF[type(panel.problem).__name__] if kind is None else kind
+    own = Experiment("panel", panel.title, "", kind, {"paper": (panel,)})
+    options = Options(Path(), "paper", n_runs, workers, data=data, progress=False)
+    n_workers = 1 if kind_is_threaded(import_kind(kind)) else workers
+    jobs = list(jobs_of(own, "paper", panel, options, ()))
+    rows = [row for _, runs in results(jobs, n_workers) for run in runs for row in run.rows()]
+    table = pd.DataFrame(rows, columns=list(COLUMNS)).drop(columns=list(COLUMNS[:3]))
+    numbers = ["pass", "queries", "seconds", "value"]
+    return table.astype(dict.fromkeys(numbers, "float64"))
+
+
+KIND_OF = {
+    "LinearProblem": "linear",
+    "NetworkProblem": "zeroth-order network",
+    "PathProblem": "path",
+    "TheoryProblem": "theory",
+}
 
 
 def shapes(experiment: Experiment, kind: Any, quick: bool) -> dict[tuple[str, ...], Shape]:
@@ -144,9 +203,9 @@ def check_same_kind(out: Path, id: str, quick: bool) -> None:
 
 
 def jobs_of(
-    experiment: Experiment, settings: str, panel: Panel, options: Options, table: Table
+    experiment: Experiment, settings: str, panel: Panel, options: Options, done: Collection[Key]
 ) -> Iterator[Job]:
-    """Return the jobs of a panel that are not yet in the table, in the table's order."""
+    """Return the jobs of a panel that are not done yet, in the table's order."""
     kind = import_kind(experiment.kind)
     n_runs = panel.n_runs if options.n_runs is None else options.n_runs
     threads = options.workers if kind_is_threaded(kind) else 1
@@ -155,7 +214,7 @@ def jobs_of(
             experiment.id, experiment.kind, settings, panel, method, (), options.data, threads
         )
         every = range(min(n_runs, getattr(method, "n_runs", n_runs)))
-        runs = [run for run in every if job.key(run) not in table.done]
+        runs = [run for run in every if job.key(run) not in done]
         for i in range(0, len(runs), kind.RUNS_PER_JOB):
             yield replace(job, runs=tuple(runs[i : i + kind.RUNS_PER_JOB]))
 

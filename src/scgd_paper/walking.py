@@ -26,7 +26,7 @@ def steps_of(
     """Return the steps of a recipe from x0."""
     problem, root = Problem.check(x0), Seed(seed)
     samples = Samples.check(sample, 1, root.sample_key)
-    return CoordinateDescent(method, problem, problem.x0, root.searches, samples=samples, lane=0)
+    return CoordinateDescent(method, problem, problem.x0, root.searches, samples=samples, owner=0)
 
 
 def answer(steps: CoordinateDescent, evaluate: Callable[..., Any], jac: Callable[..., Any]) -> None:

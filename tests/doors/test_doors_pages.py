@@ -3,6 +3,7 @@
 import os
 import re
 import runpy
+import shutil
 import sys
 from pathlib import Path
 
@@ -57,3 +58,14 @@ def test_optuna_study(tmp_path, monkeypatch):
     main = runpy.run_path(str(ROOT / "examples/optuna_study.py"))["main"]
     study = main(n_trials=6, storage=f"sqlite:///{tmp_path / 'study.db'}")
     assert len(study.trials) == 6 and study.best_value > 0.5
+
+
+def test_the_pictures_are_drawn_from_their_rows(tmp_path):
+    folder = ROOT / "docs" / "images"
+    for name in ("doors.py", "doors.csv", "lines.py"):
+        shutil.copy(folder / name, tmp_path)
+    module = runpy.run_path(str(tmp_path / "doors.py"))
+    for door in module["DOORS"]:
+        module["draw"](door)
+        drawn = (tmp_path / f"door-{door}.svg").read_text()
+        assert drawn == (folder / f"door-{door}.svg").read_text()

@@ -12,7 +12,7 @@ import pytest
 optuna = pytest.importorskip("optuna")
 
 from scgd import Float, Int, Space, minimize  # noqa: E402
-from scgd.desk import Desk  # noqa: E402
+from scgd.bridge import Bridge  # noqa: E402
 from scgd.optuna import SCGDSampler  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -121,17 +121,17 @@ def test_threads_share_a_sampler():
 
 
 def test_a_point_whose_value_is_known_is_not_tried_again():
-    """Threads may open a desk anew, which then begins where another one did."""
+    """Threads may open a bridge anew, which then begins where another one did."""
     sampler = SCGDSampler(40, seed=0)
     study = best_of(sampler, 6)
-    desk, real, told = sampler._desk, sampler._desk.fetch, []
+    bridge, real, told = sampler._bridge, sampler._bridge.fetch, []
     params = {name: study.trials[4].params[name] for name in sampler._distributions}
     double = dataclasses.replace(real(), params=params)
     fetched = iter([double])
-    desk.fetch = lambda: next(fetched, None) or real()
-    desk.bring, bring = (
+    bridge.fetch = lambda: next(fetched, None) or real()
+    bridge.bring, bring = (
         lambda trial, value: told.append((trial, value)) or bring(trial, value),
-        desk.bring,
+        bridge.bring,
     )
     study.optimize(objective, n_trials=1)
     assert (double, study.trials[4].value) in told
@@ -225,13 +225,16 @@ def test_a_study_reaches_what_minimize_does():
 
 
 def test_what_was_measured_before_the_first_trial_is_learnt():
-    rng, desk = np.random.default_rng(0), Desk(Space(x=Float(-5, 5), y=Float(-5, 5)), 60, seed=0)
+    rng, bridge = (
+        np.random.default_rng(0),
+        Bridge(Space(x=Float(-5, 5), y=Float(-5, 5)), 60, seed=0),
+    )
     for _ in range(40):
         x, y = rng.uniform(-5, 5, 2).tolist()
-        desk.know({"x": x, "y": y}, (x - 1) ** 2 + (y + 2) ** 2)
+        bridge.know({"x": x, "y": y}, (x - 1) ** 2 + (y + 2) ** 2)
     ends = []
     for _ in range(10):
-        trial = desk.fetch()
+        trial = bridge.fetch()
         ends.append((trial.params["x"] - 1) ** 2 + (trial.params["y"] + 2) ** 2)
-        desk.bring(trial, ends[-1])
+        bridge.bring(trial, ends[-1])
     assert min(ends) < 0.01

@@ -5,11 +5,12 @@ import warnings
 import numpy as np
 import pytest
 from joblib import parallel_config
+from scipy.stats import loguniform, norm, randint, uniform
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import RandomizedSearchCV, cross_val_score
+from sklearn.model_selection import ParameterGrid, RandomizedSearchCV, cross_val_score
 from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -84,7 +85,7 @@ def test_several_scores(data):
         search(n_iter=2, scoring=both, refit=False).fit(*data)
 
 
-def test_candidates_that_fail_are_lost_and_no_more(data):
+def test_candidates_that_fail_count_as_failed(data):
     class Fussy(SVC):
         def fit(self, X, y):
             if self.C > 10:
@@ -92,7 +93,7 @@ def test_candidates_that_fail_are_lost_and_no_more(data):
             return super().fit(X, y)
 
     space = {"C": Float(1e-1, 1e3, log=True)}
-    with pytest.warns(FitFailedWarning, match="a candidate is lost"):
+    with pytest.warns(FitFailedWarning, match="a candidate failed"):
         found = SCGDSearchCV(Fussy(), space, n_iter=15, cv=2, random_state=1).fit(*data)
     assert found.best_params_["C"] <= 10
     assert 3 <= len(found.cv_results_["params"]) < 15
@@ -120,7 +121,8 @@ def test_it_clones(data):
     [
         ({"n_iter": 0}, "The 'n_iter' parameter of SCGDSearchCV must be an int"),
         ({"batch_size": 0.5}, "'batch_size' parameter"),
-        ({"method": "tpe"}, "'method' parameter"),
+        ({"method": "tpe"}, "method must be one of"),
+        ({"method": "dd"}, "did you mean 'dds'"),
     ],
 )
 def test_wrong_arguments_are_named(data, words, message):
@@ -130,8 +132,42 @@ def test_wrong_arguments_are_named(data, words, message):
 
 def test_wrong_spaces_are_named(data):
     with pytest.raises(ValueError, match="'space' parameter"):
+        SCGDSearchCV(SVC(), 3).fit(*data)
+    with pytest.raises(TypeError, match="space must be a dict, or a list of dicts"):
         SCGDSearchCV(SVC(), [1, 2]).fit(*data)
-    with pytest.raises(TypeError, match="'C' must be a Float, an Int, a Choice"):
-        SCGDSearchCV(SVC(), {"C": [1, 2]}).fit(*data)
+    with pytest.raises(TypeError, match="'C' must be a Float, an Int, a Choice, a list"):
+        SCGDSearchCV(SVC(), {"C": 3}).fit(*data)
     with pytest.raises(ValueError, match="Invalid parameter 'D'"):
         SCGDSearchCV(SVC(), {"D": Float(0, 1)}, error_score="raise").fit(*data)
+
+
+def test_grids_of_scikit_learn_are_taken_as_they_are(data):
+    """What GridSearchCV and RandomizedSearchCV take: lists, arrays, distributions, several dicts."""
+    given = {"C": loguniform(1e-2, 1e2), "kernel": ["rbf", "linear"], "gamma": np.logspace(-3, 0, 7),
+             "tol": norm(1e-3, 1e-5), "cache_size": randint(50, 60), "coef0": uniform(0, 2)}  # fmt: skip
+    found = SCGDSearchCV(SVC(), given, n_iter=15, cv=3, random_state=0).fit(*data)
+    RandomizedSearchCV(SVC(), given, n_iter=2, cv=3, random_state=0).fit(*data)
+    tried = found.cv_results_["params"]
+    assert all(set(params) == set(given) for params in tried)
+    for params in tried:
+        assert 1e-2 <= params["C"] <= 1e2 and params["kernel"] in given["kernel"]
+        assert params["gamma"] in given["gamma"] and abs(params["tol"] - 1e-3) < 4e-5
+        assert params["cache_size"] in range(50, 60) and 0 <= params["coef0"] <= 2
+
+
+@pytest.mark.parametrize("wrap", [list, ParameterGrid])
+def test_a_candidate_belongs_to_one_of_several_grids(data, wrap):
+    grids = [{"kernel": ["linear"], "C": [0.1, 1, 10]}, {"kernel": ["rbf"], "gamma": [0.01, 0.1]}]
+    found = SCGDSearchCV(SVC(), wrap(grids), n_iter=20, cv=3, random_state=0).fit(*data)
+    tried = [tuple(params.items()) for params in found.cv_results_["params"]]
+    every = {tuple(params.items()) for params in ParameterGrid(grids)}
+    assert {frozenset(one) for one in tried} == {frozenset(one) for one in every}
+
+
+def test_numbers_of_a_list_have_an_order_and_words_have_none():
+    space = Space(a=[3, 1, 2, 1], b=["x", "y", "z"], c=[True, False], d=np.arange(4))
+    assert space.parameters["a"] == Choice(1, 2, 3, ordered=True) and space.start["a"] == 2
+    assert space.parameters["b"] == Choice("x", "y", "z") and space.start["b"] == "x"
+    assert space.grid.categorical.tolist() == [False, True, True, False]
+    again = space.decode(space.encode({"a": 3, "b": "z", "c": False, "d": 0}))
+    assert again == {"a": 3, "b": "z", "c": False, "d": 0}

@@ -38,7 +38,7 @@ def test_params_are_printed_written_and_resumed(folder, capsys):
     assert code == 0 and found["nfev"] == 40
     assert found["params"]["depth"] == 4 and found["params"]["kind"] == "b"
     assert len(found["params"]["w"]) == 2 and len(found["x"]) == 4
-    assert "depth = 4\nkind = 'b'\n" in capsys.readouterr().out
+    assert "depth=4, kind=b" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

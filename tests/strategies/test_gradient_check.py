@@ -5,7 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
+import scgd
 from scgd.problem import Problem
+from scgd.strategies.asks import Gradient
+from scgd.strategies.budget import Budget
 from scgd.strategies.gradient_check import check_gradient
 
 
@@ -20,15 +23,18 @@ def slopes(x):
     return g
 
 
-def check(fun, gradient, x, noise=0.0, **more):
-    """Check with a function; return the number of evaluations."""
+def check(fun, gradient, x, **more):
+    """Check with a function; return the number of evaluations of it."""
     problem, n = Problem.check(x, **more), 0
-    asking = check_gradient(problem, problem.x0, np.arange(x.size), gradient(problem.x0), noise)
+    asking = check_gradient(problem, problem.x0, Budget(10**6, x.size))
     try:
-        points = next(asking)
+        asked = next(asking)
         while True:
-            n += len(points)
-            points = asking.send(np.array([fun(point) for point in points]))
+            if isinstance(asked, Gradient):
+                asked = asking.send(gradient(asked.x)[asked.coords])
+                continue
+            n += np.prod(asked.shape[:-1])
+            asked = asking.send(np.apply_along_axis(fun, -1, asked))
     except StopIteration:
         return n
 
@@ -55,20 +61,19 @@ def test_another_size_is_said(wrong):
 
 
 @pytest.mark.parametrize(
-    "fun, gradient, noise",
+    "fun, gradient",
     [
-        (lambda x: float(np.abs(x).sum()), np.sign, 0.0),  # beside its kinks
-        (lambda x: 1e16 + float(x @ x), lambda x: 2 * x, 0.0),  # rounding hides it
-        (lambda x: float("nan"), lambda x: 2 * x, 0.0),
-        (lambda x: 0.0, np.zeros_like, 0.0),
-        (lambda x: float(x @ x) + np.sin(1e9 * x[0]), lambda x: 2 * x, 1.0),
-        (lambda x: float(x @ x), lambda x: np.full(x.size, np.nan), 0.0),
+        (lambda x: float(np.abs(x).sum()), np.sign),  # beside its kinks
+        (lambda x: 1e16 + float(x @ x), lambda x: 2 * x),  # rounding hides it
+        (lambda x: float("nan"), lambda x: 2 * x),
+        (lambda x: 0.0, np.zeros_like),
+        (lambda x: float(x @ x), lambda x: np.full(x.size, np.nan)),
     ],
 )
-def test_nothing_is_said_where_nothing_can_be_seen(fun, gradient, noise):
+def test_nothing_is_said_where_nothing_can_be_seen(fun, gradient):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check(fun, gradient, np.array([0.3, -0.2]), noise)
+        check(fun, gradient, np.array([0.3, -0.2]))
 
 
 def test_points_lie_inside_the_bounds():
@@ -77,3 +82,57 @@ def test_points_lie_inside_the_bounds():
         return float(x @ x)
 
     assert check(fun, lambda x: 2 * x, np.ones(3), bounds=[(0, 1)]) == 2
+
+
+def least_squares(n_rows=200, p=5, sign=1.0):
+    """Return f and its gradient over rows; single rows disagree about the sign."""
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((n_rows, p))
+    y = a @ np.ones(p) + 3 * rng.standard_normal(n_rows)
+
+    def fun(x, rows):
+        return float(np.mean((a[rows] @ x - y[rows]) ** 2))
+
+    def jac(x, coords, rows):
+        return sign * (2 * a[rows].T @ (a[rows] @ x - y[rows]) / len(rows))[coords]
+
+    return fun, jac
+
+
+@pytest.mark.parametrize("method", ["auto", "musketeer"])
+@pytest.mark.parametrize("seed", range(10))
+def test_samples_that_disagree_are_no_wrong_gradient(method, seed):
+    fun, jac = least_squares()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scgd.minimize(
+            fun, np.zeros(5), jac=jac, sample=scgd.Rows(200, 1), seed=seed, method=method,
+            max_evals=1000,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["auto", "musketeer"])
+@pytest.mark.parametrize("batch", [20, 200])
+def test_a_wrong_sign_shows_through_samples(method, batch):
+    fun, jac = least_squares(sign=-1.0)
+    with pytest.raises(ValueError, match="jac has the wrong sign"):
+        scgd.minimize(
+            fun, 3 * np.ones(5), jac=jac, sample=scgd.Rows(200, batch), seed=0, method=method,
+            max_evals=2000,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["auto", "musketeer", "uniform"])
+def test_a_wrong_sign_is_no_success(method):
+    """SCGD that saw derivatives only had ended at 120 times f(x0), with success."""
+    with pytest.raises(ValueError, match="jac has the wrong sign"):
+        scgd.minimize(
+            lambda x: float((x - 1) @ (x - 1)), np.zeros(4), jac=lambda x, k: -2 * (x - 1)[k],
+            max_evals=200, seed=0, method=method,
+        )  # fmt: skip
+    noise = np.random.default_rng(0)
+    result = scgd.minimize(
+        lambda x: float((x - 1) @ (x - 1)) + 1e-3 * noise.standard_normal(), np.zeros(4),
+        jac=lambda x, k: -2 * (x - 1)[k], max_evals=400, seed=0, method=method,
+    )  # fmt: skip
+    assert not result.success or (result.x - 1) @ (result.x - 1) < 4

@@ -25,7 +25,7 @@ def run(f, p, n, seed, deviation, bounds=None, fails=()):
         lambda problem, budget, rng: with_incumbent(noisy, problem, budget, rng),
         Problem.check(np.zeros(p), bounds and [bounds] * p), observed, n, seed,
     )  # fmt: skip
-    return done.told("x"), done
+    return done.reported("x"), done
 
 
 def shifted(x):
@@ -73,7 +73,7 @@ def test_the_value_at_the_end_is_not_too_low():
     off = []
     for seed in range(20):
         x, done = run(shifted, 5, 200, seed, 0.3)
-        values = np.array(done.told("values"))
+        values = np.array(done.reported("values"))
         off.append((values.mean() - shifted(x)) / (0.3 / np.sqrt(len(values))))
     assert np.count_nonzero(np.abs(off) > 2) <= 2
     assert abs(np.mean(off)) < 3 / np.sqrt(len(off))
@@ -95,7 +95,7 @@ def test_a_strategy_that_was_taken_for_deterministic_is_evaluated_again():
         lambda problem, budget, rng: with_incumbent(noisy_after_all, problem, budget, rng),
         Problem.check(np.ones(2)), lambda x: float(rng.standard_normal()), 60,
     )  # fmt: skip
-    assert np.mean(done.told("values")) > -10
+    assert np.mean(done.reported("values")) > -10
 
 
 def test_a_sum_with_many_minima_under_tiny_noise():
@@ -126,7 +126,7 @@ def test_a_clear_winner_is_not_forgotten():
         lambda problem, budget, rng: with_incumbent(forgetful, problem, budget, rng),
         Problem.check(np.array([1.0, 1.0])), f, 40,
     )  # fmt: skip
-    assert np.array_equal(done.told("x"), hidden)
+    assert np.array_equal(done.reported("x"), hidden)
 
 
 def test_candidates_pool_the_noise_of_repeats():

@@ -185,7 +185,7 @@ def test_relevance_tells_which_coordinates_matter():
     def f(x):
         return float(np.sum((x[:3] - 1) ** 2) + (x[0] + x[1]) * x[2])
 
-    shares, errors = drive(portfolio, Problem.check(np.zeros(30)), f, 900).told("relevance")
+    shares, errors = drive(portfolio, Problem.check(np.zeros(30)), f, 900).reported("relevance")
     assert shares.shape == errors.shape == (30,)
     assert shares.sum() == pytest.approx(1)
     assert shares[:3].sum() > 0.99

@@ -98,8 +98,8 @@ def test_under_noise_a_good_point_is_recommended(strategy):
         done = drive(
             strategy, bounded(3), lambda x, r=rng: sphere(x) + 0.3 * r.standard_normal(), 150, seed
         )
-        assert done.told("deterministic") is False
-        gaps.append(sphere(done.told("x")))
+        assert done.reported("deterministic") is False
+        gaps.append(sphere(done.reported("x")))
     assert np.median(gaps) < 0.6 < sphere(bounded(3).x0)
 
 

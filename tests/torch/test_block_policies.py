@@ -9,7 +9,9 @@ import torch
 from block_models import BlockOptimizer, loss_of, stack, train
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
+from scgd import torch as scgd_torch
 from scgd.torch.blocks import (
     MISA,
     BlockMusketeer,
@@ -341,3 +343,31 @@ def test_sparse_gradients_are_measured_as_dense_ones(gain):
         train(model, optimizer, 3)
         gains.append(optimizer.book.gains[0])
     assert gains[0] == pytest.approx(gains[1], rel=1e-5) and gains[0] > 0
+
+
+def test_whatever_is_always_trained_makes_upper_blocks_as_dear_as_lower_ones():
+    model = nn.Sequential(*[nn.Linear(4, 4) for _ in range(4)])
+    settings = {"blocks": "layer", "policy": "inverse-cost", "lr": 0.1}
+    bottom = scgd_torch.BlockOptimizer(model, **settings, always=["0", "2"])
+    assert bottom.law() == pytest.approx({"1": 0.5, "3": 0.5})  # backward goes down in any case
+    bottom.release()
+    middle = scgd_torch.BlockOptimizer(model, **settings, always=["2"])
+    dear, middling, cheap = middle.law().values()
+    assert dear < middling < cheap
+
+
+def test_vectors_cost_something():
+    model = nn.ParameterDict({"a": nn.Parameter(torch.ones(3)), "b": nn.Parameter(torch.ones(3))})
+    settings = {"blocks": "tensor", "active": 1, "period": 2, "lr": 1e-3, "seed": 0}
+    optimizer = scgd_torch.BlockOptimizer(model, **settings)
+    for _ in range(8):
+        optimizer.zero_grad()
+        (10 * model["a"] + model["b"]).sum().backward()
+        optimizer.step()
+    assert optimizer.law()["a"] > 0.9
+
+
+def test_all_blocks_can_be_active_though_one_has_all_the_gains():
+    book = Ledger(tuple("abc"), np.ones(3), seed=0)
+    book.gains, book.costs, book.counts = np.array([1.0, 0.0, 0.0]), np.ones(3), np.ones(3)
+    assert sorted(BlockMusketeer(mix=0.0, coverage=0).choose(book, 3)) == [0, 1, 2]

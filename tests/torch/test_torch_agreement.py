@@ -8,8 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from scgd import RMS, SGD, Adam, FixedWeights, Momentum, Musketeer, Uniform  # noqa: E402
-from scgd.policies import law as core  # noqa: E402
-from scgd.policies.law import GAINS, MEMORIES, NORMALIZATIONS  # noqa: E402
+from scgd.policies import distribution as core  # noqa: E402
+from scgd.policies.distribution import GAINS, MEMORIES, NORMALIZATIONS  # noqa: E402
 from scgd.steps import applier, make_slots  # noqa: E402
 from scgd.torch import SCGD  # noqa: E402
 from scgd.torch.laws import EntryLaw  # noqa: E402
@@ -43,7 +43,7 @@ def set_gradients(params, step):
 
 def core_law(policy):
     if isinstance(policy, Musketeer):
-        return core.make_law(
+        return core.make_distribution(
             N_COORDS,
             gain=policy.gain,
             normalization=policy.normalization,
@@ -187,7 +187,10 @@ def test_units_are_the_cores_sampler_on_mean_gains(granularity, gain):
     optimizer = SCGD(
         params, 0.1, half_life=None, block_size=2, granularity=granularity, policy=policy, seed=2
     )
-    law, layout = core.make_law(optimizer.layouts[0].n_units, gain=gain), optimizer.layouts[0]
+    law, layout = (
+        core.make_distribution(optimizer.layouts[0].n_units, gain=gain),
+        optimizer.layouts[0],
+    )
     units, probs, grads, n_phases = [], [], [], 0
     for step in range(N_STEPS):
         set_gradients(params, step)

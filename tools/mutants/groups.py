@@ -43,7 +43,7 @@ GROUPS = (
     Group(
         "policies",
         ("policies/*.py", "random.py"),
-        ("tests/test_policies.py", "tests/test_policy_details.py", "tests/test_law.py",
+        ("tests/test_policies.py", "tests/test_policy_details.py", "tests/test_distribution.py",
          "tests/test_random.py", "tests/test_policy_numbers.py"),
     ),
     Group(
@@ -129,5 +129,13 @@ GROUPS = (
         ("tests/torch/test_torch_draws.py", "tests/torch/test_torch_agreement.py",
          "tests/torch/test_torch_rules.py", "tests/torch/test_torch_auto.py",
          "tests/torch/test_torch_numbers.py"),
+    ),
+    Group(
+        "blocks",
+        ("torch/blocks/*.py", "torch/blocks/policies/*.py"),
+        ("tests/torch/test_block_policies.py", "tests/torch/test_block_defects.py",
+         "tests/torch/test_block_training.py", "tests/torch/test_block_paths.py",
+         "tests/torch/test_block_resume.py", "tests/torch/test_block_refusals.py",
+         "tests/torch/test_block_traps.py"),
     ),
 )  # fmt: skip

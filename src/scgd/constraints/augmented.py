@@ -10,7 +10,7 @@ import numpy as np
 from scgd.constraints.merit import Merit
 from scgd.constraints.quadratic import affordable, newton_share, newton_steps, vectors_at
 from scgd.problem import Problem
-from scgd.strategies.asks import Along, Asking, Leg, Report, Steps, Strategy, Wait
+from scgd.strategies.asks import Along, Asking, Report, Stage, Steps, Strategy, Wait
 from scgd.strategies.budget import Budget
 from scgd.typing import Floats
 
@@ -144,10 +144,10 @@ def evaluate_along(asked: Any, points: Floats, merit: Merit) -> Asking:
 def take_steps(steps: Steps, budget: Budget, merit: Merit) -> Asking:
     """Let SCGD take its steps one by one, and tell it the Lagrangian of what was measured."""
     engine, spent = steps.engine, budget.spent
-    engine.begin_leg(min(budget.left, steps.n_evals or budget.left), steps.base)
+    engine.begin_stage(min(budget.left, steps.n_evals or budget.left), steps.base)
     while not engine.finished and (question := engine.pose()) is not None:
         points = np.stack([question.at(j) for j in range(len(question))])
         rows = yield from vectors_at(points, merit)
         engine.take(question, merit(rows))
-    leg: Leg = engine.leg(budget.spent - spent)
-    return leg
+    stage: Stage = engine.stage(budget.spent - spent)
+    return stage

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scgd import compiling
 from scgd.descent.engine import CoordinateDescent
 from scgd.estimators import SPSA, CentralDifference, ForwardDifference
-from scgd.policies import LawPolicy
+from scgd.policies import CompiledPolicy
 
 if TYPE_CHECKING:
     from scgd.descent.loop import Loop
@@ -56,7 +56,7 @@ def fully_compiled(engine: CoordinateDescent, fun: Callable[..., Any]) -> bool:
     """Tell whether the whole loop can run in compiled code."""
     return (
         compiling.is_compiled(fun)
-        and isinstance(engine.policy, LawPolicy)
+        and isinstance(engine.policy, CompiledPolicy)
         and not callable(engine.samples.sample)
         and engine.sampler.block_size == 1
         and not callable(engine.method.importance)

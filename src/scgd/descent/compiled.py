@@ -14,7 +14,7 @@ from scgd.descent.engine import CoordinateDescent
 from scgd.descent.loop import Loop
 from scgd.descent.single import at
 from scgd.estimators import CentralDifference, sides
-from scgd.policies import law as laws
+from scgd.policies import distribution as distributions
 from scgd.run.ledger import Ledger
 from scgd.run.signals import Stop
 from scgd.typing import Floats, Ints
@@ -49,7 +49,7 @@ class Trace(NamedTuple):
 
 
 DONE, N_LOST, LOW, HIGH, DOWN, UP, LOWEST, STEP, WHERE = range(9)
-"""Slots of the cursor: steps, lost values, the pair that stopped it, the best value and where."""
+"""Slots of the cursor: steps, failed values, the pair that stopped it, the best value and where."""
 
 
 class Codes(NamedTuple):
@@ -96,7 +96,7 @@ class CompiledLoop(Loop):
         mixings = sampler.mixings.span(sampler.n_phases, n_phases)
         rows = np.empty((n, 0), np.int64)
         if self.sampled:
-            rows = engine.samples.rows_of(engine.n_posed, n, engine.lane)
+            rows = engine.samples.rows_of(engine.n_posed, n, engine.owner)
         table = engine.timetable
         rates, radii = table.rates[place : place + n], table.radii[place : place + n]
         trace = Trace(np.empty(n), np.empty(n, np.int64), np.empty(n), np.zeros(9))
@@ -155,7 +155,7 @@ def runner(move: Any, sampled: bool) -> Any:
     """Return the compiled loop for a step rule's kernel, with or without a sample argument."""
 
     def run(  # type: ignore[no-untyped-def]
-        fun, args, work, codes, law, stream, position, mixings, rates, radii, rows, stop, trace
+        fun, args, work, codes, dist, stream, position, mixings, rates, radii, rows, stop, trace
     ):
         """Run ``len(trace.seen)`` steps; the cursor tells where and why it stopped before."""
         x, buffer, bounded, cursor = work.x, work.buffer, len(work.lower) > 0, trace.cursor
@@ -208,8 +208,8 @@ def runner(move: Any, sampled: bool) -> Any:
             work.grads[position] = grad * work.rate_scale[k] if codes.mixed else grad
             position += 1
             if position == n_draws:
-                laws.update(law, work.coords, work.probs, work.grads, mixings[n_phases])
-                laws.draw(law, stream, work.coords, work.probs)
+                distributions.update(dist, work.coords, work.probs, work.grads, mixings[n_phases])
+                distributions.draw(dist, stream, work.coords, work.probs)
                 n_phases += 1
                 position = 0
         cursor[DONE] = len(trace.seen)

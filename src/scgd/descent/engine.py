@@ -7,7 +7,7 @@ same steps on the same arrays, bit for bit.
 
 The engine is the only part of a run that keeps arrays: it takes up to 1e8 steps, has compiled
 loops, and can have several steps under way. A strategy hands over to it with
-:class:`~scgd.strategies.asks.Steps` and gets a :class:`~scgd.strategies.asks.Leg` back.
+:class:`~scgd.strategies.asks.Steps` and gets a :class:`~scgd.strategies.asks.Stage` back.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 from scgd import random, steps
 from scgd.checkpoint import decoded, encoded
+from scgd.checks import LARGEST
 from scgd.estimators import FirstOrder, farthest_entry
 from scgd.method import SCGD
 from scgd.policies import Policy
@@ -28,7 +29,7 @@ from scgd.questions import Point, Question, here
 from scgd.sampler import CoordinateSampler
 from scgd.samples import Samples
 from scgd.schedules import Relative, absolute
-from scgd.strategies.asks import Leg
+from scgd.strategies.asks import Stage
 from scgd.timetable import Timetable
 from scgd.typing import Floats, Ints
 
@@ -43,17 +44,17 @@ FIXED = ("scale", "slots", "average", "observations")
 MOVE, SCOUT, LOOK = range(3)
 """Roles of questions: a step, a whole gradient before a step, f at the point."""
 COMPARED, FEWEST = 50, 4
-"""Phases at the beginning and at the end of a leg that are compared, a fifth of the leg each: at
-most so many (their mean has an error of a seventh of one) and at least so few."""
+"""Phases at the beginning and at the end of a stage that are compared, a fifth of the stage each:
+at most so many (their mean has an error of a seventh of one) and at least so few."""
 STEADY = 10
-"""Phases at the beginning of a leg that tell how far its probes lie above the point."""
+"""Phases at the beginning of a stage that tell how far its probes lie above the point."""
 DIVERGED, ASTRAY = 1e6, 10.0
 """How far the mean of a phase may lie above the first one, in sizes of that, once steps lead more
 than so many units from x0: no step that could still be of use goes there."""
 STATE = (
     "n_posed", "n_open", "n_evals", "t", "until", "scale", "slots", "average", "observations",
     "last_phase", "base", "first_radius", "gradient", "watched", "firsts", "n_phases", "sampler",
-    "timetable", "direction_rng", "far", "diverged",
+    "timetable", "direction_rng", "farthest", "diverged",
 )  # fmt: skip
 """What a checkpoint keeps, beside the point and the snapshot."""
 NO_SAMPLES = Samples(None, 1, np.zeros(2, np.uint64))
@@ -76,7 +77,7 @@ class CoordinateDescent:
         The unit of relative learning rates and radii; None for 1.
     budget
         Evaluations over which schedules fall; None where nothing limits them.
-    samples, lane
+    samples, owner
         Where samples come from, and whose they are; a run sets them.
 
     Attributes
@@ -99,13 +100,13 @@ class CoordinateDescent:
         scale: Floats | None = None,
         budget: int | None = None,
         samples: Samples = NO_SAMPLES,
-        lane: int = 1,
+        owner: int = 1,
     ) -> None:
-        self.method, self.problem, self.samples, self.lane = method, problem, samples, lane
+        self.method, self.problem, self.samples, self.owner = method, problem, samples, owner
         self.point = Point(x)
         self.n_posed = self.n_open = self.n_evals = 0
         self.journal: list[tuple[int, float]] = []
-        self.far = 0.0
+        self.farthest = 0.0
         self.kept: dict[str, Any] = {}
         self.diverged = False
         n, key = problem.n_coords, (*seed.spawn_key,)
@@ -128,11 +129,11 @@ class CoordinateDescent:
         self.gradient: Floats = np.empty(0)
         self.firsts: list[float] = []
         self.recent: deque[float] = deque(maxlen=COMPARED)
-        self.n_phases = 0  # of this leg, with something seen
+        self.n_phases = 0  # of this stage, with something seen
         self.t = 0  # steps taken
-        self.until = -1  # evaluations after which the leg is over; -1 for none
-        self.base = float("nan")  # f where the leg began, if known: probes lie above it
-        self.first_radius = 1.0  # of the leg's first phase
+        self.until = -1  # evaluations after which the stage is over; -1 for none
+        self.base = float("nan")  # f where the stage began, if known: probes lie above it
+        self.first_radius = 1.0  # of the stage's first phase
         self.watched = -1  # the step at which f was last looked at
         draws = method.estimator.n_draws(self.sampler.block_size)
         rate, radius = absolute(method.learning_rate), absolute(method.radius)
@@ -176,7 +177,7 @@ class CoordinateDescent:
         self._listed = -1
 
     def extend(self, budget: int | None) -> None:
-        """Have schedules fall over more evaluations; a leg of a plan ends first where it should."""
+        """Have schedules fall over more evaluations; a planned stage ends first where it should."""
         if self.until < 0:
             self.plan_for(budget)
 
@@ -208,7 +209,7 @@ class CoordinateDescent:
         """Where it stands; not a copy."""
         return self.point.x
 
-    def begin_leg(self, n_evals: int | None, base: float = float("nan")) -> None:
+    def begin_stage(self, n_evals: int | None, base: float = float("nan")) -> None:
         """Run for so many evaluations (None: until told otherwise); ``base`` is f at the point."""
         self.base = base
         self.until = -1 if n_evals is None else self.n_evals + max(0, n_evals)
@@ -216,13 +217,13 @@ class CoordinateDescent:
         self.recent.clear()
 
     def keep(self) -> Floats:
-        """Keep a copy of what a leg changes, for :meth:`go_back`; return the point in it."""
+        """Keep a copy of what a stage changes, for :meth:`go_back`; return the point in it."""
         x: Floats = self.point.x.copy()
         self.kept = {"x": x, "slots": self.slots.copy(), "sampler": self.sampler.state_dict()}
         return x
 
     def go_back(self) -> None:
-        """Put the copy back; random streams go on, so that the leg is not repeated."""
+        """Put the copy back; random streams go on, so that the stage is not repeated."""
         stream = self.sampler.stream.copy()
         self.point.put(self.kept["x"])
         self.slots[...] = self.kept["slots"]
@@ -240,7 +241,7 @@ class CoordinateDescent:
 
     @property
     def finished(self) -> bool:
-        """Whether the leg does not pay for another step and nothing is open."""
+        """Whether the stage does not pay for another step and nothing is open."""
         return self.until >= 0 and not self.n_open and self.n_evals + self.cost > self.until
 
     # ---- ask -------------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ class CoordinateDescent:
         """Return the next question, with a sample of its own; None when answers must come first."""
         question = self.ask()
         if question is not None:
-            question.sample = (self.n_posed, self.lane)
+            question.sample = (self.n_posed, self.owner)
             self.n_posed += 1
             self.n_open += 1
         return question
@@ -325,7 +326,7 @@ class CoordinateDescent:
             self.watched = self.t
             self.observe(float(values[0]))
             return
-        self.far = max(self.far, self.problem.away(*question.set_entries))
+        self.farthest = max(self.farthest, self.problem.away(*question.set_entries))
         with np.errstate(invalid="ignore", over="ignore"):
             grads, seen = self.method.estimator.gradient(question, values)
         if question.role == SCOUT:
@@ -341,7 +342,7 @@ class CoordinateDescent:
     def move(self, coords: Ints, grads: Floats, rate: float, probs: Floats) -> None:
         """Move the drawn coordinates; one whose gradient is not a number stands still.
 
-        Its gradient becomes 0, so that the law learns nothing from it.
+        Its gradient becomes 0, so that the distribution learns nothing from it.
         """
         factors = self.importance(coords, probs)
         rates = rate * self.rate_scale[coords]
@@ -361,7 +362,7 @@ class CoordinateDescent:
     def look(self, entries: Floats, coords: Ints) -> None:
         """Take note of how far from x0 entries of some coordinates lie: steps go where none was."""
         away = farthest_entry(entries, coords, self.problem.x0, self.problem.unit)
-        self.far = max(self.far, float(away))
+        self.farthest = max(self.farthest, float(away))
 
     def observe(self, seen: float) -> None:
         """Note a value seen in the step in hand."""
@@ -382,12 +383,12 @@ class CoordinateDescent:
             since[coords] = self.t
 
     def end_phase(self) -> None:
-        """Close the books of a phase: its observations become an entry of the journal."""
+        """End a phase: its observations become an entry of the journal."""
         self.last_phase = self.observations.copy()
         self.observations.fill(np.nan)
         seen = self.last_phase.tolist()
         total = sum(seen)
-        if total != total:  # lost values, or steps that look at derivatives only
+        if total != total:  # failed values, or steps that look at derivatives only
             seen = [value for value in seen if value == value]
             total = sum(seen)
         if not seen:
@@ -399,7 +400,7 @@ class CoordinateDescent:
         self.n_phases += 1
         first = self.firsts[0]
         rose = mean - first > DIVERGED * max(abs(first), 1e-300)
-        self.diverged = (rose and self.far > ASTRAY) or self.diverged
+        self.diverged = (rose and self.farthest > ASTRAY) or self.diverged
         if self.base == self.base:
             radius = self._radius()
             self.first_radius = radius if self.n_phases == 1 else self.first_radius
@@ -445,13 +446,13 @@ class CoordinateDescent:
         return np.asarray(self.importance_weights[coords])
 
     def in_units(self, grads: Floats, coords: Ints) -> Floats:
-        """Return gradients per unit of each coordinate's scale, which a law can compare."""
+        """Return gradients per unit of each coordinate's scale, which policies can compare."""
         plain = self.uniform_scale or self.policy.dense
         return grads if plain else grads * self.rate_scale[coords]
 
     def arguments(self, ahead: int = 0) -> tuple[Any, ...]:
         """Return the sample of a step that a body takes, as the user's function is given it."""
-        return self.samples.arguments(self.n_posed + ahead, self.lane)
+        return self.samples.arguments(self.n_posed + ahead, self.owner)
 
     # ---- what it stands for ----------------------------------------------------------------------
 
@@ -477,13 +478,13 @@ class CoordinateDescent:
         every = self.policy.dense or self.policy.needs_gradient
         return None if every else self.sampler.weights()
 
-    def leg(self, n_evals: int) -> Leg:
-        """Return what a leg of so many evaluations saw of itself."""
+    def stage(self, n_evals: int) -> Stage:
+        """Return what a stage of so many evaluations saw of itself."""
         n = min(self.n_phases // 5, COMPARED)
         x, values = self.recommended
         fell = n >= FEWEST and falls(self.firsts[:n], list(self.recent)[-n:])
         rose = n >= FEWEST and falls(list(self.recent)[-n:], self.firsts[:n])
-        return Leg(x.copy(), values.copy(), fell, n >= FEWEST, n_evals, rose, self.weights)
+        return Stage(x.copy(), values.copy(), fell, n >= FEWEST, n_evals, rose, self.weights)
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on."""
@@ -517,10 +518,10 @@ class CoordinateDescent:
     def _check(self) -> None:
         """Refuse numbers that would lead a loop astray."""
         counts = (self.t, self.n_phases)
-        if min(counts) < 0 or max(counts) > 2**62:
+        if min(counts) < 0 or max(counts) > LARGEST:
             raise ValueError(f"the engine counts {counts}")
         if not len(self.firsts) == len(self.recent) == min(self.n_phases, COMPARED):
-            raise ValueError("the phases of this leg are not those that were counted")
+            raise ValueError("the phases of this stage are not those that were counted")
         if self.gradient.size not in (0, self.problem.n_coords):
             raise ValueError("a scouted gradient has another size")
         if not np.all(self.scale > 0) or not np.all(np.isfinite(self.scale)):

@@ -61,7 +61,7 @@ class Loop:
         return self.fun(view, *self.extra)
 
     def run(self, room: float, stop: Stop, *, by_phase: bool) -> None:
-        """Take steps for ``room`` evaluations, until stopped, the leg or (wanted) a phase ends."""
+        """Take steps for ``room`` evaluations, until stopped or a stage or (wanted) phase ends."""
         engine, sampler, left = self.engine, self.engine.sampler, self._affordable(room)
         self.before, self.over = self.ledger.n_accepted - engine.n_evals, stop.over
         while left > 0 and not stop.raised and not (engine.diverged and engine.until < 0):
@@ -79,7 +79,7 @@ class Loop:
         return min(chunk, rest)
 
     def _affordable(self, room: float) -> float:
-        """Return how many steps the budget and the leg pay for."""
+        """Return how many steps the budget and the stage pay for."""
         engine = self.engine
         if engine.until >= 0:
             room = min(room, engine.until - engine.n_evals)
@@ -109,11 +109,11 @@ class Loop:
             central, engine.point.x, entries, coords, radii, problem.lower, problem.upper,
             problem.x0, problem.unit,
         )  # fmt: skip
-        engine.far = max(engine.far, float(most))
+        engine.farthest = max(engine.farthest, float(most))
 
     def _lost(self, values: Any, point: Callable[[int], Floats], ahead: int = 0) -> None:
         """Count the values of a step that are not finite; where there are none, it overflowed."""
         first = self.before + self.engine.n_evals + ahead
         for j, value in enumerate(values):
             if not np.isfinite(value):
-                self.ledger.failed(value, first + j, partial(point, j), far=False)
+                self.ledger.failed(value, first + j, partial(point, j), may_fail=False)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.model_selection import train_test_split
@@ -18,15 +19,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scgd.linear.fitting import fit
-from scgd.linear.inputs import as_weights, check_entries, check_reach, check_structure
+from scgd.linear.inputs import as_weights, check_entries, check_reach, check_structure, merged
 from scgd.linear.losses import CORNERS, LOSSES
 from scgd.linear.multinomial import fit_multinomial
 from scgd.linear.streaming import Stream
 from scgd.linear.task import Design, Fit, Report, Task
-from scgd.policies import Adaptive, LawPolicy, Musketeer, Uniform
+from scgd.policies import Adaptive, CompiledPolicy, Musketeer, Uniform
 from scgd.typing import Array, Floats
 
-__all__ = ["LinearModel"]
+__all__ = ["LinearModel", "checks_parameters"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 # Half of Musketeer's draws stay uniform: a fit must get every coordinate right, not only those
 # that pay.
@@ -34,6 +37,12 @@ NAMED = {"adaptive": Adaptive(), "musketeer": Musketeer(mixing=0.5), "uniform": 
 FLOATS = (np.float64, np.float32)
 # With two classes the softmax is the logistic loss; with more it has a solver of its own.
 LOGISTIC_TOO = {"multinomial": "logistic"}
+
+
+def checks_parameters(method: Method) -> Method:
+    """Have scikit-learn check the parameters before a fit; the method keeps its type."""
+    checked: Method = _fit_context(prefer_skip_nested_validation=True)(method)
+    return checked
 
 
 class LinearModel(SparseCoefMixin, BaseEstimator):
@@ -44,7 +53,7 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "fit_intercept": ["boolean"],
-        "policy": [StrOptions(set(NAMED)), LawPolicy, Adaptive],
+        "policy": [StrOptions(set(NAMED)), CompiledPolicy, Adaptive],
         "dual": ["boolean", StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -97,6 +106,9 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
         self, X: Any, targets: list[Floats], weights: list[Any], labels: Array | None = None
     ) -> None:
         """Fit one model per target; they become the rows of the coefficients."""
+        if not self.early_stopping:
+            X, Y, weight = merged(X, np.stack(targets, axis=1), weights[0])
+            targets, weights = list(Y.T), [weight] * len(targets)
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=len(targets))
         kept, held = np.arange(X.shape[0]), None
@@ -135,6 +147,8 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
             coefs, offsets = self._rows()
             if coefs.shape == (n_classes, X.shape[1]):
                 start, intercepts = coefs, offsets
+        X, Y, weight = merged(X, codes[:, None].astype(np.float64), weight)
+        codes = Y[:, 0].astype(np.int64)
         task = self._task(Design(X), np.where(codes == 0, 1.0, -1.0), weight, 0)
         found = fit_multinomial(task, codes, n_classes, start, intercepts)
         self._store(found.w, found.b, [found.visits] * len(found.w), X.dtype)

@@ -24,12 +24,13 @@ def balanced(task: Task, u: Floats) -> Floats:
     """Return weighted slopes whose sum is zero where there is an intercept."""
     if not task.intercept:
         return u
-    up, down = float(u[u > 0].sum()), -float(u[u < 0].sum())
+    above, below = np.maximum(u, 0.0), np.minimum(u, 0.0)
+    up, down = float(above.sum()), -float(below.sum())
     if up == down:
         return u
     if up > down:
-        return np.where(u > 0, u * (down / up), u)
-    return np.where(u < 0, u * (up / down), u)
+        return above * (down / up) + below
+    return above + below * (up / down)
 
 
 def dual_value(task: Task, u: Floats, correlations: Floats) -> float:
@@ -53,10 +54,9 @@ def dual_value(task: Task, u: Floats, correlations: Floats) -> float:
         if task.l1 == 0.0:
             return -np.inf
         u = u * (task.l1 / largest)
-    held = task.shares > 0
-    slopes = u[held] / task.shares[held]
-    values = conjugate(task.loss, slopes, task.y[held], task.epsilon)
-    return -float(task.shares[held] @ values) - dual_penalty
+    held, shares = task.held, task.shares[task.held]
+    values = conjugate(task.loss, u[held] / shares, task.y[held], task.epsilon)
+    return -float(shares @ values) - dual_penalty
 
 
 class Best:

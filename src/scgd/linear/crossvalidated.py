@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from scgd.linear.base import checks_parameters
 from scgd.linear.estimators import SCGDClassifier, SCGDRegressor
 from scgd.linear.pathcv import PathCV, path_constraints
 from scgd.typing import Floats
@@ -113,7 +114,7 @@ class SCGDRegressorCV(RegressorMixin, PathCV):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_parameters
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> SCGDRegressorCV:
         """Choose the penalty and fit the model.
 
@@ -207,7 +208,7 @@ class SCGDClassifierCV(ClassifierMixin, PathCV):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_parameters
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
     ) -> SCGDClassifierCV:

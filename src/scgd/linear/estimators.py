@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from scipy.special import softmax
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from scgd.linear.base import LinearModel
+from scgd.linear.base import LinearModel, checks_parameters
 from scgd.typing import Array, Floats
 
 __all__ = ["SCGDClassifier", "SCGDRegressor"]
@@ -131,7 +131,7 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_parameters
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SCGDRegressor:
         """Fit the model.
 
@@ -146,7 +146,7 @@ class SCGDRegressor(RegressorMixin, LinearModel):
         self._fit_targets(X, *self._targets(y, checked_weight(sample_weight, X)))
         return self._flatten(y.ndim)
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_parameters
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SCGDRegressor:
         """Make one pass over the rows of a chunk of data, in their order.
 
@@ -276,7 +276,7 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_parameters
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SCGDClassifier:
         """Fit the model.
 
@@ -301,7 +301,7 @@ class SCGDClassifier(LinearClassifierMixin, LinearModel):
             self._fit_targets(X, targets, weights, labels=y)
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checks_parameters
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> SCGDClassifier:

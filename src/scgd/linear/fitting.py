@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from scgd.linear.certificate import Best
 from scgd.linear.dual import LOSSES_WITH_DUAL, ascend
 from scgd.linear.gram import by_gram, known_gram
+from scgd.linear.interior import STEPS as INTERIOR_STEPS
+from scgd.linear.interior import interior
 from scgd.linear.losses import HINGE, SQUARED
 from scgd.linear.newton import newton
 from scgd.linear.newton_cg import newton_cg
@@ -36,6 +38,8 @@ STEPS = 8.0
 PASSES = 15.0
 """Passes of a dual ascent or products of conjugate gradients on easy data."""
 PASSES_BY_SWEEPS = 30.0
+PASSES_WITH_L1 = 8.0
+"""Sweeps over working sets and their certificates, in passes over all columns."""
 VISIT = 20.0
 """What a visit costs beside its entries, in entries."""
 MOST_ASCENTS = 100
@@ -105,6 +109,7 @@ def candidates(task: Task, policy: Policy, dual: bool | str) -> list[Candidate]:
     Gram                 squares, dense                           n p^2 / 20
     conjugate gradients  smooth losses with l2                    15 products, per Newton step
     dual ascent          hinge; sparse classification, with l2    15 (entries + 20 n)
+    interior point       hinge with l2                            (n p^2 + p^3 / 3), of 20 steps
     Newton               smooth losses without l1                 (n p^2 + p^3 / 3) / 20 per step
     sweeps               everything (the hinge by rounding)       30 (entries + 20 p)
     ===================  =======================================  ==================================
@@ -125,6 +130,8 @@ def candidates(task: Task, policy: Policy, dual: bool | str) -> list[Candidate]:
 
     def ascent(part: Task, w: Start, b: float, most: float) -> Fit:
         passes = part.max_passes if dual is True else min(part.max_passes, MOST_ASCENTS)
+        if hinge and most < float("inf"):
+            passes = min(passes, max(int(PASSES), int(most / (entries + VISIT * n))))
         return ascend(replace(part, max_passes=passes), BY_SAMPLES, w, b)
 
     def by_products(part: Task, w: Start, b: float, most: float) -> Fit:
@@ -140,8 +147,13 @@ def candidates(task: Task, policy: Policy, dual: bool | str) -> list[Candidate]:
     if free and hinge and suits_program(task):
         add("linear program", 0.0, False, lambda part, w, b, most: solve_program(part))
     tiny = direct <= SMALL_COST
-    if ascends and (hinge or (free and task.design.sparse and not tiny)):
-        add("dual ascent", PASSES * (entries + VISIT * n), False, ascent)
+    inside = direct_cost(task, INTERIOR_STEPS) if free and hinge and task.l2 > 0.0 else float("inf")
+    visits = PASSES * (entries + VISIT * n)
+    if ascends and (hinge or (free and task.design.sparse and not tiny)) and 3 * visits < inside:
+        add("dual ascent", visits, False, ascent)
+    if inside < float("inf"):
+        add("interior point", inside, True, lambda part, w, b, most: interior(part, w, b))
+        return out
     if free and loss == SQUARED and (task.l1 > 0.0 or task.l2 > 0.0) and known_gram(task):
         add("Gram", 10.0 * p * p, False, lambda part, w, b, most: by_gram(part, w))
     if free and not hinge:
@@ -172,7 +184,7 @@ def suits_gram(task: Task, n_penalties: int) -> bool:
         return False
     if task.l1 == 0.0:
         return task.l2 > 0.0 and n >= p
-    return bool(n * p * p / BLAS < n_penalties * PASSES_BY_SWEEPS * (n + VISIT) * p)
+    return bool(n * p * p / BLAS < n_penalties * PASSES_WITH_L1 * (n + VISIT) * p)
 
 
 def direct_cost(task: Task, steps: float) -> float:

@@ -16,10 +16,13 @@ __all__ = [
     "check_entries",
     "check_reach",
     "check_structure",
+    "merged",
 ]
 
 LARGEST = 1e120
 """Entries beyond this have squares whose sums overflow."""
+FEW_ENTRIES = 10_000
+"""Rows of so many entries are sorted in about 0.1 ms, less than any fit takes."""
 
 
 def as_matrix(X: Any) -> Any:
@@ -147,3 +150,20 @@ def as_real(values: Any, name: str) -> Floats:
         return reals(values, name, "hold real numbers")
     except TypeError as error:
         raise ValueError(str(error)) from None
+
+
+def merged(X: Any, Y: Floats, weight: Floats | None) -> tuple[Any, Floats, Floats | None]:
+    """Return the different rows of small data in order, with their targets and summed weights.
+
+    Weights, repeated samples and their order then give the same model bit for bit. Larger data are
+    returned as they are; their models agree to ``tol``.
+    """
+    if X.shape[0] * X.shape[1] > FEW_ENTRIES:
+        return X, Y, weight
+    weight = np.ones(len(Y)) if weight is None else weight / weight.max()
+    kept, p = weight > 0, X.shape[1]
+    rows = np.hstack([X.toarray() if sparse.issparse(X) else X, Y])[kept]
+    rows, places = np.unique(rows, axis=0, return_inverse=True)
+    values = np.ascontiguousarray(rows[:, :p], X.dtype)
+    weight = np.bincount(np.ravel(places), weights=weight[kept])
+    return type(X)(values) if sparse.issparse(X) else values, rows[:, p:], weight

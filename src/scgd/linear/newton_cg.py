@@ -26,6 +26,8 @@ SHORTEST = 2.0**-30
 LOOSEST = 0.25
 """The residual that a first direction may leave, as a part of the gradient."""
 MOST_STALLS = 3
+WIDE = 10
+"""Columns per row from which on their squares say little of the Hessian: few of their directions are in the rows."""
 Bend = Callable[[Floats], Floats]
 
 
@@ -80,7 +82,7 @@ class Descent:
         if self.W.any():
             self.Z = self.margins(self.W) + self.b
         self.n_products, self.caution, self.value = 2, Caution(SQUARED, 0.0), np.inf
-        self.direct = task.loss == SQUARED
+        self.direct, self.scaled = task.loss == SQUARED, p <= WIDE * design.n_samples
 
     @property
     def plain_b(self) -> Floats:
@@ -137,7 +139,7 @@ class Descent:
     ) -> tuple[Floats, Floats, Floats, float]:
         """Return a direction for coefficients and intercepts, its margins and its decrement."""
         task, l2 = self.task, self.task.l2
-        scale = 1.0 / (total * self.squares + l2)[:, None]
+        scale = 1.0 / (total * self.squares + l2)[:, None] if self.scaled else 1.0 / l2
         least = 1.0 / max(total, 1e-300) if task.intercept else 0.0
         V, c, T = np.zeros_like(grad), np.zeros_like(slope), np.zeros_like(self.Z)
         r, q = -grad, -slope

@@ -41,6 +41,8 @@ AHEAD = 8
 """Columns of sparse rows that are made at first, in working sets."""
 OVERHEAD = 20.0
 """What a visit costs beside its column's entries, in entries."""
+Terms = tuple[float, Floats, Floats]
+"""A risk, its weighted slopes and its weighted curvatures."""
 
 
 def descend(task: Task, policy: Policy, start: Floats | None = None, b: float = 0.0) -> Fit:
@@ -95,7 +97,7 @@ class Descent:
         """Take outer steps until the gap is closed or the passes are used."""
         task, limit, rounding = self.task, self.task.limit, self.task.rounding
         gain, checked, lowest, stalled = np.inf, np.inf, np.inf, 0
-        value, slopes, curve = self.look()
+        value, slopes, curve = self.look(task.terms(self.z))
         while True:
             due = gain <= limit and gain <= 0.25 * checked
             if task.l1 > 0.0 or due or stalled:
@@ -112,8 +114,8 @@ class Descent:
             if self.n_passes > 0 and task.told(self.n_passes, self.best.gap, self.w, self.plain_b):
                 return False
             chosen = self.working_set(correlations) if task.l1 > 0.0 else self.all
-            gain = self.step(chosen, value, slopes, curve, limit)
-            before, (value, slopes, curve) = value, self.look()
+            gain, terms = self.step(chosen, value, slopes, curve, limit)
+            before, (value, slopes, curve) = value, self.look(terms)
             stalled = stalled + 1 if value >= before - 0.1 * rounding else 0
 
     @property
@@ -121,9 +123,9 @@ class Descent:
         """The intercept of columns that are not centred."""
         return self.b - float(self.means @ self.w) if self.task.intercept else 0.0
 
-    def look(self) -> tuple[float, Floats, Floats]:
-        """Return the objective and the weighted slopes and curvatures at the margins."""
-        risk, slopes, curve = self.task.terms(self.z)
+    def look(self, terms: Terms) -> Terms:
+        """Return the objective and the weighted slopes and curvatures, given those of the risk."""
+        risk, slopes, curve = terms
         value = risk + self.task.penalty(self.w)
         self.best.offer(value, self.w, self.plain_b)
         return value, slopes, curve
@@ -171,22 +173,24 @@ class Descent:
     def norms(self) -> Floats:
         """Return the weighted squares of all columns."""
         if not hasattr(self, "_norms"):
-            self._norms, products = np.empty(len(self.w)), np.empty(len(self.w))
-            shares = self.task.shares
+            shares, intercept = self.task.shares, self.task.intercept
             if self.at_hand is None:
-                curvatures(*self.columns, self.means, shares, self.all, self._norms, products)
+                squares, products = np.empty(len(self.w)), np.empty(len(self.w))
+                curvatures(*self.columns, self.means, shares, self.all, squares, products)
             else:
-                self._norms = self.task.design.squares(shares)
-                if self.task.intercept:
-                    products = self.task.design.correlations(shares)
-            if self.task.intercept:
-                self._norms = np.maximum(self._norms - products**2, 1e-14 * self._norms)
+                squares = self.task.design.squares(shares)
+                products = self.task.design.correlations(shares) if intercept else 0.0 * squares
+            if self.task.loss == SQUARED:
+                self.products = products
+            self._norms = (
+                np.maximum(squares - products**2, 1e-14 * squares) if intercept else squares
+            )
         return self._norms
 
     def step(
         self, chosen: Ints, value: float, slopes: Floats, curve: Floats, limit: float
-    ) -> float:
-        """Solve the model at the margins over ``chosen`` and go there; return the last gain."""
+    ) -> tuple[float, Terms]:
+        """Solve the model over ``chosen`` and go there; return the last gain and the terms there."""
         task, exact = self.task, self.task.loss == SQUARED
         curve = self.caution.apply(curve, task.shares)
         total = float(curve.sum()) if task.intercept else 0.0
@@ -223,8 +227,7 @@ class Descent:
                     break
             if memory is None and gain <= small:
                 break
-        self.advance(chosen, old, shift + offset, value)
-        return gain
+        return gain, self.advance(chosen, old, shift + offset, value)
 
     def products_with(self, curve: Floats, total: float) -> Products:
         """Return the products of columns under these curvatures, which squares do not change."""
@@ -256,12 +259,12 @@ class Descent:
 
     def model(self, w: Floats, slopes: Floats, curve: Floats) -> float:
         """Return the squared risk with these slopes, and the penalty."""
-        held = curve > 0.0
+        held = self.task.held
         return 0.5 * float(np.sum(slopes[held] ** 2 / curve[held])) + self.task.penalty(w)
 
     def bends(self, chosen: Ints, curve: Floats, total: float) -> Floats:
         """Return the curvature of the model along each chosen coordinate."""
-        if self.task.loss == SQUARED and total == 0.0:  # the same in every step
+        if self.task.loss == SQUARED:  # the same in every step
             return self.norms()
         curvatures(*self.columns, self.means, curve, chosen, self.squares, self.products)
         bends = self.squares
@@ -319,21 +322,21 @@ class Descent:
             self.states = {**kept, key: self.policy.init(len(chosen), True)}
         return self.states[key]
 
-    def advance(self, chosen: Ints, old: Floats, shift: float, value: float) -> None:
-        """Go along the way of the model as far as the objective falls, or stay."""
+    def advance(self, chosen: Ints, old: Floats, shift: float, value: float) -> Terms:
+        """Go along the way of the model as far as the objective falls, or stay; return the terms."""
         task, moves = self.task, self.w[chosen] - old
         along = np.full(len(self.z), shift)
         moved_margins(*self.columns, self.means, chosen, moves, along)
         length, z = 1.0, self.z + along
-        if task.loss != SQUARED:
-            while not task.terms(z)[0] + task.penalty(self.w) <= value * (1 + 1e-15):
-                length *= 0.5
-                if length < SHORTEST:
-                    length, z = 0.0, self.z
-                    self.w[chosen] = old
-                    break
-                self.w[chosen] = old + length * moves
-                z = self.z + length * along
+        terms = task.terms(z)
+        while task.loss != SQUARED and not (
+            terms[0] + task.penalty(self.w) <= value * (1 + 1e-15) or length == 0.0
+        ):
+            length = 0.5 * length if length > SHORTEST else 0.0
+            self.w[chosen] = old + length * moves if length else old
+            z = self.z + length * along if length else self.z
+            terms = task.terms(z)
         self.caution.learn(length)
         self.b += length * shift
         self.z = z
+        return terms

@@ -69,8 +69,7 @@ def conjugate(loss: int, r: Floats, y: Floats, epsilon: float) -> Floats:
 
 def entropy(a: Floats) -> Floats:
     """Return -a log a - (1 - a) log(1 - a)."""
-    out = np.zeros_like(a)
+    out, least = np.zeros_like(a), np.finfo(float).tiny
     for part in (a, 1.0 - a):
-        inside = part > 0.0
-        out[inside] -= part[inside] * np.log(part[inside])
+        out -= part * np.log(np.maximum(part, least))
     return out

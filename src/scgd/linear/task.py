@@ -198,6 +198,12 @@ class Task:
         return float(0.5 * self.l2 * (w @ w) + self.l1 * np.abs(w).sum())
 
     @cached_property
+    def held(self) -> Any:
+        """Which samples have a share; an index that copies nothing where all have."""
+        held = self.shares > 0.0
+        return slice(None) if held.all() else held
+
+    @cached_property
     def null(self) -> tuple[float, float]:
         """The best constant, up to the loss, and its risk: the unit of ``tol``."""
         b = 0.0

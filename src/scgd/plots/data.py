@@ -44,12 +44,21 @@ STEEP = 30.0
 
 @dataclass(frozen=True)
 class Curve:
-    """The value reached: the median of neighbouring reports, with quartiles."""
+    """The value reached, with a band.
+
+    Where the point to be returned is known all along (the incumbent), its value with two standard
+    errors; else the median of neighbouring reports with quartiles.
+    """
 
     nfev: Ints
     middle: Floats
     low: Floats
     high: Floats
+
+    @property
+    def exact(self) -> bool:
+        """Whether there is no band."""
+        return bool(np.all(self.low == self.high))
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ class Dots:
 class Slice:
     """Values along one input: where, what, and how far along the run (0 to 1); a line if exact.
 
-    Where the input is a choice, ``at`` holds its values as words.
+    Where the input is a choice, ``at`` holds its values as words; ``log`` is what the space says.
     """
 
     coord: int
@@ -74,6 +83,7 @@ class Slice:
     age: Floats
     line: bool
     here: Any
+    log: bool = False
 
 
 def named(result: Any, k: int) -> str:
@@ -85,7 +95,7 @@ def named(result: Any, k: int) -> str:
 def relevant(result: Any, n: int) -> list[tuple[int, float, float]]:
     """Return the most relevant coordinates as (coordinate, share, standard error).
 
-    ``result.relevance`` where something is known of it; else the law learned, if it is not even.
+    ``result.relevance`` where something is known of it; else the sampling distribution, if uneven.
     """
     sizes, errors = result.get("relevance"), result.get("relevance_error")
     if sizes is None:
@@ -99,8 +109,12 @@ def relevant(result: Any, n: int) -> list[tuple[int, float, float]]:
 
 
 def curve(result: Any) -> Curve:
-    """Return the value reached against evaluations, with the spread of neighbouring reports."""
+    """Return the value reached against evaluations."""
     nfev, fun = result.history["nfev"], result.history["fun"]
+    best, error = result.history["incumbent"], result.history["error"]
+    if (kept := np.isfinite(best)).any():
+        nfev, best, reach = nfev[kept], best[kept], 2 * np.nan_to_num(error[kept])
+        return Curve(nfev, best, best - reach, best + reach)
     kept = np.isfinite(fun)
     nfev, fun = nfev[kept], fun[kept]
     half = len(fun) // 40
@@ -155,18 +169,30 @@ def seen_over(seen: Evaluations, result: Any, k: int) -> Slice:
     known = [i for i, value in enumerate(found) if value is not None and np.isfinite(seen.value[i])]
     at = np.array([found[i] for i in known])
     age = np.array(known) / max(1, len(seen) - 1)
-    return Slice(k, at, seen.value[known], age, False, parameter(seen.space, result.x, k))
+    here = parameter(seen.space, result.x, k)
+    return Slice(k, at, seen.value[known], age, False, here, logarithmic(seen.space, k))
+
+
+def logarithmic(space: Space, k: int) -> bool:
+    """Tell whether factors count in the parameter of a coordinate."""
+    return bool(getattr(space.parameters[name_of(space, k)], "log", False))
+
+
+def name_of(space: Space, k: int) -> str:
+    """Return the name of the parameter that a coordinate belongs to."""
+    return next(n for n, place in space.places.items() if place.start <= k < place.stop)
 
 
 def parameter(space: Space, x: Floats, k: int) -> Any:
     """Return the parameter of a coordinate: a number, a word for a choice, None if it is absent."""
-    name = next(n for n, place in space.places.items() if place.start <= k < place.stop)
+    name = name_of(space, k)
     value = space.decode(x).get(name)
     if value is None:
         return None
     if space.parameters[name].size is not None:
         value = value[k - space.places[name].start]
-    return str(value) if space.parameters[name].categorical else float(value)
+    counts = not space.parameters[name].categorical and isinstance(value, int | float | np.number)
+    return float(value) if counts else str(value)
 
 
 def along(result: Any, k: int, fun: Callable[..., Any]) -> Slice:
@@ -194,7 +220,8 @@ def along_parameter(result: Any, k: int, fun: Callable[..., Any], space: Space) 
             found[at] = as_scalar(fun(space.decode(x)))
     values = np.array(list(found.values()))
     here = parameter(space, result.x, k)
-    return Slice(k, np.array(list(found)), values, np.ones(len(values)), True, here)
+    ones, log = np.ones(len(values)), logarithmic(space, k)
+    return Slice(k, np.array(list(found)), values, ones, True, here, log)
 
 
 def is_log(values: Floats) -> bool:

@@ -33,6 +33,7 @@ from scgd.plots.data import (
 __all__ = ["draw", "page", "panels"]
 
 N_BARS = 10
+SEEN = "Evaluations"
 HEIGHT = 300
 Panel = tuple[str, Callable[[Any, int, int], None]]
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
@@ -52,12 +53,24 @@ def draw(
         n_rows, 2, specs=specs, subplot_titles=[title for title, _ in parts],
         vertical_spacing=0.28 / n_rows, horizontal_spacing=0.11,
     )  # fmt: skip
-    for place, (_, add) in enumerate(parts):
+    theme = DARK if dark else LIGHT
+    for place, (title, add) in enumerate(parts):
         row, column = (1, 1) if place == 0 else ((place + 1) // 2 + 1, (place + 1) % 2 + 1)
         add(figure, row, column)
-    dressed(figure, DARK if dark else LIGHT)
+        if title == SEEN:
+            inside(figure, next(figure.select_xaxes(row=row, col=column)).domain,
+                   next(figure.select_yaxes(row=row, col=column)).domain, theme)  # fmt: skip
+    dressed(figure, theme)
     figure.update_layout(height=40 + HEIGHT * n_rows)
     return figure
+
+
+def inside(figure: Any, x: Any, y: Any, theme: Theme) -> None:
+    """Put the legend into the upper right corner of a panel."""
+    figure.update_layout(
+        legend={"x": x[1], "y": y[1], "xanchor": "right", "yanchor": "top",
+                "bgcolor": faded(theme.ground, 0.8)},
+    )  # fmt: skip
 
 
 def subplots_of_plotly() -> Callable[..., Any]:
@@ -76,7 +89,7 @@ def panels(result: Any, fun: Callable[..., Any] | None = None, n_inputs: int = 4
         raise ValueError(f"n_inputs must be a whole number >= 0, got {n_inputs!r}")
     parts: list[Panel] = [("Value reached", lambda f, r, c: add_curve(f, r, c, result))]
     if len(result.evaluations):
-        parts.append(("Evaluations", lambda f, r, c: add_dots(f, r, c, result)))
+        parts.append((SEEN, lambda f, r, c: add_dots(f, r, c, result)))
     if relevant(result, 1):
         parts.append(("Most relevant inputs", lambda f, r, c: add_bars(f, r, c, result)))
     coords = [k for k, *_ in relevant(result, n_inputs)]
@@ -104,8 +117,7 @@ def dressed(figure: Any, theme: Theme) -> None:
         margin={"l": 62, "r": 16, "t": 40, "b": 44},
         hoverlabel={"bgcolor": theme.ground, "bordercolor": theme.line,
                     "font": {"color": theme.ink}},
-        legend={"itemsizing": "constant", "traceorder": "normal", "orientation": "h", "x": 0,
-                "y": -0.02, "yref": "container", "yanchor": "bottom"},
+        legend={"itemsizing": "constant", "traceorder": "normal"},
     )  # fmt: skip
 
 
@@ -113,9 +125,19 @@ def dressed(figure: Any, theme: Theme) -> None:
 
 
 def add_curve(figure: Any, row: int, column: int, result: Any) -> None:
-    """Draw the value reached, its band, and the final value with its error."""
+    """Draw the value reached, its band, and the final value with its error.
+
+    Under noise every evaluation stands behind it: what single values say, and what is known.
+    """
     part: Curve = curve(result)
     place = {"row": row, "col": column}
+    noisy = not part.exact and len(result.evaluations) > 0
+    if noisy:
+        seen = dots(result.evaluations)
+        figure.add_scattergl(
+            x=seen.number + 1, y=seen.value, mode="markers", name="evaluation", showlegend=False,
+            marker={"color": ERRORS, "size": 3, "opacity": 0.35}, hoverinfo="skip", **place,
+        )  # fmt: skip
     band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
     figure.add_scatter(x=part.nfev, y=part.low, **band, **place)
     figure.add_scatter(
@@ -139,7 +161,9 @@ def add_curve(figure: Any, row: int, column: int, result: Any) -> None:
         )  # fmt: skip
     figure.update_xaxes(title="evaluations", rangemode="tozero", **place)
     ends = [result.fun, result.fun - 2 * np.nan_to_num(error)]  # no logarithm of what may be zero
-    figure.update_yaxes(**value_axis(np.append(part.middle, ends)), **place)
+    if noisy:
+        ends = [*ends, *seen.value[len(seen.value) // 2 :]]  # as wide as the later values scatter
+    figure.update_yaxes(title="value", **value_axis(np.append(part.middle, ends)), **place)
 
 
 def value_axis(values: Any) -> dict[str, Any]:
@@ -158,12 +182,12 @@ def add_dots(figure: Any, row: int, column: int, result: Any) -> None:
     for i, member in enumerate(dict.fromkeys(part.member.tolist())):
         mine = part.member == member
         figure.add_scattergl(
-            x=part.number[mine], y=part.value[mine], mode="markers", name=escape(str(member)),
+            x=part.number[mine] + 1, y=part.value[mine], mode="markers", name=escape(str(member)),
             marker={"color": MEMBERS[i % len(MEMBERS)], "size": 4, "opacity": 0.7},
             hovertemplate="evaluation %{x}: %{y:.6g}<extra></extra>", **place,
         )  # fmt: skip
-    figure.update_xaxes(title="number", rangemode="tozero", **place)
-    figure.update_yaxes(**value_axis(part.value), **place)
+    figure.update_xaxes(title="evaluations", rangemode="tozero", **place)
+    figure.update_yaxes(title="value", **value_axis(part.value), **place)
 
 
 def add_bars(figure: Any, row: int, column: int, result: Any) -> None:
@@ -180,7 +204,7 @@ def add_bars(figure: Any, row: int, column: int, result: Any) -> None:
     )  # fmt: skip
     figure.update_yaxes(tickvals=list(range(len(found))), ticktext=names, **place)
     figure.update_layout(bargap=0.35)
-    figure.update_xaxes(title="relevance", rangemode="tozero", **place)
+    figure.update_xaxes(title="relevance (share of the changes of f)", rangemode="tozero", **place)
 
 
 def add_slice(figure: Any, row: int, column: int, result: Any, part: Slice) -> None:
@@ -201,9 +225,9 @@ def add_slice(figure: Any, row: int, column: int, result: Any, part: Slice) -> N
     if isinstance(part.here, float):
         mark = {"color": "#e0701a", "width": 1.3, "dash": "dot"}
         figure.add_vline(x=part.here, line=mark, **place)
-    if numbers and is_log(part.at):
+    if numbers and part.log:
         figure.update_xaxes(type="log", exponentformat="power", **place)
-    figure.update_yaxes(**value_axis(part.value), **place)
+    figure.update_yaxes(title="value", **value_axis(part.value), **place)
     figure.update_xaxes(title=escape(short(named(result, part.coord), 40)), **place)
 
 
@@ -248,7 +272,8 @@ def page(result: Any, title: str) -> str:
         add(figure, 1, 1)
         dressed(figure, LIGHT)
         figure.update_layout(height=HEIGHT, margin={"t": 12})
-        figure.update_layout(legend={"y": 1.02, "yref": "paper", "yanchor": "bottom"})
+        legend = {"orientation": "h", "x": 0, "y": 1.02, "yref": "paper", "yanchor": "bottom"}
+        figure.update_layout(legend=legend)
         chart = figure.to_html(
             full_html=False, include_plotlyjs=False,
             config={"displayModeBar": False, "responsive": True},

@@ -17,9 +17,10 @@ LEFT, RIGHT, TOP, BOTTOM = 74, 12, 10, 30
 ROW = 24
 MOST = 600
 STYLE = """
-svg{width:100%;height:auto;display:block;font:12px system-ui,sans-serif}
-svg text{fill:var(--soft)}.grid{stroke:var(--line)}
-.band{fill:#0b8f8a;fill-opacity:.18}.line{fill:none;stroke:#0b8f8a;stroke-width:2}
+.scgd{width:100%;height:auto;display:block;font:12px system-ui,sans-serif}
+.scgd text{fill:var(--soft,currentColor)}.scgd .grid{stroke:var(--line,#8885)}
+.scgd .band{fill:#0b8f8a;fill-opacity:.18}
+.scgd .line{fill:none;stroke:#0b8f8a;stroke-width:2}
 """
 
 
@@ -56,30 +57,61 @@ class Frame:
 
     def marks(self) -> str:
         """Return lines and numbers."""
-        out, levels = [], np.linspace(self.low, self.high, 4)
-        if self.log and (whole := np.arange(np.ceil(self.low), self.high + 1e-9)).size > 1:
-            levels = whole[:: int(np.ceil(whole.size / 6))]
-        for level in levels:
-            value = 10**level if self.log else level
+        out: list[str] = []
+        for value in decades(self.low, self.high) if self.log else steps(self.low, self.high):
             y = float(self.down(np.array([value]))[0])
             ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"'
             out.append(f'<line class="grid" {ends}/>')
             out.append(word(LEFT - 6, y + 4, f"{value:.4g}", "end"))
-        for number in (0.0, self.last / 2, self.last):
+        for number in [0.0, *({self.last // 2} - {0.0}), self.last]:
             x = float(self.across(np.array([number]))[0])
-            anchor = "end" if number == self.last else "middle"
-            out.append(word(x, HEIGHT - 10, f"{number:,.0f}", anchor))
+            last = number == self.last
+            what = f"{number:,.0f}{' evaluations' if last else ''}"
+            out.append(word(x, HEIGHT - 10, what, "end" if last else "middle"))
         return "".join(out)
+
+
+def steps(low: float, high: float) -> list[float]:
+    """Return round numbers within a range: three to six of them.
+
+    Examples
+    --------
+    >>> steps(-0.23, 2.29)
+    [0.0, 0.5, 1.0, 1.5, 2.0]
+    """
+    power = 10.0 ** np.floor(np.log10((high - low) / 3))
+    step = next(s * power for s in (5, 2, 1) if s * power <= (high - low) / 3)
+    places = np.arange(np.ceil(low / step), np.floor(high / step) + 1)
+    return [float(f"{place * step:.12g}") + 0.0 for place in places]  # no -0
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Return powers of ten between two logarithms, with 2 and 5 times these where they are few.
+
+    Examples
+    --------
+    >>> decades(-1.8, 0.0)
+    [0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
+    """
+    whole = np.arange(np.floor(low), np.ceil(high) + 1)
+    some = whole[:: int(np.ceil(len(whole) / 8))] if len(whole) > 4 else whole
+    factors = (1, 2, 5) if len(whole) <= 4 else (1,)
+    found = [float(f"{f}e{int(k)}") for k in some for f in factors]
+    return [value for value in found if low - 1e-9 <= np.log10(value) <= high + 1e-9]
 
 
 def reached(result: Any, last: float) -> str:
     """Return the value reached against evaluations, with its band."""
     part = curve(result)
-    frame = Frame(last, part.middle)
+    frame = Frame(last, np.append(part.middle, result.fun))
     x = frame.across(part.nfev)
     band = points(np.append(x, x[::-1]), frame.down(np.append(part.high, part.low[::-1])))
     line = points(x, frame.down(part.middle))
     shapes = f'<polygon class="band" points="{band}"/><polyline class="line" points="{line}"/>'
+    if np.isfinite(result.fun):
+        place = points(frame.across([result.nfev]), frame.down(np.array([result.fun])))
+        cx, cy = place.split(",")
+        shapes += f'<circle cx="{cx}" cy="{cy}" r="4" fill="{OURS}"/>'
     return picture("value reached against evaluations", frame.marks() + shapes, HEIGHT)
 
 
@@ -118,7 +150,7 @@ def bars(result: Any, n: int = 10) -> str:
 
 def picture(label: str, shapes: str, height: int) -> str:
     """Return a picture that fits its column."""
-    what = f'viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(label)}"'
+    what = f'class="scgd" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(label)}"'
     return f"<svg {what}>{shapes}</svg>"
 
 

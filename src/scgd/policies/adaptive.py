@@ -29,6 +29,7 @@ __all__ = ["Adaptive"]
 
 NEXT, END, ROUND = range(3)
 PLAIN_ROUNDS = 2
+"""Rounds that visit every coordinate once: a score after one visit says where it began."""
 
 
 class AdaptiveState(NamedTuple):

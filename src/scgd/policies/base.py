@@ -17,8 +17,8 @@ from scgd.schedules import Schedule
 from scgd.typing import Array, Floats, Ints
 
 __all__ = [
+    "CompiledPolicy",
     "Kernels",
-    "LawPolicy",
     "Policy",
     "draw",
     "draw_blocks",
@@ -31,24 +31,24 @@ __all__ = [
 
 
 class Kernels(NamedTuple):
-    """What acts on a law's state: compiled functions, and a check for states from elsewhere.
+    """What acts on a distribution: compiled functions, and a check for states from elsewhere.
 
     Attributes
     ----------
     draw
-        ``(law, stream, coords, probs)`` fills both with independent draws and their weights.
+        ``(dist, stream, coords, probs)`` fills both with independent draws and their weights.
     draw_distinct
         The same with distinct coordinates; ``probs`` are inclusion probabilities / their number.
     update
-        ``(law, coords, probs, grads, mixing)`` ends a phase: learn, set the weights of the next.
+        ``(dist, coords, probs, grads, mixing)`` ends a phase: learn, set the weights of the next.
     weights
-        ``(law, out)`` writes all current weights.
+        ``(dist, out)`` writes all current weights.
     end_phase_and_draw
-        ``(*law, stream, coords, probs, grads, mixing)``: update and draw in one call, with the law
-        in pieces, which numba takes twice as fast from Python as a tuple.
+        ``(*dist, stream, coords, probs, grads, mixing)``: update and draw in one call, with the
+        distribution in pieces, which numba takes twice as fast from Python as a tuple.
     check
-        ``(law, fresh)`` raises ValueError where a law, of the types and shapes of a fresh one, has
-        values that could lead a kernel out of an array or into a loop without end.
+        ``(dist, fresh)`` raises ValueError where a distribution, of the types and shapes of a fresh
+        one, has values that could lead a kernel out of an array or into a loop without end.
     draw_block
         ``draw_distinct`` from Python, where another way there compiles less.
     """
@@ -72,83 +72,83 @@ def register(state: type, kernels: Kernels) -> None:
     KERNELS[state] = kernels
 
 
-def kernels_of(law: Any) -> Kernels:
-    """Return what acts on this law."""
-    return KERNELS[type(law)]
+def kernels_of(dist: Any) -> Kernels:
+    """Return what acts on this distribution."""
+    return KERNELS[type(dist)]
 
 
-def draw(law: Any, stream: Array, coords: Ints, probs: Floats) -> None:
+def draw(dist: Any, stream: Array, coords: Ints, probs: Floats) -> None:
     """Fill ``coords`` with independent draws and ``probs`` with their weights."""
-    KERNELS[type(law)].draw(law, stream, coords, probs)
+    KERNELS[type(dist)].draw(dist, stream, coords, probs)
 
 
-def draw_distinct(law: Any, stream: Array, coords: Ints, probs: Floats) -> None:
+def draw_distinct(dist: Any, stream: Array, coords: Ints, probs: Floats) -> None:
     """Fill ``coords`` with distinct coordinates, ``probs`` with inclusion probability / number."""
-    KERNELS[type(law)].draw_distinct(law, stream, coords, probs)
+    KERNELS[type(dist)].draw_distinct(dist, stream, coords, probs)
 
 
-def update(law: Any, coords: Ints, probs: Floats, grads: Floats, mixing: float) -> None:
+def update(dist: Any, coords: Ints, probs: Floats, grads: Floats, mixing: float) -> None:
     """End a phase: learn from the gradients of its draws and set the weights of the next."""
-    KERNELS[type(law)].update(law, coords, probs, grads, mixing)
+    KERNELS[type(dist)].update(dist, coords, probs, grads, mixing)
 
 
-def weights(law: Any, out: Floats) -> None:
+def weights(dist: Any, out: Floats) -> None:
     """Write all current weights into ``out``, O(p)."""
-    KERNELS[type(law)].weights(law, out)
+    KERNELS[type(dist)].weights(dist, out)
 
 
 @overload(draw)
-def compiled_draw(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+def compiled_draw(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
     """Resolve :func:`draw` in compiled code."""
-    kernel = KERNELS[law.instance_class].draw
+    kernel = KERNELS[dist.instance_class].draw
 
-    def draw(law, stream, coords, probs):  # type: ignore[no-untyped-def]
-        kernel(law, stream, coords, probs)
+    def draw(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
+        kernel(dist, stream, coords, probs)
 
     return draw
 
 
 @overload(draw_distinct)
-def compiled_draw_distinct(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+def compiled_draw_distinct(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
     """Resolve :func:`draw_distinct` in compiled code."""
-    kernel = KERNELS[law.instance_class].draw_distinct
+    kernel = KERNELS[dist.instance_class].draw_distinct
 
-    def draw_distinct(law, stream, coords, probs):  # type: ignore[no-untyped-def]
-        kernel(law, stream, coords, probs)
+    def draw_distinct(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
+        kernel(dist, stream, coords, probs)
 
     return draw_distinct
 
 
 @overload(update)
-def compiled_update(law, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
+def compiled_update(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
     """Resolve :func:`update` in compiled code."""
-    kernel = KERNELS[law.instance_class].update
+    kernel = KERNELS[dist.instance_class].update
 
-    def update(law, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
-        kernel(law, coords, probs, grads, mixing)
+    def update(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
+        kernel(dist, coords, probs, grads, mixing)
 
     return update
 
 
-def draw_blocks(law: Any, stream: Array, coords: Ints, probs: Floats, block: int) -> None:
+def draw_blocks(dist: Any, stream: Array, coords: Ints, probs: Floats, block: int) -> None:
     """Fill ``coords`` with blocks of distinct coordinates."""
     if len(coords) > FEW * block:
-        draw_many_blocks(law, stream, coords, probs, block)
+        draw_many_blocks(dist, stream, coords, probs, block)
         return
-    # The law's own kernel: a loop around it would be compiled once more.
-    kernels = KERNELS[type(law)]
+    # The distribution's own kernel: a loop around it would be compiled once more.
+    kernels = KERNELS[type(dist)]
     kernel = kernels.draw_block or kernels.draw_distinct
     for start in range(0, len(coords), block):
         stop = start + block
-        kernel(law, stream, coords[start:stop], probs[start:stop])
+        kernel(dist, stream, coords[start:stop], probs[start:stop])
 
 
 @njit(cache=True)
-def draw_many_blocks(law, stream, coords, probs, block):  # type: ignore[no-untyped-def]
+def draw_many_blocks(dist, stream, coords, probs, block):  # type: ignore[no-untyped-def]
     """Do the same in one call."""
     for start in range(0, len(coords), block):
         stop = start + block
-        draw_distinct(law, stream, coords[start:stop], probs[start:stop])
+        draw_distinct(dist, stream, coords[start:stop], probs[start:stop])
 
 
 class Policy:
@@ -164,7 +164,7 @@ class Policy:
     dense: ClassVar[bool] = False
     """Whether every step takes all coordinates, in order."""
     mixing: float | Schedule | None = None
-    """Weight of the uniform law after phase n = 1, 2, ... (None: not used)."""
+    """Weight of the uniform distribution after phase n = 1, 2, ... (None: not used)."""
 
     def phase_length(self, n_coords: int) -> int:
         """Return the number of draws between two updates."""
@@ -214,9 +214,9 @@ class Policy:
     def check_state(self, state: Any, n_coords: int, replace: bool = True) -> None:
         """Raise ValueError where a state from elsewhere does not fit this policy.
 
-        The arrays must have the types and shapes of a fresh state, and a compiled law has its own
-        check. Override it, calling this first, where a value of the state is used as an index or
-        ends a loop.
+        The arrays must have the types and shapes of a fresh state, and a compiled distribution has
+        its own check. Override it, calling this first, where a value of the state is used as an
+        index or ends a loop.
 
         Examples
         --------
@@ -224,7 +224,7 @@ class Policy:
         >>> Uniform().check_state(Uniform().init(5), 4)
         Traceback (most recent call last):
         ...
-        ValueError: the n_coords of the law are another policy's
+        ValueError: the n_coords of the distribution are another policy's
         """
         fresh = self.init(n_coords, replace)
         check_alike(state, fresh)
@@ -246,8 +246,8 @@ def check_alike(state: Any, fresh: Any) -> None:
             )
 
 
-class LawPolicy(Policy):
-    """A policy whose arithmetic is compiled: its state is a registered law.
+class CompiledPolicy(Policy):
+    """A policy whose arithmetic is compiled: its state is a registered distribution.
 
     Subclasses implement :meth:`init` with a state of a type known to
     :mod:`scgd.policies.base`; the linear-model engine and the compiled black-box loop call the

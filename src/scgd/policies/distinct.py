@@ -15,7 +15,10 @@ from scgd.random import below, uniform
 __all__ = ["draw_equal", "draw_systematic"]
 
 ROUNDING = 1e-14
+"""Per draw, of the spacing: weights as wide as it up to rounding (some 50 units in the last place)
+are taken with certainty, or the comb could fall between them."""
 FREE = -1
+"""An empty slot: no coordinate has this number."""
 
 
 @njit(cache=True)

@@ -12,31 +12,32 @@ import scipy  # whose rooms load when they are used
 from scgd.checks import number, reals
 from scgd.compiling import njit
 from scgd.policies import mixture
-from scgd.policies.base import Kernels, LawPolicy, Policy, register
+from scgd.policies.base import CompiledPolicy, Kernels, Policy, draw_distinct, register
 from scgd.policies.distinct import draw_equal
 from scgd.policies.sumtree import empty_tree, refresh
 from scgd.random import below
 from scgd.typing import Array, Floats, Ints
 
 __all__ = [
-    "FixedLaw",
+    "FixedDistribution",
     "FixedWeights",
     "Full",
     "Uniform",
-    "UniformLaw",
+    "UniformDistribution",
     "coordinate_smoothness",
-    "fixed_law",
-    "uniform_law",
+    "draw_without_replacement",
+    "fixed_distribution",
+    "uniform_distribution",
 ]
 
 
-class UniformLaw(NamedTuple):
+class UniformDistribution(NamedTuple):
     """The number of coordinates, as an array of one entry."""
 
     n_coords: Ints
 
 
-class FixedLaw(NamedTuple):
+class FixedDistribution(NamedTuple):
     """A tree of given weights; ``mixing`` is zero."""
 
     n_coords: Ints
@@ -45,67 +46,92 @@ class FixedLaw(NamedTuple):
     levels: Ints
 
 
-def uniform_law(n_coords: int) -> UniformLaw:
-    """Return the law that draws all coordinates equally often, for ever.
+def uniform_distribution(n_coords: int) -> UniformDistribution:
+    """Return the distribution that draws all coordinates equally often, for ever.
 
     Examples
     --------
     >>> from scgd.policies.base import weights
     >>> out = np.empty(4)
-    >>> weights(uniform_law(4), out)
+    >>> weights(uniform_distribution(4), out)
     >>> out
     array([0.25, 0.25, 0.25, 0.25])
     """
-    return UniformLaw(np.array([n_coords]))
+    return UniformDistribution(np.array([n_coords]))
 
 
-def fixed_law(weights: Floats) -> FixedLaw:
-    """Return the law that draws in proportion to given weights, for ever.
+def fixed_distribution(weights: Floats) -> FixedDistribution:
+    """Return the distribution that draws in proportion to given weights, for ever.
 
     Examples
     --------
     >>> from scgd.policies.base import weights
     >>> out = np.empty(3)
-    >>> weights(fixed_law(np.array([1.0, 0.0, 3.0])), out)
+    >>> weights(fixed_distribution(np.array([1.0, 0.0, 3.0])), out)
     >>> out
     array([0.25, 0.  , 0.75])
     """
     tree, levels = empty_tree(len(weights))
     tree[: len(weights)] = weights / np.sum(weights)
     refresh(tree, levels)
-    return FixedLaw(np.array([len(weights)]), np.zeros(1), tree, levels)
+    return FixedDistribution(np.array([len(weights)]), np.zeros(1), tree, levels)
+
+
+def draw_without_replacement(weights: Floats, stream: Array, coords: Ints, probs: Floats) -> None:
+    """Fill ``coords`` with distinct draws, for policies in plain Python, O(p).
+
+    Parameters
+    ----------
+    weights
+        Numbers >= 0, one per coordinate: inclusion probabilities are proportional to them, and at
+        most 1. There must be at least as many positive ones as draws.
+    stream
+        Where randomness comes from, as ``Policy.draw`` is given it.
+    coords, probs
+        Arrays to fill: ``probs`` are inclusion probabilities divided by the number of draws.
+
+    Examples
+    --------
+    >>> from scgd.random import stream
+    >>> coords, probs = np.zeros(2, np.int64), np.zeros(2)
+    >>> weights = np.array([1.0, 0.0, 1.0])
+    >>> draw_without_replacement(weights, stream(np.random.SeedSequence(0)), coords, probs)
+    >>> sorted(coords.tolist()), probs
+    ([0, 2], array([0.5, 0.5]))
+    """
+    draw_distinct(fixed_distribution(weights), stream, coords, probs)
 
 
 @njit(cache=True)
-def draw_uniform(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+def draw_uniform(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
     """Fill ``coords`` with independent uniform draws."""
-    n_coords = law.n_coords[0]
+    n_coords = dist.n_coords[0]
     for t in range(len(coords)):
         coords[t] = below(stream, n_coords)
     probs[:] = 1.0 / n_coords
 
 
 @njit(cache=True)
-def draw_uniform_distinct(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+def draw_uniform_distinct(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
     """Fill ``coords`` with distinct uniform draws."""
-    draw_equal(law.n_coords[0], stream, coords, probs)
+    draw_equal(dist.n_coords[0], stream, coords, probs)
 
 
 @njit(cache=True)
-def learn_nothing(law, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
+def learn_nothing(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
     """Change nothing."""
 
 
 @njit(cache=True)
-def equal_weights(law, out):  # type: ignore[no-untyped-def]
+def equal_weights(dist, out):  # type: ignore[no-untyped-def]
     """Write 1/p into ``out``."""
-    out[:] = 1.0 / law.n_coords[0]
+    out[:] = 1.0 / dist.n_coords[0]
 
 
 @njit(cache=True)
 def next_uniform(n_coords, stream, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
     """Draw the next phase."""
-    draw_uniform(UniformLaw(n_coords), stream, coords, probs)
+    draw_uniform(UniformDistribution(n_coords), stream, coords, probs)
 
 
 @njit(cache=True)
@@ -113,24 +139,24 @@ def next_fixed(  # type: ignore[no-untyped-def]
     n_coords, share, tree, levels, stream, coords, probs, grads, mixing
 ):
     """Draw the next phase."""
-    mixture.draw(FixedLaw(n_coords, share, tree, levels), stream, coords, probs)
+    mixture.draw(FixedDistribution(n_coords, share, tree, levels), stream, coords, probs)
 
 
-def check_same(law: Any, fresh: Any) -> None:
-    """Raise ValueError unless the law is the fresh one: it never changes."""
+def check_same(dist: Any, fresh: Any) -> None:
+    """Raise ValueError unless the distribution is the fresh one: it never changes."""
     for name in fresh._fields:
-        if not np.array_equal(getattr(law, name), getattr(fresh, name)):
-            raise ValueError(f"the {name} of the law are another policy's")
+        if not np.array_equal(getattr(dist, name), getattr(fresh, name)):
+            raise ValueError(f"the {name} of the distribution are another policy's")
 
 
 register(
-    UniformLaw,
+    UniformDistribution,
     Kernels(
         draw_uniform, draw_uniform_distinct, learn_nothing, equal_weights, next_uniform, check_same
     ),
 )
 register(
-    FixedLaw,
+    FixedDistribution,
     Kernels(
         mixture.draw,
         mixture.draw_distinct,
@@ -143,7 +169,7 @@ register(
 
 
 @dataclass(frozen=True)
-class Uniform(LawPolicy):
+class Uniform(CompiledPolicy):
     """Draw every coordinate with the same probability, 1/p.
 
     Examples
@@ -153,9 +179,9 @@ class Uniform(LawPolicy):
     array([0.25, 0.25, 0.25, 0.25])
     """
 
-    def init(self, n_coords: int, replace: bool = True) -> UniformLaw:
+    def init(self, n_coords: int, replace: bool = True) -> UniformDistribution:
         """Return a fresh state."""
-        return uniform_law(n_coords)
+        return uniform_distribution(n_coords)
 
 
 @dataclass(frozen=True)
@@ -175,9 +201,9 @@ class Full(Policy):
         """Return the number of draws between two updates."""
         return n_coords
 
-    def init(self, n_coords: int, replace: bool = True) -> UniformLaw:
+    def init(self, n_coords: int, replace: bool = True) -> UniformDistribution:
         """Return a fresh state."""
-        return uniform_law(n_coords)
+        return uniform_distribution(n_coords)
 
     def draw(
         self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
@@ -186,14 +212,14 @@ class Full(Policy):
         coords[:] = np.arange(len(coords))
         probs[:] = 1.0 / len(coords)
 
-    def weights(self, state: UniformLaw) -> Floats:
+    def weights(self, state: UniformDistribution) -> Floats:
         """Return equal weights."""
         n_coords = int(state.n_coords[0])
         return np.full(n_coords, 1.0 / n_coords)
 
 
 @dataclass(frozen=True)
-class FixedWeights(LawPolicy):
+class FixedWeights(CompiledPolicy):
     """Draw coordinate *k* with a given probability, proportional to ``values[k]``.
 
     Parameters
@@ -224,13 +250,13 @@ class FixedWeights(LawPolicy):
             )
         object.__setattr__(self, "values", tuple(weights.tolist()))
 
-    def init(self, n_coords: int, replace: bool = True) -> FixedLaw:
+    def init(self, n_coords: int, replace: bool = True) -> FixedDistribution:
         """Return a fresh state."""
         if len(self.values) != n_coords:
             raise ValueError(
                 f"FixedWeights has {len(self.values)} values for {n_coords} coordinates"
             )
-        return fixed_law(np.asarray(self.values, np.float64))
+        return fixed_distribution(np.asarray(self.values, np.float64))
 
 
 def coordinate_smoothness(X: Array, *, curvature: float = 1.0, l2: float = 0.0) -> Floats:

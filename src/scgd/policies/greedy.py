@@ -12,8 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scgd.checks import number, settle
-from scgd.policies.base import Policy, draw, draw_distinct
-from scgd.policies.fixed import UniformLaw, fixed_law, uniform_law
+from scgd.policies.base import Policy, draw
+from scgd.policies.fixed import (
+    UniformDistribution,
+    draw_without_replacement,
+    fixed_distribution,
+    uniform_distribution,
+)
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["GaussSouthwell", "GradientWeights"]
@@ -32,9 +37,9 @@ class GreedyPolicy(Policy):
         """Return the number of draws between two updates."""
         return 1
 
-    def init(self, n_coords: int, replace: bool = True) -> UniformLaw:
+    def init(self, n_coords: int, replace: bool = True) -> UniformDistribution:
         """Return a fresh state."""
-        return uniform_law(n_coords)
+        return uniform_distribution(n_coords)
 
     def draw(
         self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
@@ -49,10 +54,12 @@ class GreedyPolicy(Policy):
         weights = self.weights_for(gradient, len(coords))
         if not replace and np.count_nonzero(weights) < len(coords):
             weights = np.full(len(gradient), 1.0)
-        sample = draw if replace else draw_distinct
-        sample(fixed_law(weights), stream, coords, probs)
+        if replace:
+            draw(fixed_distribution(weights), stream, coords, probs)
+        else:
+            draw_without_replacement(weights, stream, coords, probs)
 
-    def weights(self, state: UniformLaw) -> Floats:
+    def weights(self, state: UniformDistribution) -> Floats:
         """Return equal weights: nothing is remembered between steps."""
         n_coords = int(state.n_coords[0])
         return np.full(n_coords, 1.0 / n_coords)

@@ -1,8 +1,8 @@
-r"""Weights that mix what a tree holds with the uniform law, Eq. (7).
+r"""Weights that mix what a tree holds with the uniform distribution, Eq. (7).
 
-Laws whose leaves are weights up to a factor share these functions. Their states have the fields
-``tree`` and ``levels`` (:mod:`scgd.policies.sumtree`), ``mixing`` (the uniform share in force) and
-``n_coords``, the last two as arrays of one entry.
+Distributions whose leaves are weights up to a factor share these functions. Their states have the
+fields ``tree`` and ``levels`` (:mod:`scgd.policies.sumtree`), ``mixing`` (the uniform share in
+force) and ``n_coords``, the last two as arrays of one entry.
 """
 
 from typing import Any
@@ -53,9 +53,9 @@ def share(mixing):  # type: ignore[no-untyped-def]
     return min(max(mixing, 0.0), 1.0)
 
 
-def plain_mixture(law: Any) -> tuple[float, float]:
+def plain_mixture(dist: Any) -> tuple[float, float]:
     """Return (a, b) such that the weight of a leaf v is a v + b, Eq. (7); no gains are uniform."""
-    total, mixing, n_coords = law.tree[law.levels[-2]], law.mixing[0], law.n_coords[0]
+    total, mixing, n_coords = dist.tree[dist.levels[-2]], dist.mixing[0], dist.n_coords[0]
     if total > 0.0:
         return (1.0 - mixing) / total, mixing / n_coords
     return 0.0, 1.0 / n_coords
@@ -65,10 +65,10 @@ mixture = njit(cache=True, error_model="numpy")(plain_mixture)
 
 
 @njit(cache=True, error_model="numpy")
-def draw(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+def draw(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
     """Fill ``coords`` with independent draws and ``probs`` with their weights."""
-    tree, levels, n_coords = law.tree, law.levels, law.n_coords[0]
-    a, b = mixture(law)
+    tree, levels, n_coords = dist.tree, dist.levels, dist.n_coords[0]
+    a, b = mixture(dist)
     if a == 0.0:
         for t in range(len(coords)):
             coords[t] = below(stream, n_coords)
@@ -76,42 +76,42 @@ def draw(law, stream, coords, probs):  # type: ignore[no-untyped-def]
         return
     order = np.empty(len(coords), dtype=np.int64)
     total = tree[levels[-2]]
-    n_left = split_uniform(stream, coords, probs, order, law.mixing[0], total, n_coords)
+    n_left = split_uniform(stream, coords, probs, order, dist.mixing[0], total, n_coords)
     locate(tree, levels, coords, probs, order[:n_left])
     for t in range(len(coords)):
         probs[t] = a * tree[coords[t]] + b
 
 
 @njit(cache=True)
-def draw_distinct(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+def draw_distinct(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
     """Fill ``coords`` with distinct coordinates, ``probs`` with inclusion probability / number."""
-    a, b = mixture(law)
-    draw_systematic(law.tree, law.levels, law.n_coords[0], a, b, stream, coords, probs)
+    a, b = mixture(dist)
+    draw_systematic(dist.tree, dist.levels, dist.n_coords[0], a, b, stream, coords, probs)
 
 
-def draw_block(law: Any, stream: Array, coords: Ints, probs: Floats) -> None:
-    """Do the same from Python; for a law in pieces less is compiled."""
-    a, b = plain_mixture(law)
-    draw_systematic(law.tree, law.levels, law.n_coords[0], a, b, stream, coords, probs)
+def draw_block(dist: Any, stream: Array, coords: Ints, probs: Floats) -> None:
+    """Do the same from Python; for a distribution in pieces less is compiled."""
+    a, b = plain_mixture(dist)
+    draw_systematic(dist.tree, dist.levels, dist.n_coords[0], a, b, stream, coords, probs)
 
 
 @njit(cache=True, error_model="numpy")
-def weights(law, out):  # type: ignore[no-untyped-def]
+def weights(dist, out):  # type: ignore[no-untyped-def]
     """Write all current weights into ``out``, O(p)."""
-    a, b = mixture(law)
+    a, b = mixture(dist)
     for k in range(len(out)):
-        out[k] = a * law.tree[k] + b
+        out[k] = a * dist.tree[k] + b
 
 
 def check_tree(tree: Floats, levels: Ints, mixing: Floats, n_coords: int) -> None:
     """Raise ValueError unless every descent of the tree ends at a coordinate."""
     if not 0 <= mixing[0] <= 1:
-        raise ValueError(f"the mixing of the law is not a share: {mixing[0]}")
+        raise ValueError(f"the mixing of the distribution is not a share: {mixing[0]}")
     if not np.all(np.isfinite(tree)):
-        raise ValueError("the tree of the law is not finite")
+        raise ValueError("the tree of the distribution is not finite")
     if np.any(tree < 0) or np.any(tree[n_coords : levels[1]]):
-        raise ValueError("the tree of the law has weights out of place")
+        raise ValueError("the tree of the distribution has weights out of place")
     again = tree.copy()
     refresh(again, levels)
     if not np.allclose(again, tree, rtol=1e-9, atol=0.0):
-        raise ValueError("the tree of the law does not add up")
+        raise ValueError("the tree of the distribution does not add up")

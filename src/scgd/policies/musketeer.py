@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from scgd.checks import choice, flag, number, settle, whole
-from scgd.policies.base import LawPolicy
-from scgd.policies.law import make_law
+from scgd.policies.base import CompiledPolicy
+from scgd.policies.distribution import make_distribution
 from scgd.schedules import InverseLog, Schedule
 
 __all__ = ["Musketeer"]
@@ -20,7 +20,7 @@ CHOICES = {
 
 
 @dataclass(frozen=True)
-class Musketeer(LawPolicy):
+class Musketeer(CompiledPolicy):
     r"""Draw coordinates in proportion to the gains they have brought (Algorithm 1).
 
     During a phase of *T* draws the weights :math:`d_n` are fixed and the gains
@@ -100,7 +100,7 @@ class Musketeer(LawPolicy):
 
     def init(self, n_coords: int, replace: bool = True) -> Any:
         """Return a fresh state."""
-        return make_law(
+        return make_distribution(
             n_coords,
             gain=self.gain,
             normalization=self.normalization,

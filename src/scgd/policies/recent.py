@@ -24,18 +24,20 @@ import numpy as np
 from scgd.checks import number, settle
 from scgd.compiling import njit
 from scgd.policies import mixture
-from scgd.policies.base import Kernels, LawPolicy, register
+from scgd.policies.base import CompiledPolicy, Kernels, register
 from scgd.policies.sumtree import empty_tree, refresh_above
 from scgd.random import below
 from scgd.schedules import Schedule
 from scgd.typing import Floats, Ints
 
-__all__ = ["RecentGains", "RecentLaw"]
+__all__ = ["RecentDistribution", "RecentGains"]
 
 SHARED_FORGET = 0.002
+"""The weight of a visit in the size that is typical of all coordinates: an average over 500 visits,
+many times those that one coordinate has."""
 
 
-class RecentLaw(NamedTuple):
+class RecentDistribution(NamedTuple):
     r"""Averages over the last visits of each coordinate, and the order of the first pass.
 
     Attributes
@@ -72,7 +74,7 @@ class RecentLaw(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RecentGains(LawPolicy):
+class RecentGains(CompiledPolicy):
     r"""Visit every coordinate once, then draw in proportion to recent gradients.
 
     The scores (:mod:`scgd.policies.recent`) are averages over about the last ten visits: the mean
@@ -106,10 +108,10 @@ class RecentGains(LawPolicy):
             settle(self, mixing=number(self.mixing, "mixing", 0, 1, ends="(]"))
         settle(self, beta=number(self.beta, "beta", 0, 1, ends="[)"))
 
-    def init(self, n_coords: int, replace: bool = True) -> RecentLaw:
+    def init(self, n_coords: int, replace: bool = True) -> RecentDistribution:
         """Return a fresh state."""
         tree, levels = empty_tree(n_coords)
-        return RecentLaw(
+        return RecentDistribution(
             n_coords=np.array([n_coords]),
             mixing=np.ones(1),
             forget=np.array([1.0 - self.beta]),
@@ -127,62 +129,62 @@ class RecentGains(LawPolicy):
             levels=levels,
         )
 
-    def pace(self, state: RecentLaw, progress: float) -> None:
+    def pace(self, state: RecentDistribution, progress: float) -> None:
         """Turn from the slope to the expected decrease as the budget is used."""
         state.progress[0] = progress
 
 
 @njit(cache=True)
-def sweep(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+def sweep(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
     """Fill ``coords`` from the first pass, wrapping at its end; False when it is over."""
-    order, n_coords, here = law.order, law.n_coords[0], law.n_swept[0]
+    order, n_coords, here = dist.order, dist.n_coords[0], dist.n_swept[0]
     if here >= n_coords:
         return False
-    if law.shuffled[0] == 0:
-        law.shuffled[0] = 1
+    if dist.shuffled[0] == 0:
+        dist.shuffled[0] = 1
         for i in range(n_coords - 1, 0, -1):
             j = below(stream, i + 1)
             order[i], order[j] = order[j], order[i]
     for t in range(len(coords)):
         coords[t] = order[(here + t) % n_coords]
         probs[t] = 1.0 / n_coords
-    law.n_swept[0] = here + len(coords)
+    dist.n_swept[0] = here + len(coords)
     return True
 
 
 @njit(cache=True)
-def draw(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+def draw(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
     """Fill ``coords`` from the sweep or, after it, with independent draws."""
-    if not sweep(law, stream, coords, probs):
-        mixture.draw(law, stream, coords, probs)
+    if not sweep(dist, stream, coords, probs):
+        mixture.draw(dist, stream, coords, probs)
 
 
 @njit(cache=True)
-def draw_distinct(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+def draw_distinct(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
     """Fill ``coords`` from the sweep or, after it, with distinct draws."""
-    if not sweep(law, stream, coords, probs):
-        mixture.draw_distinct(law, stream, coords, probs)
+    if not sweep(dist, stream, coords, probs):
+        mixture.draw_distinct(dist, stream, coords, probs)
 
 
 @njit(cache=True)
-def update(law, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
+def update(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
     """Let the averages of the visited coordinates forget a little and set their leaves."""
-    size, mean, square, visits = law.size, law.mean, law.square, law.visits
-    law.mixing[0] = mixture.share(mixing)
+    size, mean, square, visits = dist.size, dist.mean, dist.square, dist.visits
+    dist.mixing[0] = mixture.share(mixing)
     for i in range(len(coords)):
         k, grad = coords[i], grads[i]
         visits[k] += 1.0
-        weight = max(1.0 / visits[k], law.forget[0])
+        weight = max(1.0 / visits[k], dist.forget[0])
         size[k] += weight * (abs(grad) - size[k])
         mean[k] += weight * (grad - mean[k])
         square[k] += weight * (grad * grad - square[k])
-        law.n_visits[0] += 1.0
-        weight = max(1.0 / law.n_visits[0], SHARED_FORGET)
-        law.typical[0] += weight * (sqrt(square[k]) - law.typical[0])
+        dist.n_visits[0] += 1.0
+        weight = max(1.0 / dist.n_visits[0], SHARED_FORGET)
+        dist.typical[0] += weight * (sqrt(square[k]) - dist.typical[0])
     for i in range(len(coords)):
         k = coords[i]
-        law.tree[k] = score(size[k], mean[k], square[k], law.typical[0], law.progress[0])
-    refresh_above(law.tree, law.levels, coords)
+        dist.tree[k] = score(size[k], mean[k], square[k], dist.typical[0], dist.progress[0])
+    refresh_above(dist.tree, dist.levels, coords)
 
 
 @njit(cache=True)
@@ -200,32 +202,33 @@ def end_phase_and_draw(  # type: ignore[no-untyped-def]
     typical, n_visits, tree, levels, stream, coords, probs, grads, mixing,
 ):  # fmt: skip
     """End a phase and draw the next."""
-    law = RecentLaw(
+    dist = RecentDistribution(
         n_coords, share, forget, progress, order, n_swept, shuffled, size, mean, square, visits,
         typical, n_visits, tree, levels,
     )  # fmt: skip
-    update(law, coords, probs, grads, mixing)
-    draw(law, stream, coords, probs)
+    update(dist, coords, probs, grads, mixing)
+    draw(dist, stream, coords, probs)
 
 
-def check(law: RecentLaw, fresh: RecentLaw) -> None:
+def check(dist: RecentDistribution, fresh: RecentDistribution) -> None:
     """Raise ValueError unless the sweep holds every coordinate once and the tree adds up."""
     for name in ("n_coords", "forget", "levels"):
-        if not np.array_equal(getattr(law, name), getattr(fresh, name)):
-            raise ValueError(f"the {name} of the law are another policy's")
-    if law.n_swept[0] < 0 or law.shuffled[0] not in (0, 1):
+        if not np.array_equal(getattr(dist, name), getattr(fresh, name)):
+            raise ValueError(f"the {name} of the distribution are another policy's")
+    if dist.n_swept[0] < 0 or dist.shuffled[0] not in (0, 1):
         raise ValueError("the place in the sweep does not exist")
-    if not np.array_equal(np.sort(law.order), fresh.order):
+    if not np.array_equal(np.sort(dist.order), fresh.order):
         raise ValueError("the order of the sweep does not hold every coordinate once")
     for name in ("progress", "size", "mean", "square", "visits", "typical", "n_visits"):
-        if not np.all(np.isfinite(getattr(law, name))):
-            raise ValueError(f"the {name} of the law is not finite")
+        if not np.all(np.isfinite(getattr(dist, name))):
+            raise ValueError(f"the {name} of the distribution is not finite")
     for name in ("progress", "size", "square", "visits", "typical", "n_visits"):
-        if np.any(getattr(law, name) < 0):
-            raise ValueError(f"the {name} of the law is negative")
-    mixture.check_tree(law.tree, law.levels, law.mixing, int(fresh.n_coords[0]))
+        if np.any(getattr(dist, name) < 0):
+            raise ValueError(f"the {name} of the distribution is negative")
+    mixture.check_tree(dist.tree, dist.levels, dist.mixing, int(fresh.n_coords[0]))
 
 
 register(
-    RecentLaw, Kernels(draw, draw_distinct, update, mixture.weights, end_phase_and_draw, check)
+    RecentDistribution,
+    Kernels(draw, draw_distinct, update, mixture.weights, end_phase_and_draw, check),
 )

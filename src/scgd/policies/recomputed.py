@@ -1,8 +1,8 @@
-"""The law of every variant of the gains, all of whose weights are recomputed at each update, O(p).
+"""Every variant of the gains, with all weights recomputed at each update, O(p).
 
 It serves the options that follow the authors' code, and softmax weights where distinct coordinates
-are drawn. The cheaper laws of :mod:`scgd.policies.law` and :mod:`scgd.policies.softmax` agree with
-it, by test.
+are drawn. The cheaper distributions of :mod:`scgd.policies.distribution` and
+:mod:`scgd.policies.softmax` agree with it, by test.
 """
 
 from math import exp
@@ -17,7 +17,14 @@ from scgd.policies.mixture import GAINS, reward
 from scgd.policies.sumtree import empty_tree, refresh
 from scgd.typing import Floats, Ints
 
-__all__ = ["MEMORIES", "NORMALIZATIONS", "RecomputedLaw", "recomputed_law", "record", "refill"]
+__all__ = [
+    "MEMORIES",
+    "NORMALIZATIONS",
+    "RecomputedDistribution",
+    "recomputed_distribution",
+    "record",
+    "refill",
+]
 
 NORMALIZATIONS = ("l1", "softmax")
 MEMORIES = ("phase", "run", "visits")
@@ -28,7 +35,7 @@ GAIN, NORMALIZATION, MEMORY, RESCALE = range(4)
 N_PHASES, N_DRAWS = range(2)
 
 
-class RecomputedLaw(NamedTuple):
+class RecomputedDistribution(NamedTuple):
     """All rewards summed per coordinate, and a tree filled anew at every update.
 
     Attributes
@@ -59,13 +66,13 @@ class RecomputedLaw(NamedTuple):
     levels: Ints
 
 
-def recomputed_law(
+def recomputed_distribution(
     n_coords: int, gain: str, normalization: str, memory: str, rescale: bool, sharpness: float
-) -> RecomputedLaw:
-    """Return a law that starts uniform."""
+) -> RecomputedDistribution:
+    """Return a distribution that starts uniform."""
     tree, levels = empty_tree(n_coords)
     options = [GAINS.index(gain), NORMALIZATIONS.index(normalization), MEMORIES.index(memory)]
-    return RecomputedLaw(
+    return RecomputedDistribution(
         n_coords=np.array([n_coords]),
         options=np.array([*options, int(rescale)]),
         sharpness=np.array([float(sharpness)]),
@@ -79,61 +86,61 @@ def recomputed_law(
 
 
 @njit(cache=True)
-def update(law, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
+def update(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
     """Add the rewards of a phase to the sums and recompute all weights."""
-    law.counts[N_PHASES] += 1
-    law.counts[N_DRAWS] += len(coords)
-    law.mixing[0] = mixture.share(mixing)
-    record(law, coords, probs, grads)
-    refill(law)
+    dist.counts[N_PHASES] += 1
+    dist.counts[N_DRAWS] += len(coords)
+    dist.mixing[0] = mixture.share(mixing)
+    record(dist, coords, probs, grads)
+    refill(dist)
 
 
 @njit(cache=True)
-def record(law, coords, probs, grads):  # type: ignore[no-untyped-def]
+def record(dist, coords, probs, grads):  # type: ignore[no-untyped-def]
     """Add the rewards to the sums and to what else the memory needs."""
-    memory, phase = law.options[MEMORY], law.counts[N_PHASES]
+    memory, phase = dist.options[MEMORY], dist.counts[N_PHASES]
     for t in range(len(coords)):
         k = coords[t]
-        earned = reward(law.options[GAIN], grads[t], probs[t])
-        law.sums[k] += earned
+        earned = reward(dist.options[GAIN], grads[t], probs[t])
+        dist.sums[k] += earned
         if memory == RUN:
-            law.extra[k] += phase * earned
+            dist.extra[k] += phase * earned
         elif memory == VISITS:
-            law.extra[k] += 1.0
+            dist.extra[k] += 1.0
 
 
 @njit(cache=True, error_model="numpy")
-def total_gain(law, k):  # type: ignore[no-untyped-def]
+def total_gain(dist, k):  # type: ignore[no-untyped-def]
     r"""Return G_n of one coordinate.
 
     Rewards that stay count once per phase since theirs, so :math:`n T G_n = (n + 1) A - B` with
     :math:`A = \sum r` and :math:`B = \sum r \cdot \text{phase}`.
     """
-    memory, n_draws = law.options[MEMORY], max(law.counts[N_DRAWS], 1)
+    memory, n_draws = dist.options[MEMORY], max(dist.counts[N_DRAWS], 1)
     if memory == RUN:
-        return ((law.counts[N_PHASES] + 1) * law.sums[k] - law.extra[k]) / n_draws
+        return ((dist.counts[N_PHASES] + 1) * dist.sums[k] - dist.extra[k]) / n_draws
     if memory == VISITS:
-        return law.sums[k] / max(law.extra[k], 1.0)
-    return law.sums[k] / n_draws
+        return dist.sums[k] / max(dist.extra[k], 1.0)
+    return dist.sums[k] / n_draws
 
 
 @njit(cache=True, error_model="numpy")
-def refill(law):  # type: ignore[no-untyped-def]
+def refill(dist):  # type: ignore[no-untyped-def]
     """Recompute every leaf from the total gains, O(p)."""
-    tree, n_coords = law.tree, law.n_coords[0]
+    tree, n_coords = dist.tree, dist.n_coords[0]
     size = 0.0
     for k in range(n_coords):
-        tree[k] = total_gain(law, k)
+        tree[k] = total_gain(dist, k)
         size = max(size, abs(tree[k]))
-    if law.options[RESCALE] and size > 0.0:
+    if dist.options[RESCALE] and size > 0.0:
         for k in range(n_coords):
             tree[k] = abs(tree[k]) / size
-    if law.options[NORMALIZATION] == L1:
+    if dist.options[NORMALIZATION] == L1:
         for k in range(n_coords):
             tree[k] = abs(tree[k])
     else:
-        exponentiate(tree, law.sharpness[0], n_coords)
-    refresh(tree, law.levels)
+        exponentiate(tree, dist.sharpness[0], n_coords)
+    refresh(tree, dist.levels)
 
 
 @njit(cache=True)
@@ -154,26 +161,28 @@ def end_phase_and_draw(  # type: ignore[no-untyped-def]
     stream, coords, probs, grads, mixing,
 ):  # fmt: skip
     """End a phase and draw the next."""
-    law = RecomputedLaw(n_coords, options, sharpness, share, counts, sums, extra, tree, levels)
-    update(law, coords, probs, grads, mixing)
-    mixture.draw(law, stream, coords, probs)
+    dist = RecomputedDistribution(
+        n_coords, options, sharpness, share, counts, sums, extra, tree, levels
+    )
+    update(dist, coords, probs, grads, mixing)
+    mixture.draw(dist, stream, coords, probs)
 
 
-def check(law: RecomputedLaw, fresh: RecomputedLaw) -> None:
+def check(dist: RecomputedDistribution, fresh: RecomputedDistribution) -> None:
     """Raise ValueError unless every descent of the tree ends at a coordinate."""
     for name in ("n_coords", "options", "sharpness", "levels"):
-        if not np.array_equal(getattr(law, name), getattr(fresh, name)):
-            raise ValueError(f"the {name} of the law are another policy's")
-    if np.any(law.counts < 0):
-        raise ValueError("the law counts below zero")
+        if not np.array_equal(getattr(dist, name), getattr(fresh, name)):
+            raise ValueError(f"the {name} of the distribution are another policy's")
+    if np.any(dist.counts < 0):
+        raise ValueError("the distribution counts below zero")
     for name in ("sums", "extra"):
-        if not np.all(np.isfinite(getattr(law, name))):
-            raise ValueError(f"the {name} of the law are not finite")
-    mixture.check_tree(law.tree, law.levels, law.mixing, int(fresh.n_coords[0]))
+        if not np.all(np.isfinite(getattr(dist, name))):
+            raise ValueError(f"the {name} of the distribution are not finite")
+    mixture.check_tree(dist.tree, dist.levels, dist.mixing, int(fresh.n_coords[0]))
 
 
 register(
-    RecomputedLaw,
+    RecomputedDistribution,
     Kernels(
         mixture.draw, mixture.draw_distinct, update, mixture.weights, end_phase_and_draw, check
     ),

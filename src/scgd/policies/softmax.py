@@ -29,9 +29,11 @@ from scgd.policies.sumtree import empty_tree, locate, refresh, refresh_above, sp
 from scgd.random import uniform
 from scgd.typing import Floats, Ints
 
-__all__ = ["SoftmaxLaw", "softmax_law"]
+__all__ = ["SoftmaxDistribution", "softmax_distribution"]
 
 N_MOMENTS = 14
+"""Terms of the Taylor series: with |S| (x0 - x1) at most LIGHT the next is below LIGHT**14 / 14!,
+some 1e-15 of the sum."""
 # Slots of the series: the current, first and last x, the shift of all exponents, Z(x) and its peak;
 # then the moments and the increments of one phase.
 X, FIRST, LAST, SHIFT, NORMALISER, PEAK, MOMENTS = range(7)
@@ -40,13 +42,16 @@ N_SLOTS = INCREMENTS + N_MOMENTS
 # Slots of the heavy set: its size, the number of rebuilds so far, then the coordinates.
 SIZE, REBUILDS, HEAVY = range(3)
 LIGHT = 0.5
-SHORTEST = 0.25
-NARROWING = 0.7
-CANCELLATION = 1e-3
-HIGHEST = 1e30
+"""The largest |S| (x0 - x1) of a coordinate whose weight the series follows."""
+SHORTEST, NARROWING = 0.25, 0.7
+"""The least part of x0 that an interval goes down to (a rebuild costs O(p), and x falls like 1/N:
+N grows fourfold between two at best), and by what it narrows while too many are heavy."""
+CANCELLATION, HIGHEST = 1e-3, 1e30
+"""Z over its peak below which three digits are lost to cancellation, and Z beyond which its terms
+might overflow: then it is rebuilt."""
 
 
-class SoftmaxLaw(NamedTuple):
+class SoftmaxDistribution(NamedTuple):
     """The sums of rewards, bounds of their weights, and the series of their normaliser.
 
     Attributes
@@ -76,10 +81,12 @@ class SoftmaxLaw(NamedTuple):
     heavy: Ints
 
 
-def softmax_law(n_coords: int, gain: str, sharpness: float, length: int) -> SoftmaxLaw:
-    """Return a law that starts uniform, with room for two phases of heavy coordinates."""
+def softmax_distribution(
+    n_coords: int, gain: str, sharpness: float, length: int
+) -> SoftmaxDistribution:
+    """Return a distribution that starts uniform, with room for two phases of heavy coordinates."""
     tree, levels = empty_tree(n_coords)
-    law = SoftmaxLaw(
+    dist = SoftmaxDistribution(
         n_coords=np.array([n_coords]),
         gain=np.array([GAINS.index(gain)]),
         sharpness=np.array([float(sharpness)]),
@@ -91,44 +98,46 @@ def softmax_law(n_coords: int, gain: str, sharpness: float, length: int) -> Soft
         series=np.zeros(N_SLOTS),
         heavy=np.zeros(HEAVY + max(2 * length, 16), np.int64),
     )
-    rebuild_softmax(law.tree, law.levels, law.sums, law.series, law.heavy, 0.0)
-    return law
+    rebuild_softmax(dist.tree, dist.levels, dist.sums, dist.series, dist.heavy, 0.0)
+    return dist
 
 
 @njit(cache=True)
-def draw(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+def draw(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
     """Fill ``coords`` with independent draws and ``probs`` with their weights."""
-    mixing = law.mixing[0]
-    draw_softmax(law.tree, law.levels, law.sums, law.series, mixing, stream, coords, probs)
+    mixing = dist.mixing[0]
+    draw_softmax(dist.tree, dist.levels, dist.sums, dist.series, mixing, stream, coords, probs)
 
 
 @njit(cache=True)
-def draw_distinct(law, stream, coords, probs):  # type: ignore[no-untyped-def]
+def draw_distinct(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
     """Refuse: systematic sampling needs the weights themselves in the tree."""
-    raise ValueError('distinct draws from softmax weights need make_law(..., refresh="all")')
+    raise ValueError(
+        'distinct draws from softmax weights need make_distribution(..., refresh="all")'
+    )
 
 
 @njit(cache=True)
-def update(law, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
+def update(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
     """Add the rewards of a phase to the sums and move to its x."""
-    law.n_draws[0] += len(coords)
-    law.mixing[0] = mixture.share(mixing)
+    dist.n_draws[0] += len(coords)
+    dist.mixing[0] = mixture.share(mixing)
     rewards = np.empty(len(coords))
     for t in range(len(coords)):
-        rewards[t] = reward(law.gain[0], grads[t], probs[t])
-    x = law.sharpness[0] / max(law.n_draws[0], 1)
-    move_softmax(law.tree, law.levels, law.sums, law.series, law.heavy, x, coords, rewards)
+        rewards[t] = reward(dist.gain[0], grads[t], probs[t])
+    x = dist.sharpness[0] / max(dist.n_draws[0], 1)
+    move_softmax(dist.tree, dist.levels, dist.sums, dist.series, dist.heavy, x, coords, rewards)
 
 
 @njit(cache=True, error_model="numpy")
-def weights(law, out):  # type: ignore[no-untyped-def]
+def weights(dist, out):  # type: ignore[no-untyped-def]
     """Write all current weights into ``out``, O(p)."""
     for k in range(len(out)):
-        out[k] = law.sums[k]
-    x = law.sharpness[0] / max(law.n_draws[0], 1)
-    a = (1.0 - law.mixing[0]) / exponentiate(out, x, len(out))
+        out[k] = dist.sums[k]
+    x = dist.sharpness[0] / max(dist.n_draws[0], 1)
+    a = (1.0 - dist.mixing[0]) / exponentiate(out, x, len(out))
     for k in range(len(out)):
-        out[k] = a * out[k] + law.mixing[0] / len(out)
+        out[k] = a * out[k] + dist.mixing[0] / len(out)
 
 
 @njit(cache=True)
@@ -137,11 +146,11 @@ def end_phase_and_draw(  # type: ignore[no-untyped-def]
     stream, coords, probs, grads, mixing,
 ):  # fmt: skip
     """End a phase and draw the next."""
-    law = SoftmaxLaw(
+    dist = SoftmaxDistribution(
         n_coords, gain, sharpness, share, n_draws, sums, tree, levels, series, heavy
     )  # fmt: skip
-    update(law, coords, probs, grads, mixing)
-    draw(law, stream, coords, probs)
+    update(dist, coords, probs, grads, mixing)
+    draw(dist, stream, coords, probs)
 
 
 @njit(cache=True)
@@ -314,26 +323,26 @@ def interval_width(sums, x, n_most):  # type: ignore[no-untyped-def]
         width *= NARROWING
 
 
-def check(law: SoftmaxLaw, fresh: SoftmaxLaw) -> None:
+def check(dist: SoftmaxDistribution, fresh: SoftmaxDistribution) -> None:
     """Raise ValueError unless bounds, heavy set and normaliser are those of the sums.
 
     Draws are rejected by the bounds and heavy coordinates are searched for in the heavy set, so
     wrong ones would be loops without end.
     """
     for name in ("n_coords", "gain", "sharpness", "levels"):
-        if not np.array_equal(getattr(law, name), getattr(fresh, name)):
-            raise ValueError(f"the {name} of the law are another policy's")
-    if law.n_draws[0] < 0:
-        raise ValueError("the law counts below zero")
-    if not (np.all(np.isfinite(law.sums)) and np.all(np.isfinite(law.series))):
-        raise ValueError("the sums of the law or their series are not finite")
-    mixture.check_tree(law.tree, law.levels, law.mixing, int(fresh.n_coords[0]))
-    check_bounds(law)
+        if not np.array_equal(getattr(dist, name), getattr(fresh, name)):
+            raise ValueError(f"the {name} of the distribution are another policy's")
+    if dist.n_draws[0] < 0:
+        raise ValueError("the distribution counts below zero")
+    if not (np.all(np.isfinite(dist.sums)) and np.all(np.isfinite(dist.series))):
+        raise ValueError("the sums of the distribution or their series are not finite")
+    mixture.check_tree(dist.tree, dist.levels, dist.mixing, int(fresh.n_coords[0]))
+    check_bounds(dist)
 
 
-def check_bounds(law: SoftmaxLaw) -> None:
+def check_bounds(dist: SoftmaxDistribution) -> None:
     """Raise ValueError unless the leaves are the bounds of the sums, with their normaliser."""
-    series, heavy, sums = law.series, law.heavy, law.sums
+    series, heavy, sums = dist.series, dist.heavy, dist.sums
     x, first, last, shift = series[X], series[FIRST], series[LAST], series[SHIFT]
     if not 0 <= last <= x <= first:
         raise ValueError("the softmax has left its interval")
@@ -345,7 +354,7 @@ def check_bounds(law: SoftmaxLaw) -> None:
     ends = np.where(light, np.where(sums >= 0, first, last), x)
     with np.errstate(over="ignore"):
         bounds, shares = np.exp(sums * ends - shift), np.exp(sums * x - shift)
-    if not np.allclose(law.tree[: len(sums)], bounds, rtol=1e-9, atol=0.0):
+    if not np.allclose(dist.tree[: len(sums)], bounds, rtol=1e-9, atol=0.0):
         raise ValueError("the bounds of the softmax are not those of its sums")
     if not np.isclose(series[NORMALISER], shares.sum(), rtol=1e-6):
         raise ValueError("the normaliser of the softmax is not the sum of its weights")
@@ -353,4 +362,6 @@ def check_bounds(law: SoftmaxLaw) -> None:
         raise ValueError("the moments of the softmax are those of a phase in progress")
 
 
-register(SoftmaxLaw, Kernels(draw, draw_distinct, update, weights, end_phase_and_draw, check))
+register(
+    SoftmaxDistribution, Kernels(draw, draw_distinct, update, weights, end_phase_and_draw, check)
+)

@@ -17,7 +17,9 @@ from scgd.typing import Floats, Ints
 __all__ = ["empty_tree", "locate", "refresh", "refresh_above", "split_uniform"]
 
 BELOW_ONE = 1.0 - 2.0**-53
+"""The largest number below 1: a target at the very end of a node stays inside it."""
 FLOATS_PER_LINE = 8
+"""A cache line has 64 bytes: a node and its eight children are one line each."""
 
 
 def empty_tree(n_leaves: int) -> tuple[Floats, Ints]:

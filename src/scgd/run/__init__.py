@@ -1,1 +1,1 @@
-"""The books of a run: what was asked and answered, what was best, how it went, who may stop it."""
+"""The account of a run: what was asked and answered, what was best, how it went, its end."""

@@ -1,6 +1,6 @@
 """The arguments of an optimizer as a file can keep them, and back; nothing in a file is executed.
 
-Numbers, names and arrays are kept as they are, and parts of a recipe by the name of their class and
+Numbers, names and arrays are kept as they are, and parts of a method by the name of their class and
 their fields. What is code (a function, an object of a class of the user's own) is only marked:
 whoever loads the file hands it in again.
 """
@@ -55,8 +55,8 @@ def to_file(value: Any) -> Any:
     if isinstance(value, Space):
         return {"kind": "space", "items": {k: to_file(v) for k, v in value.parameters.items()}}
     if isinstance(value, Choice):
-        others = to_file({"default": value.default, "when": value.when})
-        return {"kind": "choice", "options": to_file(value.options), "others": others}
+        others = {"ordered": value.ordered, "default": value.default, "when": value.when}
+        return {"kind": "choice", "options": to_file(value.options), "others": to_file(others)}
     if is_dataclass(value) and CLASSES.get(type(value).__name__) is type(value):
         parts = {f.name: to_file(getattr(value, f.name)) for f in fields(value) if f.init}
         return {"kind": "part", "class": type(value).__name__, "fields": parts}

@@ -15,7 +15,7 @@ from scgd.typing import Floats
 
 __all__ = ["Filler"]
 
-LANE = 2**30
+OWNER = 2**30
 """Of its samples: beyond those of any strategy or engine."""
 CHECK = 5
 """Every fifth point is the centre, where it is a new one."""
@@ -72,8 +72,8 @@ class Filler:
         if self.problem.space is not None:
             x = self.problem.space.grid.canonical(x[None])[0]
         question = joint(
-            self.point, EVERYWHERE, x[None], far=True, role=int(check),
-            sample=(self.n_posed, LANE),
+            self.point, EVERYWHERE, x[None], may_fail=True, role=int(check),
+            sample=(self.n_posed, OWNER),
         )  # fmt: skip
         self.n_posed += 1
         return question

@@ -117,7 +117,7 @@ class Inline:
         strategy, ledger = self.strategy, self.ledger
         if value - value != 0.0:
             point = partial(point_of, strategy.asked, j)
-            ledger.failed(value, number, point, far=True)
+            ledger.failed(value, number, point, may_fail=True)
             value = NAN
         elif ledger.best is not None and value < ledger.best.value:
             ledger.best.put(value, point_of(strategy.asked, j))

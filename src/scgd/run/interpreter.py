@@ -10,23 +10,24 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from scgd.descent.engine import CoordinateDescent
+from scgd.history import mean_and_error
 from scgd.problem import Problem
 from scgd.questions import BASE, EVERYWHERE, NOWHERE, Point, Question
 from scgd.samples import Samples
-from scgd.strategies.asks import Along, Gradient, Leg, Outcome, Report, Steps, Strategy, Wait
+from scgd.strategies.asks import Along, Gradient, Outcome, Report, Stage, Steps, Strategy, Wait
 from scgd.strategies.budget import TOL, Budget
 from scgd.typing import Floats
 
 __all__ = ["Interpreter", "OtherPoints"]
 
 STRATEGY = 0
-"""The lane of the samples of a strategy; each engine has the next one."""
+"""The owner of the samples of a strategy; each engine has the next one."""
 
 
 class OtherPoints(ValueError):
@@ -59,8 +60,8 @@ class Interpreter:
         Evaluations of that, how many have been asked and answered, and the values so far.
     n_evals, n_questions
         Evaluations whose values were sent, and batches and steps.
-    report
-        What it told last, by name.
+    report, incumbent
+        What it told last, by name; the value of the point it recommends, and its error.
     members
         Evaluations by solver.
     """
@@ -88,26 +89,29 @@ class Interpreter:
         """Start the generator."""
         self.problem.known.keep(self.n_known)
         n = self.problem.n_coords
-        self.limit = self.first_limit
-        self.budget = Budget(self.limit, n, self.tol, self.max_stall)
-        key = (*self.seed.spawn_key, 0)
-        own = np.random.SeedSequence(self.seed.entropy, spawn_key=key)
+        self.budget = Budget(self.first_limit, n, self.tol, self.max_stall)
         self.log = array("d")
         self.marks: list[dict[str, Any]] = []
-        self.checksum = self.n_evals = self.n_samples = self.n_lanes = 0
+        self.checksum = self.n_evals = self.n_samples = self.n_engines = 0
         self.past_steps = self.n_batches = 0
         self.grown = False  # whether the budget was changed since the strategy waited last
         self.report: dict[str, Any] = {}
         self.members: dict[str, int] = {}
-        self.journal: list[tuple[int, float]] = []
+        self.journal: list[tuple[int, float, float, float]] = []
+        self.incumbent = (float("nan"), float("nan"))
         self.best = float("inf")
         self.low, self.high = self.problem.x0.copy(), self.problem.x0.copy()
         self.engine: CoordinateDescent | None = None
-        self.began = 0  # evaluations of the engine when its leg began
-        self.leg_values: Floats = np.empty(0)
+        self.began = 0  # evaluations of the engine when its stage began
+        self._start(self.problem, ())
+
+    def _start(self, problem: Problem, key: tuple[int, ...]) -> None:
+        """Make a generator with a random stream of its own, and take what it asks first."""
+        key = (*self.seed.spawn_key, 0, *key)
+        own = np.random.SeedSequence(self.seed.entropy, spawn_key=key)
         self.outcome = Outcome()
         self.generator = self.strategy(
-            self.problem, self.budget, np.random.Generator(np.random.PCG64(own))
+            problem, self.budget, np.random.Generator(np.random.PCG64(own))
         )
         self.asked: Any = None
         self._advance(None)
@@ -116,6 +120,7 @@ class Interpreter:
 
     def _advance(self, sent: Any) -> None:
         """Send values; take what the strategy asks next."""
+        self.size = self.n_asked = self.n_answered = 0
         try:
             asked = self.generator.send(sent)
             while isinstance(asked, Report) or self._wakes(asked):
@@ -123,16 +128,13 @@ class Interpreter:
                     self._note(asked)
                 asked = self.generator.send(None)
         except StopIteration as end:
-            self.asked, self.size, self.n_asked, self.n_answered = None, 0, 0, 0
+            self.asked = None
             self.outcome = end.value if isinstance(end.value, Outcome) else Outcome()
             return
         self.asked = asked
-        self.n_asked = self.n_answered = 0
         if isinstance(asked, Steps):
             self._begin_steps(asked)
-        elif isinstance(asked, Wait):
-            self.size = 0
-        else:
+        elif not isinstance(asked, Wait):
             self._begin_batch()
 
     def _wakes(self, asked: Any) -> bool:
@@ -146,17 +148,20 @@ class Interpreter:
         for name, value in vars(report).items():
             if value is not None:
                 self.report[name] = value.copy() if name == "x" else value
+        if report.x is not None:
+            values = np.array(() if report.values is None else report.values)
+            self.incumbent = mean_and_error(values, self.report.get("noise"))
 
     def _begin_steps(self, asked: Steps) -> None:
-        self.size, engine = 0, asked.engine
+        engine = asked.engine
         if engine is not self.engine:
             if self.engine is not None:
                 self.past_steps += self.engine.n_posed
-            self.n_lanes += 1
+            self.n_engines += 1
             self.engine = engine
-            engine.samples, engine.lane = self.samples, STRATEGY + self.n_lanes
+            engine.samples, engine.owner = self.samples, STRATEGY + self.n_engines
         self.began = engine.n_evals
-        engine.begin_leg(asked.n_evals, asked.base)
+        engine.begin_stage(asked.n_evals, asked.base)
 
     def _begin_batch(self) -> None:
         """Take points: how many there are, how they share samples, and their checksum."""
@@ -217,26 +222,28 @@ class Interpreter:
             return
         low = float(seen.min())
         self.best = low if low < self.best else self.best
-        self.journal.append((self.n_evals, self.best if self.deterministic else float(seen.mean())))
+        if self.deterministic:
+            self.journal.append((self.n_evals, self.best, self.best, 0.0))
+        else:
+            self.journal.append((self.n_evals, float(seen.mean()), *self.incumbent))
 
-    def _end_leg(self) -> None:
-        """Send what a leg of SCGD saw."""
+    def _end_stage(self) -> None:
+        """Send what a stage of SCGD saw."""
         assert self.engine is not None
-        self._send_leg(self.engine.leg(self.engine.n_evals - self.began))
+        self._send_stage(self.engine.stage(self.engine.n_evals - self.began))
 
     def _give_up(self) -> None:
-        """Send a leg that diverges; a strategy that was to go on for ever ends with it."""
-        self._end_leg()
+        """Send a stage that diverges; a strategy that was to go on for ever ends with it."""
+        self._end_stage()
         self.generator.close()
-        self.asked, self.size, self.n_asked, self.n_answered = None, 0, 0, 0
-        self.outcome = Outcome(diverged=True)
+        self.asked, self.size, self.outcome = None, 0, Outcome(diverged=True)
 
-    def _send_leg(self, leg: Leg) -> None:
-        self.marks.append({"at": len(self.log), "leg": asdict(leg)})
-        self.n_evals += leg.n_evals
-        self.members["SCGD"] = self.members.get("SCGD", 0) + leg.n_evals
+    def _send_stage(self, stage: Stage) -> None:
+        self.marks.append({"at": len(self.log), "stage": asdict(stage)})
+        self.n_evals += stage.n_evals
+        self.members["SCGD"] = self.members.get("SCGD", 0) + stage.n_evals
         self.budget.spent = self.n_evals
-        self._advance(leg)
+        self._advance(stage)
 
     # ---- questions and values --------------------------------------------------------------------
 
@@ -278,19 +285,19 @@ class Interpreter:
         if isinstance(asked, Gradient):
             return Question(
                 self.point, asked.coords, np.array([BASE]), np.array([np.nan]), base=asked.x,
-                sample=sample, far=True, kind="partials",
+                sample=sample, kind="partials",
             )  # fmt: skip
         if isinstance(asked, Along):
             coords = np.asarray(asked.coords[some], np.int64)
             entries = np.asarray(asked.entries[some], np.float64)
             return Question(
-                self.point, NOWHERE, coords, entries, base=asked.x, sample=sample, far=True,
+                self.point, NOWHERE, coords, entries, base=asked.x, sample=sample, may_fail=True,
                 role=first,
             )  # fmt: skip
         rows = asked.reshape(-1, asked.shape[-1])[some] if asked.ndim < 3 else self._rows(first, n)
         return Question(
-            self.point, EVERYWHERE, np.full(n, BASE), rows, base=rows[0], sample=sample, far=True,
-            role=first,
+            self.point, EVERYWHERE, np.full(n, BASE), rows, base=rows[0], sample=sample,
+            may_fail=True, role=first,
         )  # fmt: skip
 
     def _rows(self, first: int, n: int) -> Floats:
@@ -327,28 +334,46 @@ class Interpreter:
             self._answer()
 
     def settle(self) -> None:
-        """Take note of steps that were taken; go on where the leg is over."""
+        """Take note of steps that were taken; go on where the stage is over."""
         engine = self.engine
         while self.stepping and engine is not None:
             before = self.n_evals - self.began
-            self.journal.extend((before + n, value) for n, value in engine.journal)
+            known = self.incumbent
+            self.journal.extend((before + n, value, *known) for n, value in engine.journal)
             engine.journal.clear()
             if engine.diverged and self.asked.n_evals is None and not engine.n_open:
                 self._give_up()
             elif not engine.finished:
                 return
             else:
-                self._end_leg()
+                self._end_stage()
             engine = self.engine
 
-    def extend(self, limit: int | None) -> None:
-        """Plan for so many evaluations in all from now on."""
-        self.marks.append({"at": len(self.log), "limit": limit})
-        self._set_limit(limit)
+    def extend(self, limit: int | None, x: Floats | None = None) -> None:
+        """Plan for so many evaluations in all from now on.
+
+        A strategy that has returned for want of budget begins again, at ``x``.
+        """
+        mark: dict[str, Any] = {"at": len(self.log), "limit": limit}
+        if (
+            x is not None
+            and self.finished
+            and not (self.outcome.converged or self.outcome.diverged)
+        ):
+            mark["again"] = x.copy()
+        self._extend(mark)
         if isinstance(self.asked, Steps) and self.asked.n_evals is None:
             assert self.engine is not None
             before = self.n_evals - self.began
             self.engine.plan_for(None if limit is None else limit - before)
+
+    def _extend(self, mark: dict[str, Any]) -> None:
+        self.marks.append(mark)
+        self._set_limit(mark["limit"])
+        if "again" in mark:
+            self.grown = False
+            n_again = sum("again" in mark for mark in self.marks)
+            self._start(replace(self.problem, x0=mark["again"].copy()), (n_again,))
 
     def know(self, x: Floats, value: float) -> None:
         """Take a measurement that was not asked for, which a strategy may look at."""
@@ -356,7 +381,7 @@ class Interpreter:
         self.problem.known.add(x, value)
 
     def _set_limit(self, limit: int | None) -> None:
-        self.limit = self.budget.limit = limit
+        self.budget.limit = limit
         self.grown = True
         if self._wakes(self.asked):
             self._advance(None)
@@ -368,11 +393,6 @@ class Interpreter:
         """Evaluations whose values the strategy or its engine has."""
         running = self.engine.n_evals - self.began if self.stepping and self.engine else 0
         return self.n_evals + running
-
-    @property
-    def n_answered_now(self) -> int:
-        """Evaluations of the batch in hand that have values."""
-        return self.n_answered if self.size else 0
 
     @property
     def deterministic(self) -> bool:
@@ -402,7 +422,7 @@ class Interpreter:
     def recommended(self) -> tuple[Floats, Floats]:
         """The point it would answer now, and observations at it or near it."""
         engine, x = self.engine, self.report.get("x")
-        if engine is not None and (x is None or (self.stepping and engine.leg(0).fell)):
+        if engine is not None and (x is None or (self.stepping and engine.stage(0).fell)):
             return engine.recommended
         if x is None:
             return self.problem.x0, np.empty(0)
@@ -428,7 +448,7 @@ class Interpreter:
     def farthest(self) -> float:
         """How far from x0 a point was asked, in any coordinate, in units of its scale."""
         away = max(self.problem.away(self.low), self.problem.away(self.high))
-        return away if self.engine is None else max(away, self.engine.far)
+        return away if self.engine is None else max(away, self.engine.farthest)
 
     @property
     def n_steps(self) -> int:
@@ -438,7 +458,7 @@ class Interpreter:
 
     @property
     def ran(self) -> dict[str, int]:
-        """Evaluations by solver, the leg in hand included."""
+        """Evaluations by solver, the stage in hand included."""
         ran = dict(self.members)
         if self.n_told > self.n_evals:
             ran["SCGD"] = ran.get("SCGD", 0) + self.n_told - self.n_evals
@@ -447,7 +467,7 @@ class Interpreter:
     # ---- state -----------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the log, and what has arrived of the batch or the leg in hand."""
+        """Return the log, and what has arrived of the batch or the stage in hand."""
         engine = self.engine
         return {
             "limit": self.first_limit,
@@ -462,7 +482,7 @@ class Interpreter:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Send the log again, then take up the batch or the leg in hand."""
+        """Send the log again, then take up the batch or the stage in hand."""
         self.first_limit = state["limit"]
         self.begin()
         marks = [state["marks"][str(i)] for i in range(len(state["marks"]))]
@@ -482,11 +502,11 @@ class Interpreter:
             self.began = int(state["began"])
             self.engine.load_state_dict(state["engine"])
             if self.engine.n_evals < self.began:
-                raise ValueError("a leg has fewer evaluations than at its beginning")
+                raise ValueError("a stage has fewer evaluations than at its beginning")
         self.journal.clear()
 
     def _replay(self, log: Floats, marks: list[dict[str, Any]]) -> None:
-        """Send values and legs in the order in which they came."""
+        """Send values and stages in the order in which they came."""
         place = k = 0
         while place < len(log) or k < len(marks):
             if k < len(marks) and marks[k]["at"] == place:
@@ -507,12 +527,11 @@ class Interpreter:
             self.know(mark["x"], mark["value"])
             return
         if "limit" in mark:
-            self.marks.append(mark)
-            self._set_limit(mark["limit"])
+            self._extend(mark)
             return
         if not self.stepping or self.engine is None:
             raise OtherPoints("the strategy does not hand over to SCGD where it did")
-        leg = Leg(**mark["leg"])
-        self.engine.point.put(leg.x)
-        self.engine.n_evals += leg.n_evals
-        self._send_leg(leg)
+        stage = Stage(**mark["stage"])
+        self.engine.point.put(stage.x)
+        self.engine.n_evals += stage.n_evals
+        self._send_stage(stage)

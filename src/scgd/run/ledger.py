@@ -1,4 +1,4 @@
-"""The ledger of evaluations: how many were accepted, lost or repeated, and the best one seen."""
+"""The ledger of evaluations: how many were accepted or failed, and the best one seen."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ class Ledger:
     Attributes
     ----------
     n_accepted, n_failed
-        Values accepted, and how many of them were lost (not finite, or never made).
+        Values accepted, and how many of them failed (not finite, or never made).
     best
         The lowest one; None where samples make values incomparable.
     first
-        F at x0, where that was evaluated before anything else; NaN where it was not, or was lost.
+        F at x0, where that was evaluated before anything else; NaN where it was not, or failed.
     noted, marks
         The values that a loop has seen since it began, and (how many, when) now and then; None
         where they are not wanted. Compiled loops note nothing.
@@ -134,15 +134,22 @@ class Ledger:
             self.worst = value
 
     def failed(
-        self, value: float, number: int, point: Callable[[], Floats], *, far: bool, who: str = "fun"
+        self,
+        value: float,
+        number: int,
+        point: Callable[[], Floats],
+        *,
+        may_fail: bool,
+        who: str = "fun",
     ) -> None:
         """Count a value that is not finite, or refuse it; ``who`` returned it.
 
-        ``far`` says that it was seen where nobody had looked before: then it tells only that this
-        was too far; the first value of a run must be sound all the same. Minus infinity is an end
-        that no search can go on from. An exception that the user wants counted is never refused.
+        ``may_fail`` says that it was seen where nobody had looked before: then it tells only that
+        this was too far; the first value of a run must be sound all the same. Minus infinity is an
+        end that no search can go on from. An exception that the user wants counted is never
+        refused.
         """
-        refused = not far or number == 0 or value == -np.inf
+        refused = not may_fail or number == 0 or value == -np.inf
         if self.on_nonfinite == "raise" and refused and not is_caught(value):
             where = np.array2string(point(), threshold=8)
             raise FloatingPointError(

@@ -12,7 +12,7 @@ import numpy as np
 
 from scgd.evaluations import Evaluations, Points
 from scgd.problem import Problem
-from scgd.questions import Point, Question, Trail
+from scgd.questions import Point, Question
 from scgd.run.log import Log
 from scgd.spaces import Space
 from scgd.typing import Floats, Ints
@@ -27,36 +27,6 @@ NOTHING: Floats = np.empty(0)
 
 LIMIT = 100_000
 """Evaluations that the table holds where nobody asked for it: 24 bytes each."""
-
-
-class Forked(Trail):
-    """A trail that a record reads too."""
-
-    __slots__ = ("mine",)
-
-    def __init__(self, point: Point) -> None:
-        super().__init__(point.x.size)
-        self.mine = Trail(point.x.size)
-        self.mine.n = 0  # from here on
-
-    def add(self, coords: Any) -> None:
-        """Note coordinates for both."""
-        super().add(coords)
-        self.mine.add(coords)
-
-    def everywhere(self) -> None:
-        """Note all coordinates for both."""
-        super().everywhere()
-        self.mine.everywhere()
-
-    def moved(self) -> Ints | None:
-        """Return what has moved since the last call; None where that may be everything."""
-        mine = self.mine
-        parts = [NOWHERE, *(np.atleast_1d(np.asarray(part, np.int64)) for part in mine.parts)]
-        everything = mine.n >= mine.size
-        mine.parts.clear()
-        mine.n = 0
-        return None if everything else np.concatenate(parts)
 
 
 class Record:
@@ -201,7 +171,7 @@ class Record:
         if question.base is not None or point is not self.point:
             self.point = None if question.base is not None else point
             if self.point is not None:
-                self.trail = point.trail = Forked(point)
+                self.trail = point.trail.fork("record")
             return self.every
         moved = self.trail.moved()
         return self.every if moved is None else np.concatenate((moved, self.poked))

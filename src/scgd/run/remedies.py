@@ -27,6 +27,6 @@ def remedy(value: float, problem: Problem) -> str:
             f"Nothing improved on x0: values of f are near {size:.0e}, and squares of its slopes "
             "overflow; multiply f so that they are near 1."
         )
-    scale = "" if problem.told else "scale= (the typical size of a coordinate), "
+    scale = "" if problem.scale_known else "scale= (the typical size of a coordinate), "
     bounds = "bounds=, " if scale and not problem.lower.size else ""
     return f"Nothing improved on x0; try {scale}{bounds}more evaluations or another x0."

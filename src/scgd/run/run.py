@@ -131,10 +131,12 @@ class Run:
         return not self.open and self.strategy.cost > self.room
 
     def extend(self, max_evals: int | None) -> None:
-        """Go on with another budget: schedules that fall over it start a new leg here."""
+        """Go on with another budget: schedules that fall over it start a new stage here."""
         self.max_evals = None if max_evals is None else count(max_evals, "max_evals")
         self.status = Status.RUNNING
-        self.strategy.extend(self.max_evals)
+        again = self.strategy.finished and self.merit is None and self.nfev > 0
+        x = self.recommended(self.status).x if again else None
+        self.strategy.extend(self.max_evals, x)
 
     # ---- questions and values --------------------------------------------------------------------
 
@@ -184,11 +186,11 @@ class Run:
         j = number - opened.first
         self._enter(number, self._checked(value, opened.question, number, j))
 
-    def check(self, number: int, value: Any, *, lost: bool = False) -> None:
+    def check(self, number: int, value: Any, *, failed: bool = False) -> None:
         """Refuse a value that would not be accepted; nothing is entered."""
         if number not in self.place:
             raise ValueError(f"evaluation {number} was not asked, or has been answered")
-        if lost:
+        if failed:
             return
         opened, n_failed = self.place[number], self.ledger.n_failed
         try:
@@ -228,7 +230,7 @@ class Run:
         if np.array_equal(question.at(0), self.strategy.problem.x0):
             self.ledger.first = checked
 
-    def lose(self, number: int) -> None:
+    def fail(self, number: int) -> None:
         """Take note that an evaluation will have no value."""
         if number not in self.place:
             raise ValueError(f"evaluation {number} was not asked, or has been answered")
@@ -236,8 +238,8 @@ class Run:
         n = len(question.support)
         self.ledger.n_failed += 1
         partials = question.kind == "partials"
-        lost: Any = np.full(n, np.nan) if partials else self.ledger.stand_in
-        self._enter(number, lost if self.merit is None else np.full(self.merit.size, np.nan))
+        failed: Any = np.full(n, np.nan) if partials else self.ledger.stand_in
+        self._enter(number, failed if self.merit is None else np.full(self.merit.size, np.nan))
 
     def _checked(self, value: Any, question: Question, number: int, j: int) -> Any:
         """Return the value as the strategy wants it; where it failed, what stands in for it."""
@@ -248,7 +250,7 @@ class Run:
         scalar = as_scalar(value)
         if scalar - scalar == 0.0:
             return scalar
-        self.ledger.failed(scalar, number, lambda: question.at(j), far=question.far)
+        self.ledger.failed(scalar, number, lambda: question.at(j), may_fail=question.may_fail)
         return self.ledger.stand_in
 
     def _checked_vector(self, value: Any, question: Question, number: int, j: int) -> Any:
@@ -257,7 +259,9 @@ class Run:
         if not np.isfinite(vector).all():
             bad = float(vector[~np.isfinite(vector)][0])
             who = "fun" if not np.isfinite(vector[0]) else "one of the constraints"
-            self.ledger.failed(bad, number, lambda: question.at(j), far=question.far, who=who)
+            self.ledger.failed(
+                bad, number, lambda: question.at(j), may_fail=question.may_fail, who=who
+            )
             return np.full(vector.shape, np.nan)
         return vector
 
@@ -277,7 +281,9 @@ class Run:
             )
         if not np.isfinite(array).all():
             bad = float(array[~np.isfinite(array)].flat[0])
-            self.ledger.failed(bad, number, lambda: question.at(j), far=question.far, who="jac")
+            self.ledger.failed(
+                bad, number, lambda: question.at(j), may_fail=question.may_fail, who="jac"
+            )
         return array
 
     def _commit(self, opened: Open) -> None:
@@ -299,8 +305,8 @@ class Run:
 
     def note(self) -> None:
         """Take away what the strategy has seen."""
-        for n_evals, value in self.strategy.journal:
-            self.history.append(n_evals + self.n_filled, value)
+        for n_evals, *entry in self.strategy.journal:
+            self.history.append(n_evals + self.n_filled, *entry)
             self.n_reports += 1
         self.strategy.journal.clear()
 
@@ -316,7 +322,7 @@ class Run:
         finally:
             with np.errstate(all="ignore"):
                 strategy.settle()
-            n = strategy.n_told + strategy.n_answered_now + self.n_filled - self.nfev
+            n = strategy.n_told + strategy.n_answered + self.n_filled - self.nfev
             if record is not None and seen is not None and len(seen) >= n:
                 record.extend(self.n_issued, solver, seen[:n], self.ledger.marks)
             self.ledger.n_accepted += n
@@ -332,8 +338,7 @@ class Run:
         status, strategy = self._final_status(), self.strategy
         with np.errstate(all="ignore"):
             end = self.recommended(status)
-        fun, error = mean_and_error(end.values)
-        error = self._pooled(error, end)
+        fun, error = self.valued(end)
         level = fun == self.ledger.first and not error > 0  # as high elsewhere is nothing gained
         still = level or np.array_equal(end.x, strategy.problem.x0)
         if status is Status.BUDGET and (np.isnan(fun) or (self.max_evals == 1 and still)):
@@ -341,7 +346,7 @@ class Run:
         if self.merit is not None:
             x, fun, error, violation = self.merit.best
             end = Recommendation(x, np.array([fun]), exact=error == 0.0)
-        history, space = self.history.arrays(), strategy.problem.space
+        history, space = self.history.arrays(self.ledger.sign), strategy.problem.space
         shares, errors = strategy.relevance or (None, None)
         ended = self.nfev > 0 and status in ENDS
         stuck, rose = ended and still, ended and self._rose(fun, error, end.values.size)
@@ -363,7 +368,7 @@ class Run:
             relevance_error=errors,
             members=list(strategy.ran.items()),
             farthest=strategy.farthest,
-            history={**history, "fun": self.ledger.sign * history["fun"]},
+            history=history,
             scale=strategy.scale.copy(),
             table=None if self.record is None else self.record.so_far(),
         )
@@ -403,13 +408,10 @@ class Run:
         better = lower + np.hypot(np.nan_to_num(error), spread) < seen
         return other if better or (np.isnan(seen) and np.isfinite(lower)) else found
 
-    def _pooled(self, error: float, end: Recommendation) -> float:
-        """Return the standard error by the pooled noise where few values tell little of it."""
-        known, n = self.strategy.report.get("noise"), int(np.isfinite(end.values).sum())
-        reported = end.x is self.strategy.report.get("x")
-        if known is None or not reported or not 0 < n < FEW or (n > 1 and not known):
-            return error
-        return float(known) / float(np.sqrt(n))
+    def valued(self, end: Recommendation) -> tuple[float, float]:
+        """Return the value of what is recommended, and its standard error."""
+        told = self.strategy.report
+        return mean_and_error(end.values, told.get("noise") if end.x is told.get("x") else None)
 
     def _rose(self, fun: float, error: float, n_values: int) -> bool:
         """Tell whether the end lies above the beginning by more than two standard errors."""
@@ -417,7 +419,7 @@ class Run:
         if self.merit is not None:
             return False
         if np.isnan(first):  # SCGD began at once: its first phases tell
-            return self.strategy.stepping and engine is not None and engine.leg(0).rose
+            return self.strategy.stepping and engine is not None and engine.stage(0).rose
         with np.errstate(over="ignore"):
             spread = float(np.nan_to_num(error)) * np.sqrt(1 + n_values)  # of mean and one value
             return bool(fun > first + 2 * spread)
@@ -501,15 +503,13 @@ class Run:
             self._issue(reopened(point, int(first), saved))
         n_open = sum(len(opened.question) for opened in self.open.values())
         n_left = sum(opened.n_left for opened in self.open.values())
-        n_told = self.strategy.n_told + self.strategy.n_answered_now + self.n_filled
+        n_told = self.strategy.n_told + self.strategy.n_answered + self.n_filled
         counts = (self.n_issued, self.nfev)
         if counts != (n_told + n_open, n_told + n_open - n_left):
             raise ValueError("the numbers of evaluations do not add up")
 
 
 RISEN = "Values rose from where it began; give smaller steps (learning_rate), or method='auto'."
-FEW = 20
-"""Values whose own deviation is known to a sixth, which is as good as a pooled one."""
 FILLER = "filler"
 """The solver of evaluations beside the strategy's."""
 ENDS = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from scgd.checkpoint import Checkpoint, CheckpointError
+from scgd.checks import LARGEST
 from scgd.run.identity import Seed, check_identity
 from scgd.run.interpreter import OtherPoints
 from scgd.run.run import Run
@@ -131,9 +132,6 @@ def refusal(path: Path, owner: str) -> str:
     )
 
 
-LARGEST = 2**62
-
-
 def restore(run: Run, seed: Seed, state: dict[str, Any]) -> None:
     """Have a run take up a state, or raise CheckpointError and leave it unusable.
 
@@ -147,7 +145,7 @@ def restore(run: Run, seed: Seed, state: dict[str, Any]) -> None:
         run.load_state_dict(state)
         check_same({**run.state_dict(), "seed": seed.text}, state)
     except OtherPoints as error:
-        raise CheckpointError(f"{error} {way_out(run, state)}") from None
+        raise CheckpointError(f"{error} {WAYS_OUT}") from None
     except Exception as error:  # a state from elsewhere can make its readers raise anything
         raise CheckpointError(
             f"the checkpoint does not fit this run ({type(error).__name__}: {error}); delete it to "
@@ -155,16 +153,12 @@ def restore(run: Run, seed: Seed, state: dict[str, Any]) -> None:
         ) from None
 
 
-def way_out(run: Run, state: dict[str, Any]) -> str:
-    """Say what to do with a file whose strategy asked other points."""
-    start, best = "known= with what was measured", state["ledger"]["best"]
-    if best is not None and np.isfinite(best["value"]):
-        where = np.array2string(np.asarray(best["x"]), threshold=8, separator=", ")
-        start = f"known=[(x, {run.ledger.sign * best['value']:.9g})], x = {where}"
-    return (
-        "(another version of it or of scgd, or another machine's arithmetic). Begin with a fresh "
-        f"strategy and another checkpoint where it stood, {start}; or delete the checkpoint"
-    )
+WAYS_OUT = (
+    "(another version of it or of scgd, or another machine's arithmetic). Go on from its best "
+    "point with another checkpoint and known=[scgd.Checkpoint(path).best()] of this path; or "
+    "delete it"
+)
+"""What to do with a file whose strategy asked other points."""
 
 
 def check_same(mine: Any, found: Any, path: str = "") -> None:
@@ -240,13 +234,14 @@ class Saved:
         self.lock: Lock | None = None
         self.rows: dict[str, Any] | None = None  # the table of evaluations of a run taken up
 
-    def hold(self) -> None:
-        """Refuse another run on the same file until :meth:`release`."""
+    def __enter__(self) -> Saved:
+        """Refuse another run on the same file."""
         if self.file is not None:
             self.lock = Lock(self.file.path)
             self.file.unlocked = self.lock.error
+        return self
 
-    def release(self) -> None:
+    def __exit__(self, *error: object) -> None:
         """Let another run have the file."""
         if self.lock is not None:
             self.lock.release()

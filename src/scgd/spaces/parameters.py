@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -47,10 +48,14 @@ class Parameter:
         have these values.
     """
 
-    categorical: ClassVar[bool] = False
     size: int | None = None
     default: Any = None
     when: Any = None
+
+    @property
+    def categorical(self) -> bool:
+        """Whether its values have no order."""
+        return False
 
     @property
     def n_levels(self) -> int:
@@ -216,12 +221,14 @@ class Int(Parameter):
 
 @dataclass(frozen=True, repr=False, init=False)
 class Choice(Parameter):
-    """One of some values, without an order.
+    """One of some values.
 
     Parameters
     ----------
     *values
         What there is to choose from: anything.
+    ordered
+        Whether values that stand beside each other are alike, as sizes are.
     default, when
         Where to start, and on which condition it exists.
 
@@ -231,11 +238,15 @@ class Choice(Parameter):
     Choice('gbdt', 'dart', default='dart')
     """
 
-    categorical: ClassVar[bool] = True
     options: tuple[Any, ...]
+    ordered: bool = False
 
-    def __init__(self, *values: Any, default: Any = None, when: Any = None) -> None:
-        given = {"options": values, "default": default, "when": when, "size": None}
+    def __init__(
+        self, *values: Any, ordered: bool = False, default: Any = None, when: Any = None
+    ) -> None:
+        flag(ordered, "ordered")
+        given = {"options": values, "ordered": ordered, "default": default, "when": when}
+        given["size"] = None
         for name, value in given.items():
             object.__setattr__(self, name, value)
         if not values:
@@ -245,6 +256,11 @@ class Choice(Parameter):
         for i, value in enumerate(values):
             if any(same(value, other) for other in values[:i]):
                 raise ValueError(f"the values of a Choice must differ, got {value!r} twice")
+
+    @property
+    def categorical(self) -> bool:
+        """Whether its values have no order."""
+        return not self.ordered
 
     @property
     def n_levels(self) -> int:
@@ -264,8 +280,52 @@ class Choice(Parameter):
 
     def __repr__(self) -> str:
         words = [repr(value) for value in self.options]
+        words += ["ordered=True"] if self.ordered else []
         words += [f"{n}={v!r}" for n in ("default", "when") if (v := getattr(self, n)) is not None]
         return f"Choice({', '.join(words)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Quantile(Parameter):
+    """A real number as likely as a distribution of ``scipy.stats`` has it.
+
+    Parameters
+    ----------
+    distribution
+        The distribution, with its arguments; of an infinite range the last thousandths are cut.
+
+    Examples
+    --------
+    >>> from scipy.stats import norm
+    >>> Quantile(norm(2, 1)).values(np.array([0.5]), np.array([0]))
+    [2.0]
+    """
+
+    distribution: Any
+
+    @property
+    def tail(self) -> float:
+        """What is cut on each side."""
+        return 0.0 if np.isfinite(self.distribution.support()).all() else 0.001
+
+    def values(self, units: Floats, levels: Ints) -> list[Any]:
+        """Return quantiles."""
+        found: list[float] = self.distribution.ppf(self.tail + units * (1 - 2 * self.tail)).tolist()
+        return [float(f"{v:.15g}") for v in found]
+
+    def place(self, value: Any) -> float:
+        """Return the share of the distribution below a number."""
+        share = (float(self.distribution.cdf(number(value, "the value"))) - self.tail) / (
+            1 - 2 * self.tail
+        )
+        return min(max(share, 0.0), 1.0)
+
+    def __repr__(self) -> str:
+        given = [
+            *map(repr, self.distribution.args),
+            *(f"{k}={v!r}" for k, v in self.distribution.kwds.items()),
+        ]
+        return f"Quantile({self.distribution.dist.name}({', '.join(given)}))"
 
 
 def whole(value: Any, name: str) -> int:
@@ -291,9 +351,14 @@ def check_range(parameter: Any, check: Any) -> None:
 
 
 def adopted(name: Any, given: Any) -> Parameter:
-    """Return a parameter of ours, made of a distribution of Optuna's where it is one."""
+    """Return a parameter of ours: what is given, or made of a list or somebody's distribution."""
     if isinstance(given, Parameter):
         return given
+    listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes)
+    if listed and (isinstance(given, Sequence) or given.ndim == 1):
+        return candidates(given)
+    if hasattr(given, "ppf") and hasattr(given, "support"):
+        return drawn(given)
     kinds = {kind.__name__ for kind in type(given).__mro__ if kind.__module__.startswith("optuna")}
     if "CategoricalDistribution" in kinds:
         return Choice(*given.choices)
@@ -302,6 +367,33 @@ def adopted(name: Any, given: Any) -> Parameter:
     if "IntDistribution" in kinds:
         return Int(given.low, given.high, log=given.log, step=given.step)
     raise TypeError(
-        f"parameter {name!r} must be a Float, an Int, a Choice or a distribution of Optuna's, "
-        f"got {given!r}"
+        f"parameter {name!r} must be a Float, an Int, a Choice, a list of values or a distribution "
+        f"of scipy.stats or Optuna, got {given!r}"
     )
+
+
+def candidates(given: Any) -> Choice:
+    """Return a choice among the values of a list; three or more numbers have an order."""
+    values: list[Any] = []
+    for value in given.tolist() if isinstance(given, np.ndarray) else given:
+        if not any(same(value, other) for other in values):
+            values.append(value)
+    real = int | float | np.integer | np.floating
+    if len(values) > 2 and all(isinstance(v, real) and not isinstance(v, bool) for v in values):
+        return Choice(*sorted(values), ordered=True)
+    return Choice(*values)
+
+
+def drawn(distribution: Any) -> Parameter:
+    """Return a parameter with the range of a distribution of ``scipy.stats``, spread as it is."""
+    low, high = map(float, distribution.support())
+    if hasattr(distribution, "pmf") and not hasattr(distribution, "pdf"):
+        low, high = (
+            low if np.isfinite(low) else distribution.ppf(0.001),
+            min(high, distribution.ppf(0.999)),
+        )
+        return Int(int(low), int(high))
+    kind = distribution.dist.name
+    if kind in ("uniform", "loguniform", "reciprocal"):
+        return Float(low, high, log=kind != "uniform")
+    return Quantile(distribution)

@@ -34,8 +34,8 @@ class Space:
     Parameters
     ----------
     parameters
-        A mapping from names to :class:`Float`, :class:`Int`, :class:`Choice` or Optuna's
-        distributions.
+        A mapping from names to :class:`Float`, :class:`Int`, :class:`Choice`, lists of values, and
+        distributions of ``scipy.stats`` or Optuna.
     **named
         The same, where names are Python's.
 
@@ -102,7 +102,7 @@ class Space:
         start = grid.start
         for name, parameter in parts:
             default = parameter.default
-            if default is None and isinstance(parameter, Choice):
+            if default is None and isinstance(parameter, Choice) and parameter.categorical:
                 default = parameter.options[0]
             if default is not None:
                 start[self.places[name]] = self._units(grid, name, default, "default of ")
@@ -226,7 +226,12 @@ class Space:
                 raise ValueError(f"{name} makes no sense with a Space; drop it: {REMEDIES[name]}")
         ones = np.ones(self.n_coords)
         return Problem(
-            self.grid.start.copy(), np.zeros(self.n_coords), ones, ones / 4, told=True, space=self
+            self.grid.start.copy(),
+            np.zeros(self.n_coords),
+            ones,
+            ones / 4,
+            scale_known=True,
+            space=self,
         )
 
     def __repr__(self) -> str:

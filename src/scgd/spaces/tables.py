@@ -16,7 +16,7 @@ __all__ = ["read_space"]
 KINDS: dict[str, tuple[Callable[..., Parameter], tuple[str, ...], tuple[str, ...]]] = {
     "float": (Float, ("low", "high"), ("log", "step", "size", "default", "when")),
     "int": (Int, ("low", "high"), ("log", "step", "size", "default", "when")),
-    "choice": (Choice, ("values",), ("default", "when")),
+    "choice": (Choice, ("values",), ("ordered", "default", "when")),
 }
 
 

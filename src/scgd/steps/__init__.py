@@ -7,6 +7,7 @@ remembers about coordinate ``k``. Moments advance only when their coordinate is 
 still for a coordinate that is not drawn, so moments are averages over a coordinate's own visits.
 """
 
+from scgd.checks import registry
 from scgd.steps.loops import applier, compiled
 from scgd.steps.rules import RMS, SGD, Adam, Learned, Momentum, StepRule, Wiener, make_slots
 
@@ -24,11 +25,11 @@ __all__ = [
     "make_slots",
 ]
 
-STEPS: dict[str, type[StepRule]] = {
-    "sgd": SGD,
-    "momentum": Momentum,
-    "rms": RMS,
-    "adam": Adam,
-    "learned": Learned,
-    "wiener": Wiener,
-}
+STEPS: dict[str, type[StepRule]] = registry(
+    ("sgd", SGD),
+    ("momentum", Momentum),
+    ("rms", RMS),
+    ("adam", Adam),
+    ("learned", Learned),
+    ("wiener", Wiener),
+)

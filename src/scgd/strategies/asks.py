@@ -12,7 +12,7 @@ it yields              it is sent
 ``X`` (3-d)            a matrix of values; each ``X[i]`` has a sample of its own
 :class:`Along`         one value per entry; all share one sample
 :class:`Gradient`      partial derivatives at some coordinates (where the user gave ``jac``)
-:class:`Steps`         what a leg of SCGD saw, a :class:`Leg`
+:class:`Steps`         what a stage of SCGD saw, a :class:`Stage`
 :class:`Report`        nothing; it tells people and the run how far it has come
 :class:`Wait`          nothing, once there is budget again
 =====================  ========================================================================
@@ -35,7 +35,17 @@ if TYPE_CHECKING:
     from scgd.problem import Problem
     from scgd.strategies.budget import Budget
 
-__all__ = ["Along", "Gradient", "Leg", "Outcome", "Report", "Steps", "Strategy", "Wait", "point_of"]
+__all__ = [
+    "Along",
+    "Gradient",
+    "Outcome",
+    "Report",
+    "Stage",
+    "Steps",
+    "Strategy",
+    "Wait",
+    "point_of",
+]
 
 Asking = Generator[Any, Any, Any]
 """A generator that yields what the table above names."""
@@ -136,8 +146,8 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Leg:
-    """What a leg of SCGD saw of itself.
+class Stage:
+    """What a stage of SCGD saw of itself.
 
     Attributes
     ----------

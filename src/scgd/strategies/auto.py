@@ -17,7 +17,7 @@ import numpy as np
 
 from scgd.method import NAMED
 from scgd.problem import Problem
-from scgd.strategies.asks import Asking, Gradient, Outcome, Report
+from scgd.strategies.asks import Asking, Outcome, Report
 from scgd.strategies.budget import Budget
 from scgd.strategies.common_random_numbers import common_random_numbers
 from scgd.strategies.fixed_method import run_method
@@ -41,9 +41,6 @@ SMALL = 400
 TINY = 100
 """Evaluations below which a run begins with x0, so that it has at least that; above, tests of noise
 and comparisons evaluate it."""
-CHECKED, MOST_CHECKED = 50, 1000
-"""Evaluations from which derivatives are compared with differences (three or five of them), and
-coordinates of which: a wrong sign shows in any of them."""
 MISLED = 3
 """How often a portfolio may begin again after equal outliers had misled it."""
 
@@ -74,13 +71,9 @@ def follow(
 ) -> Asking:
     """Run what fits this kind of noise."""
     yield Report(deterministic=kind == "deterministic")
-    if problem.has_gradient and budget.left >= CHECKED:
-        coords = np.arange(min(problem.n_coords, MOST_CHECKED))
-        partials = yield Gradient(problem.x0, coords)
-        known = problem.noise or 0.0
-        if kind != "independent" or known:
-            yield from check_gradient(problem, problem.x0, coords, partials, known)
     if kind == "deterministic":
+        if problem.has_gradient:
+            yield from check_gradient(problem, problem.x0, budget)
         return (yield from deterministic(problem, budget, rng, f))
     if problem.has_gradient:
         return (yield from run_method(NAMED["musketeer"].first_order())(problem, budget, rng))

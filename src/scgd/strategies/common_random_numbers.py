@@ -29,7 +29,7 @@ ROUGH = 2.0
 """How much larger the noise of a difference on common samples may be than that on independent ones
 before samples count as no help; a factor two is what a ratio from a few samples can show."""
 GUARDED = 2500
-"""Evaluations from which legs are guarded: comparisons then cost less than a tenth."""
+"""Evaluations from which stages are guarded: comparisons then cost less than a tenth."""
 GAIN = 2.0
 """Standard errors that make a gain significant."""
 
@@ -43,7 +43,7 @@ def common_random_numbers(
 ) -> Asking:
     """Let SCGD run on common samples; return None at once where they do not help.
 
-    Between legs the point is compared with the best one so far on common samples; where it is
+    Between stages the point is compared with the best one so far on common samples; where it is
     worse, SCGD goes back and on with shorter steps. Where f on one sample is so rough that common
     samples do not help (:func:`roughness`), nothing is run: the caller treats the noise as
     independent.
@@ -69,25 +69,25 @@ def common_random_numbers(
     yield Report(message=f"Common random numbers; length scale {length.length:.3g} times scale.")
     best, since, probabilities = problem.x0, budget.spent, list[Floats]()
     while True:
-        n_samples, n_legs = comparison_samples(budget.total), number_of_legs(budget)
-        n_evals = max(1, budget.left // n_legs - 2 * n_samples)
+        n_samples, n_stages = comparison_samples(budget.total), number_of_stages(budget)
+        n_evals = max(1, budget.left // n_stages - 2 * n_samples)
         short = budget.total < SHORT * problem.n_coords
         method: Any = (
             random_signs_method(radius) if short else block_method(problem, budget, radius)
         )
         engine = CoordinateDescent(
             method, problem, best, seed_of(rng),
-            scale=length.length * problem.unit, budget=n_evals * n_legs,
+            scale=length.length * problem.unit, budget=n_evals * n_stages,
         )  # fmt: skip
         engine.keep()
-        for k in range(n_legs):
-            leg = yield Steps(engine, n_evals)
-            x = leg.x
+        for k in range(n_stages):
+            stage = yield Steps(engine, n_evals)
+            x = stage.x
             seen = yield from compare(x, best, n_samples)
             if seen.better(GAIN):
                 since = budget.spent
-            last = k == n_legs - 1
-            if seen.worse(1 if last else 3):  # legs that follow may make good what looks lost
+            last = k == n_stages - 1
+            if seen.worse(1 if last else 3):  # stages that follow may make good what looks lost
                 engine.go_back()
                 rate: Any = absolute(method.learning_rate)
                 shorter = Relative(replace(rate, scale=rate.scale / 3))
@@ -96,7 +96,7 @@ def common_random_numbers(
             else:
                 best = engine.keep()
             if not short:
-                probabilities.append(leg.weights)
+                probabilities.append(stage.weights)
             values = seen.values if np.array_equal(best, x) else seen.others
             yield Report(x=best, values=values, relevance=mean_and_error(probabilities))
             if budget.max_stall is not None and budget.spent - since >= budget.max_stall:
@@ -177,8 +177,8 @@ def comparison_samples(n_evals: int) -> int:
     return int(np.clip(n_evals // 25, 4, max(16, n_evals // 2000)))
 
 
-def number_of_legs(budget: Budget, guarded: int = 5, most: int = 40) -> int:
-    """Return into how many legs to cut the rest: as a guard needs them, or the user's max_stall."""
+def number_of_stages(budget: Budget, guarded: int = 5, most: int = 40) -> int:
+    """Return how many stages the rest is cut into: what a guard needs, or the user's max_stall."""
     fewest = guarded if budget.total >= GUARDED else 1
     if budget.max_stall is None:
         return fewest

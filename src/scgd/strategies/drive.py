@@ -42,7 +42,7 @@ class Driven:
     points: list[Floats] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
 
-    def told(self, name: str) -> Any:
+    def reported(self, name: str) -> Any:
         """Return what was reported last under a name."""
         known = (getattr(report, name) for report in reversed(self.reports))
         return next((value for value in known if value is not None), None)

@@ -11,6 +11,7 @@ from scgd.method import SCGD
 from scgd.problem import Problem
 from scgd.strategies.asks import Asking, Outcome, Report, Steps, Strategy, Wait
 from scgd.strategies.budget import Budget
+from scgd.strategies.gradient_check import check_gradient
 from scgd.strategies.length_scale import length_scale
 from scgd.strategies.noise_test import repeats
 from scgd.typing import Floats
@@ -46,7 +47,7 @@ def run_method(method: SCGD) -> Strategy:
             method, problem, problem.x0, seed_of(rng), scale=unit, budget=limit
         )
         if exact:
-            return (yield from watched(engine, budget))
+            return (yield from watched(engine, problem, budget))
         if budget.max_stall is not None and not same:
             return (yield from until_stalled(engine, budget))
         while True:
@@ -73,14 +74,14 @@ def measure(problem: Problem, budget: Budget, rng: np.random.Generator) -> Askin
 
 
 def until_stalled(engine: Any, budget: Budget) -> Asking:
-    """Take steps in legs of ``max_stall`` evaluations until the last leg did not fall."""
+    """Take steps in stages of ``max_stall`` evaluations until the last stage did not fall."""
     assert budget.max_stall is not None
     n, total = budget.max_stall, budget.limit
     while True:
-        leg = yield Steps(engine, n)
-        if leg.enough and not leg.fell:
+        stage = yield Steps(engine, n)
+        if stage.enough and not stage.fell:
             return Outcome(converged=True)
-        n = budget.max_stall if leg.enough else 2 * n
+        n = budget.max_stall if stage.enough else 2 * n
         if budget.left < engine.step_cost:
             yield Wait()
         if budget.limit != total:
@@ -88,8 +89,14 @@ def until_stalled(engine: Any, budget: Budget) -> Asking:
             engine.plan_for(None if total is None else engine.n_evals + budget.left)
 
 
-def watched(engine: Any, budget: Budget) -> Asking:
-    """Take steps that see derivatives only, and look at f with what was kept back."""
+def watched(engine: Any, problem: Problem, budget: Budget) -> Asking:
+    """Check the derivatives, take steps that see nothing else, and look at f before and after."""
+    n = 0 if budget.limit is None else min(4, budget.left // AFFORDABLE)
+    if n:
+        yield Report(solver="x0")
+        values = yield np.broadcast_to(problem.x0, (n, 1, problem.n_coords))
+        if problem.sampled or np.ptp(values) == 0:
+            yield from check_gradient(problem, problem.x0, budget)
     while budget.limit is not None:
         n = min(MONITOR, budget.left // 10)
         yield Steps(engine, budget.left - n)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.history import robust_deviation
 from scgd.problem import Problem
 from scgd.strategies.asks import (
     Along,
@@ -281,6 +282,7 @@ class _Watch:
     deterministic: bool = False
     recommended: bool = False
     exact: bool = False  # whether the values at x have no noise: several agreed
+    solver: str | None = None
 
     @property
     def silent(self) -> bool:
@@ -308,12 +310,13 @@ class _Watch:
             return False
         error = n_errors * standard_error(here.tolist(), there.tolist(), 0.0)
         off = np.concatenate([part - np.median(part) for part in (here, there)])
-        spread = 1.4826 * float(np.median(np.abs(off))) * np.sqrt(1 / len(here) + 1 / len(there))
+        spread = robust_deviation(off) * np.sqrt(1 / len(here) + 1 / len(there))
         medians = float(np.median(there) - np.median(here))
         wide = n_errors * MEDIAN * float(spread)
         return bool(there.mean() - here.mean() > error or medians > wide)
 
     def note(self, report: Report) -> None:
+        self.solver = report.solver or self.solver
         if report.deterministic is not None:
             self.deterministic = report.deterministic
         if report.x is not None:
@@ -349,6 +352,7 @@ def with_incumbent(inner: Strategy, problem: Problem, budget: Budget, rng: Any) 
             yield from settle(watch, budget)
             own.reserve = 0
             yield Wait()
+            yield Report(solver=watch.solver)
             if isinstance(asked, Wait):
                 break
         else:
@@ -382,6 +386,8 @@ def reserved(watch: _Watch, budget: Budget) -> int:
 def settle(watch: _Watch, budget: Budget) -> Asking:
     """Re-evaluate what competes, then the winner, and report it with fresh values."""
     noise, n, rivals = watch.seen.noise, min(budget.left, MOST), watch.rivals
+    if n and (rivals or (noise and watch.values.size and not (watch.deterministic or watch.exact))):
+        yield Report(solver="re-evaluation")
     if watch.silent and rivals:
         yield from recommend_best(watch, rivals, n)
         return

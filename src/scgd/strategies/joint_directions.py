@@ -1,7 +1,8 @@
 """SCGD steps along joint random directions, at radii that show above the noise.
 
 For large budgets: first the radius at which dense directions show and how much wider joint moves
-may be, a first leg there, then a radius per coordinate where the budget allows, and a second leg.
+may be, a first stage there, then a radius per coordinate where the budget allows, and a second
+stage.
 """
 
 from __future__ import annotations
@@ -27,22 +28,23 @@ from scgd.typing import Floats
 __all__ = ["joint_directions", "joint_method"]
 
 FIRST, SECOND = 2.0, 0.75
-"""First step lengths of the legs, in units of the radius over the root of the leg's steps: a walk
-of so many steps may go so far by chance."""
+"""First step lengths of the stages, in units of the radius over the root of the stage's steps: a
+random walk of so many steps may go so far by chance."""
 START = 0.3
-"""The part of what is left that the first leg takes."""
+"""The part of what is left that the first stage takes."""
 BACK = 0.25
 """How far the second search for a joint radius starts below the first one's."""
 NARROW = 0.1
 """The part of the radius that is left at the end where f is no quadratic."""
 MOST_TRIES = 4
+"""First stages that may lead up, each begun at a third of the radius before: two decades in all."""
 
 
 def joint_method(n_steps: int, factor: float, radius: Schedule) -> SCGD:
     """Return SCGD with random signs on all coordinates at once and shrunken steps.
 
     Steps go along the mean gradient shrunk by what noise explains, with a length that all
-    coordinates learn together: a short leg must learn fast, a long one that does would follow the
+    coordinates learn together: a short stage must learn fast, a long one that does would follow the
     noise. In units of the radii found; ``radius`` is how much wider joint moves are.
     """
     n = max(1, n_steps)
@@ -59,7 +61,7 @@ def joint_method(n_steps: int, factor: float, radius: Schedule) -> SCGD:
 
 @dataclass
 class Joint:
-    """Where it stands, and what all legs need."""
+    """Where it stands, and what all stages need."""
 
     problem: Problem
     budget: Budget
@@ -85,7 +87,7 @@ class Joint:
         return 7 if 14 * n <= 0.12 * total else 3 if 6 * n <= 0.12 * total else 0
 
     def n_steps(self, share: float) -> int:
-        """Return the steps of a leg that takes a share of what is left, less comparisons."""
+        """Return the steps of a stage that takes a share of what is left, less comparisons."""
         return max(0, int(share * (self.budget.left - 6 * self.n_checks) / 2))
 
     def radii(self, common: Floats, levels: int, n_steps: int) -> Asking:
@@ -97,10 +99,10 @@ class Joint:
             n_pairs=n_pairs, n_steps=n_steps,
         ))  # fmt: skip
 
-    def leg(self, share: float, factor: float, radius: Schedule, base: float) -> Asking:
+    def stage(self, share: float, factor: float, radius: Schedule, base: float) -> Asking:
         """Spend a share of what is left on SCGD steps; go back where that led up.
 
-        Return whether it did. Where a stall ends the run, the leg is compared on the way.
+        Return whether it did. Where a stall ends the run, the stage is compared on the way.
         """
         from scgd.descent import CoordinateDescent
 
@@ -115,14 +117,14 @@ class Joint:
         n_parts, left = self.stall.parts(2 * n_steps, 1), 2 * n_steps
         for part in range(n_parts):
             n_evals = left // (n_parts - part)
-            leg = yield Steps(engine, n_evals, base)
+            stage = yield Steps(engine, n_evals, base)
             left -= n_evals
-            found = yield from compare(leg.x, self.x, self.n_checks)
+            found = yield from compare(stage.x, self.x, self.n_checks)
             if found.worse(2):
                 yield Report(x=self.x, values=found.others)
                 return True
             if part == n_parts - 1 or found.better(2):
-                self.x = np.array(leg.x)
+                self.x = np.array(stage.x)
                 yield Report(x=self.x, values=found.values)
             if self.stall.note(found.better(2)):
                 return False
@@ -134,28 +136,28 @@ def joint_directions(
     problem: Problem, budget: Budget, rng: np.random.Generator, x: Floats, radius: float,
     stall: Stall,
 ) -> Asking:  # fmt: skip
-    """Take a first leg at a radius, look again, take a second one; as long as there is budget."""
+    """Take a first stage at a radius, look again, take a second one; as long as there is budget."""
     here = Joint(problem, budget, rng, x, stall, radius * problem.unit)
-    growth, base = yield from first_leg(here)
+    growth, base = yield from first_stage(here)
     wide: Schedule = Constant(growth)
     if not stall.over and budget.left > 8 * here.n_checks:
         wide, base = yield from own_radii(here, growth)
     while not stall.over:
-        yield from here.leg(1.0, SECOND, wide, base)
+        yield from here.stage(1.0, SECOND, wide, base)
         base = float("nan")
         if budget.left <= max(budget.total // 50, 8 * here.n_checks):
             yield Wait()
 
 
-def first_leg(here: Joint) -> Asking:
-    """Take a leg that ends no worse than it began, nearer by if need be.
+def first_stage(here: Joint) -> Asking:
+    """Take a stage that ends no worse than it began, nearer by if need be.
 
     Return how much wider joint moves are, and f at the point.
     """
     for _ in range(MOST_TRIES + 1):
         grown = yield from here.radii(here.scale, 0, here.n_steps(START))
         growth = grown.joint if grown.seen else 1.0
-        worse = yield from here.leg(START, FIRST, Constant(growth), grown.base)
+        worse = yield from here.stage(START, FIRST, Constant(growth), grown.base)
         if not worse:
             break
         here.scale = here.scale / 10**0.5
@@ -163,7 +165,7 @@ def first_leg(here: Joint) -> Asking:
 
 
 def own_radii(here: Joint, growth: float) -> Asking:
-    """Find a radius per coordinate and make them the scale of the second leg.
+    """Find a radius per coordinate and make them the scale of the second stage.
 
     Return how much wider joint moves are, and f at the point. On quadratics wide moves have the
     least noise and no bias; elsewhere they become narrower on the way.

@@ -23,8 +23,8 @@ from scgd.typing import Floats, Ints
 __all__ = ["noisy"]
 
 LARGE = 4000
-"""Evaluations from which long legs of joint directions beat rounds: above, SPSA alone was 13 times
-worse on the benchmark."""
+"""Evaluations from which long stages of joint directions beat rounds: above, SPSA alone was 13
+times worse on the benchmark."""
 WIDE = 100
 """Coordinates above which they come at once, with such a budget: rounds cannot fit a quadratic."""
 OPENING, PART = 1500, 0.15
@@ -75,7 +75,7 @@ def noisy(
         outcome = yield from rare(problem, budget, rng)
         if outcome is not None:
             return outcome
-    if found.deviation > 0 and not found.seen and not problem.told:
+    if found.deviation > 0 and not found.seen and not problem.scale_known:
         yield Report(message=f"{name}: {WEAK}.")
     else:
         yield Report(message=f"{name}, {found.deviation:.2g}; radius {found.radius:.2g} units.")
@@ -157,5 +157,5 @@ def sub_problem(problem: Problem, x: Floats, coords: Ints) -> Problem:
     bounds = [side[coords] if side.size else side for side in (problem.lower, problem.upper)]
     scale = None if problem.scale is None else problem.scale[coords]
     return Problem(
-        x[coords].copy(), bounds[0], bounds[1], scale, problem.told, problem.noise
+        x[coords].copy(), bounds[0], bounds[1], scale, problem.scale_known, problem.noise
     )  # fmt: skip

@@ -20,6 +20,7 @@ import numpy as np
 import scipy  # whose rooms load when they are used
 
 from scgd.blas import one_thread
+from scgd.history import robust_deviation
 from scgd.typing import Floats
 
 __all__ = ["Evaluations", "Quadratic", "Regression", "fit"]
@@ -137,7 +138,7 @@ class Regression:
     def __init__(self, points: Floats, values: Floats) -> None:
         self.points, n = points, points.shape[1]
         self.middle = float(np.median(values))
-        spread = 1.4826 * float(np.median(np.abs(values - self.middle)))
+        spread = robust_deviation(values - self.middle)
         self.spread = max(spread, 1e-14 * abs(self.middle), 1e-290)
         self.y = np.clip((values - self.middle) / self.spread, -FARTHEST, FARTHEST)
         self.squares = points * points
@@ -194,7 +195,7 @@ class Regression:
             return False
         inverse = scipy.linalg.lapack.dtrtri(factor[0], lower=1)[0]
         left_out = alpha / np.sum(np.tril(inverse) ** 2, axis=0)
-        usual = 1.4826 * float(np.median(np.abs(left_out)))
+        usual = robust_deviation(left_out)
         out = np.abs(left_out) > OUTLIER * usual
         known = self.noise > 1.0
         if usual <= 0 or out.mean() >= 0.4 or np.array_equal(out, known):

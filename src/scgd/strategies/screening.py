@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scgd.estimators import random_signs
+from scgd.history import robust_deviation
 from scgd.problem import Problem
 from scgd.strategies.asks import Asking
 from scgd.typing import Array, Floats, Ints
@@ -129,7 +130,7 @@ def orthogonal_matching_pursuit(
     >>> np.flatnonzero(effects), np.round(effects[[7, 40]], 1), round(left, 2)
     (array([ 7, 40]), array([ 1., -3.]), 0.01)
     """
-    n, usual = len(odd), 1.4826 * float(np.median(np.abs(odd))) if len(odd) else 0.0
+    n, usual = len(odd), robust_deviation(odd) if len(odd) else 0.0
     odd = np.clip(odd, -OUTLIER * usual, OUTLIER * usual) if usual > 0 else odd
     least, chosen = least_visible(n_coords), np.empty(0, np.int64)
     fitted, own, left = np.empty(0), np.empty(0), odd

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from scgd.estimators import random_signs
+from scgd.history import robust_deviation
 from scgd.problem import Problem
 from scgd.strategies.asks import Asking, Report
 from scgd.strategies.budget import Budget
@@ -202,7 +203,7 @@ class SPSA:
             return
         off, n = np.concatenate(parts), max(len(part) for part in parts)
         if n > 3:
-            seen, falls = 1.4826 * float(np.median(np.abs(off))), 20.0
+            seen, falls = robust_deviation(off), 20.0
         else:  # two values are nearly equal by chance
             seen, falls = float(np.sqrt(np.mean(off**2) * n / (n - 1))), 4.0
         old, weight = self.deviation, min(1.0, n / 8)

@@ -12,6 +12,8 @@ more as ended elsewhere."""
 DESCENTS, POPULATIONS = 60, 7
 """Restarts of either kind that end elsewhere and higher, after which no more is worth its while."""
 ROUNDING = 1e-11
+"""Part of a value by which two descents to one minimum may end apart: digits that steps cannot see,
+since f moves by the square of what x does."""
 
 
 class StoppingRule:

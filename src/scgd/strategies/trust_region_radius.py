@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.history import robust_deviation
 from scgd.problem import Problem
 from scgd.strategies.asks import Asking
 from scgd.strategies.regression import Evaluations
@@ -86,7 +87,7 @@ def noise_level(values: Floats) -> float:
     if not 0 < largest < np.inf:
         return 0.0
     plain = largest * float(np.std(away / largest, ddof=1))  # squares of 1e300 are infinite
-    robust = 1.4826 * float(np.median(np.abs(away)))
+    robust = robust_deviation(away)
     return min(plain, 3 * robust) if robust > 0 else plain
 
 

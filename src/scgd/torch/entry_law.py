@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from scgd.policies import Musketeer, Policy, Uniform
-from scgd.policies import law as core
+from scgd.policies import distribution as core
 from scgd.policies.sumtree import empty_tree
 from scgd.timetable import Mixings
 from scgd.torch import kernels
@@ -92,10 +92,10 @@ class EntryLaw:
         policy = self.policy
         if not isinstance(policy, Musketeer):
             kept = policy.init(self.n_coords)  # a fixed law learns nothing, but steps are counted
-            law: Any = core.make_law(1, refresh="all")
+            law: Any = core.make_distribution(1, refresh="all")
             law = law._replace(sums=np.empty(0), extra=np.empty(0))
             return law._replace(**kept._asdict())
-        law = core.make_law(
+        law = core.make_distribution(
             1,
             gain=policy.gain,
             normalization=policy.normalization,

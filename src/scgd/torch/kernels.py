@@ -7,13 +7,13 @@ state of the generator is a pair of integers.
 The fused passes do a whole step of plain SGD under Poisson sampling: include *k* with probability
 :math:`\pi_k = \min(1, s\,m\,d_n^{(k)})`, move it, add :math:`\psi(g)\,m/\pi_k` to its (faded) gain,
 and sum the new gains and the probabilities. The arithmetic of rewards and weights is that of
-:mod:`scgd.policies.law`; a test pins the two together.
+:mod:`scgd.policies.distribution`; a test pins the two together.
 """
 
 import numpy as np
 
 from scgd.compiling import njit
-from scgd.policies.law import ABSOLUTE, AVERAGE, SQUARE
+from scgd.policies.distribution import ABSOLUTE, AVERAGE, SQUARE
 
 __all__ = [
     "CERTAIN",

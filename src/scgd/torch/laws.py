@@ -4,8 +4,9 @@
 chunks or tensors with the core's sampler and learns the mean gain of each; :class:`ProbeLaw` hands
 out single coordinates for zeroth order; :class:`FullLaw` takes everything.
 
-All use the arithmetic of :mod:`scgd.policies.law`. A draw stays pending until its gradients are
-learned, so that looking at it first (to reduce gradients across processes) changes nothing.
+All use the arithmetic of :mod:`scgd.policies.distribution`. A draw stays pending until its
+gradients are learned, so that looking at it first (to reduce gradients across processes) changes
+nothing.
 """
 
 from __future__ import annotations

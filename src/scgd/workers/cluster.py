@@ -19,6 +19,7 @@ import numpy as np
 from scgd.calling import calls_user
 from scgd.problem import as_scalar
 from scgd.workers.engines import STARTED, Arrival, Engine, LostTask
+from scgd.workers.replicas import STALE
 from scgd.workers.tasks import Common, Job, Task, perform
 
 __all__ = ["ClusterEngine", "is_client"]
@@ -54,7 +55,9 @@ def perform_and_tell(
     if announce:
         get_worker().log_event(topic, (run, task.id, STARTED))
     value = perform(job, common, task.coord, task.entry)
-    if common.partials:
+    if isinstance(value, str) and value == STALE:
+        pass
+    elif common.partials:
         array = np.asarray(value, np.float64)
         if array.size > LONGEST:
             return array
@@ -96,9 +99,9 @@ class ClusterEngine(Engine):
         )
         self.job_future = self._share(self.job)
 
-    def _share(self, data: Any) -> Any:
-        """Copy data to all workers."""
-        return self._patiently(lambda: self.client.scatter(data, broadcast=True, hash=False))
+    def _share(self, data: Any, *, widely: bool = True) -> Any:
+        """Copy data to all workers, or to one from which others may have it."""
+        return self._patiently(lambda: self.client.scatter(data, broadcast=widely, hash=False))
 
     def _patiently(self, action: Callable[[], Any]) -> Any:
         """Do something that needs the cluster, however long it takes for it to stand still."""
@@ -126,7 +129,7 @@ class ClusterEngine(Engine):
     def send(self, common: Common, tasks: list[Task]) -> None:
         """Submit the tasks; a large step is scattered once for all of them."""
         large = common.nbytes > SCATTER
-        shared = self._share(common) if large else common
+        shared = self._share(common, widely=len(tasks) > 1) if large else common
         first = self.n_sent
         self.n_sent += len(tasks)
         futures = self._patiently(

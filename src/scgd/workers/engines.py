@@ -57,6 +57,8 @@ class Engine:
 
     interruptible = True
     """Whether a task that hangs can be left behind."""
+    keeps = True
+    """Whether workers keep copies of the point, and may be sent a task again."""
     announces = False
     """Whether a task tells when it starts, as an arrival with the value ``STARTED``."""
 
@@ -105,7 +107,7 @@ def answer(_: int) -> int:
 class MapEngine(Engine):
     """Have tasks done by a map-like callable, all at once."""
 
-    interruptible = False
+    interruptible = keeps = False
 
     def __init__(
         self,

@@ -6,14 +6,16 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scgd.calling import calls_user
 from scgd.outcomes import CAUGHT
-from scgd.questions import Open
+from scgd.questions import Open, Question
+from scgd.typing import Floats
 from scgd.workers.engines import STARTED, Arrival, Engine, LostTask
 from scgd.workers.local import Evaluator
+from scgd.workers.replicas import LARGE, STALE, Driven, Moves
 from scgd.workers.tasks import Common, Task, tasks_of
 
 __all__ = ["RemoteEvaluator"]
@@ -64,6 +66,8 @@ class RemoteEvaluator(Evaluator):
         self.waiting: deque[int] = deque()
         self.given_up: list[int] = []
         self.warned = False
+        self.driven = Driven()
+        self.resent: tuple[Common, Common] | None = None
 
     def close(self) -> None:
         """Release what was started."""
@@ -85,9 +89,19 @@ class RemoteEvaluator(Evaluator):
 
     def submit(self, opened: Open) -> None:
         """Send the evaluations on their way."""
-        common, tasks = tasks_of(opened)
+        common, tasks = tasks_of(opened, self._base(opened.question))
         self.open.update({task.id: Entry(common, task) for task in tasks})
         self.waiting.extend(task.id for task in tasks)
+
+    def _base(self, question: Question) -> Floats | Moves:
+        """Return the base of a question: a copy, or what has changed of it lately."""
+        if question.base is not None:
+            return question.base
+        x = question.point.x
+        if x.nbytes <= LARGE or not self.engine.keeps:
+            return x.copy()
+        under_way = [entry.common.base for entry in self.open.values()]
+        return self.driven.moves(question.point, [b for b in under_way if isinstance(b, Moves)])
 
     def arrived(self) -> list[tuple[int, Any]]:
         """Wait for values that were not seen before; return them with their numbers."""
@@ -133,6 +147,10 @@ class RemoteEvaluator(Evaluator):
         if started:
             entry.sent = time.monotonic()
             return False
+        if isinstance(arrival.value, str) and arrival.value == STALE:
+            entry.common = self._with_point(entry.common)
+            self.waiting.append(arrival.id)
+            return False
         if isinstance(arrival.error, LostTask):
             entry.losses += 1
             if entry.losses > LOSSES:
@@ -150,6 +168,13 @@ class RemoteEvaluator(Evaluator):
         if arrival.id in self.waiting:  # thought late, and here after all
             self.waiting.remove(arrival.id)
         return True
+
+    def _with_point(self, common: Common) -> Common:
+        """Return the same with the point itself; one object for all tasks of a question."""
+        if self.resent is None or self.resent[0] is not common:
+            assert isinstance(common.base, Moves)
+            self.resent = (common, replace(common, base=self.driven.whole(common.base)))
+        return self.resent[1]
 
     def _under_way(self) -> list[tuple[int, Entry]]:
         waiting = set(self.waiting)

@@ -15,6 +15,7 @@ from scgd.calling import calls_user
 from scgd.questions import BASE, Open
 from scgd.samples import Samples
 from scgd.typing import Floats, Ints
+from scgd.workers.replicas import STALE, Moves, Stale, settled
 
 __all__ = ["Call", "Common", "Job", "Task", "perform", "tasks_of"]
 
@@ -37,7 +38,7 @@ class Job:
 class Common:
     """What all evaluations of a question have in common; the worker makes the sample itself."""
 
-    base: Floats
+    base: Floats | Moves
     support: Ints
     joint: bool
     partials: bool
@@ -57,10 +58,9 @@ class Task(NamedTuple):
     entry: Any
 
 
-def tasks_of(opened: Open) -> tuple[Common, list[Task]]:
-    """Return what is still to be evaluated of a question; its base is copied, for it moves on."""
+def tasks_of(opened: Open, base: Floats | Moves) -> tuple[Common, list[Task]]:
+    """Return what is still to be evaluated of a question near a base."""
     question = opened.question
-    base = question.point.x.copy() if question.base is None else question.base
     assert question.sample is not None
     common = Common(
         base, question.support, question.joint, question.kind == "partials", question.sample
@@ -105,6 +105,8 @@ def perform(job: Job, common: Common, coord: int, entry: Any) -> Any:
     """Make one evaluation; what it raises can be sent."""
     try:
         return evaluated(job, common, coord, entry)
+    except Stale:
+        return STALE
     except Exception as error:
         if (told := sendable(error)) is error:
             raise
@@ -115,7 +117,7 @@ def perform(job: Job, common: Common, coord: int, entry: Any) -> Any:
 def evaluated(job: Job, common: Common, coord: int, entry: Any) -> Any:
     """Make one evaluation."""
     extra = job.samples.arguments(*common.sample)
-    x = common.base.copy()
+    x = settled(common.base) if isinstance(common.base, Moves) else common.base.copy()
     if common.joint:
         x[common.support if common.support.size else slice(None)] = entry
     elif coord != BASE:

@@ -24,7 +24,7 @@ def turbo(oracle: Oracle, seed: int, batch: int = 4) -> Floats:
     from botorch.fit import fit_gpytorch_mll
     from botorch.generation.sampling import MaxPosteriorSampling
     from botorch.models import SingleTaskGP
-    from gpytorch.mlls import ExactMarginalLogLikelihood  # type: ignore[import-untyped]
+    from gpytorch.mlls import ExactMarginalLogLikelihood
 
     low, high = oracle.task.box
     rng, p = np.random.default_rng([seed, 35]), low.size

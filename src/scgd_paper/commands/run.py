@@ -26,6 +26,11 @@ def add_parser(subparsers: Any) -> None:
         "--extra", action="append", default=[], metavar="M",
         help="a method that came after the paper, beside its own (auto, musketeer-today)",
     )  # fmt: skip
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=X", dest="changes",
+        help="another setting: gamma=3, k0, h, lambda, eta, T, n, p, passes, ...; "
+        "tables then go to DIR/gamma=3",
+    )  # fmt: skip
     parser.add_argument("--runs", type=positive, metavar="N", help="runs per method")
     parser.add_argument(
         "--settings", choices=("published", "paper", "both"),
@@ -60,12 +65,16 @@ def run(args: argparse.Namespace) -> int:
     from scgd_paper.registry import EXPERIMENTS, find
     from scgd_paper.report import build, say, terminal_summary
     from scgd_paper.runner import Options, run_experiment
+    from scgd_paper.variation import read_changes, varied
 
-    rows = find(args.ids)
+    changes = read_changes(args.changes)
+    experiments = EXPERIMENTS | {row.id: varied(row, changes) for row in find(args.ids)}
+    rows = [experiments[row.id] for row in find(args.ids)]
     wanted = settings_of(args.settings, args.ids)
     published = published_folder(args.published)
     check_folder(args.out, "--out")
     out = args.out / "quick" if args.quick and args.out == Path("results") else args.out
+    out = out / ",".join(sorted(args.changes)) if changes else out
     started = time.monotonic()
     troubles: list[str] = []  # one experiment that fails does not stop the others
     tables = []
@@ -76,15 +85,15 @@ def run(args: argparse.Namespace) -> int:
         )  # fmt: skip
         for id, panels in chosen.items():
             try:
-                left_out = run_experiment(EXPERIMENTS[id], panels, options)
+                left_out = run_experiment(experiments[id], panels, options)
                 troubles += [f"{id}: {sentence}" for sentence in left_out]
-                tables.append((EXPERIMENTS[id], settings, [panel.name for panel in panels]))
+                tables.append((experiments[id], settings, [panel.name for panel in panels]))
             except CommandError as error:
                 troubles.append(f"{id}: {error}")
     for row, settings, names in tables:
         say(terminal_summary(row, out, settings, names))
     try:
-        page = build(out, published)
+        page = build(out, published, experiments)
         say(f"\n{page} written; {time.monotonic() - started:.1f} s in all")
     except CommandError as error:
         troubles.append(str(error))

@@ -12,7 +12,7 @@ from math import sqrt
 from scgd.compiling import njit
 from scgd.linear.data import REASSOCIATE
 from scgd.linear.losses import SQUARED
-from scgd.policies import law as laws
+from scgd.policies import distribution as distributions
 from scgd.random import below
 from scgd_paper.linear.by_code import compiled_sgd, move
 from scgd_paper.linear.inputs import entry
@@ -189,7 +189,7 @@ def run_columns(problem, walk, law, rates, radii, mixings, stride, snapshots):  
     while done < len(rates):
         here = place[POSITION]
         if here == 0:
-            laws.draw(law, walk.coord_stream, coords, probs)
+            distributions.draw(law, walk.coord_stream, coords, probs)
             for s in range(rows.shape[0]):
                 for j in range(rows.shape[1]):
                     rows[s, j] = below(walk.row_stream, len(targets))
@@ -211,6 +211,6 @@ def run_columns(problem, walk, law, rates, radii, mixings, stride, snapshots):  
             taken += 1
         place[POSITION] = (here + n) % len(rows)
         if place[POSITION] == 0:
-            laws.update(law, coords, probs, grads, mixings[ended])
+            distributions.update(law, coords, probs, grads, mixings[ended])
             place[N_PHASES] += 1
             ended += 1

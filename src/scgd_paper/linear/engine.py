@@ -1,8 +1,8 @@
 """The fused loop: draw a phase, explore it, learn from it, many times in one compiled call.
 
-All arithmetic of the policy is in :mod:`scgd.policies.law`; this module only decides when to call
-it. A :class:`Walk` holds one run's arrays and choices, so that a run can be cut anywhere (by a
-record, a time limit, the end of a chunk of schedules) and continued without changing a bit.
+All arithmetic of the policy is in :mod:`scgd.policies.distribution`; this module only decides when
+to call it. A :class:`Walk` holds one run's arrays and choices, so that a run can be cut anywhere
+(by a record, a time limit, the end of a chunk of schedules) and continued without changing a bit.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scgd.compiling import njit
-from scgd.policies import law as laws
+from scgd.policies import distribution as distributions
 from scgd.random import below
 from scgd.typing import Array, Floats, Ints
 from scgd_paper.linear.rows import explore_rows
@@ -93,7 +93,7 @@ def run_rows(problem, walk, law, rates, radii, mixings, stride, snapshots):  # t
     while done < len(rates):
         here = place[POSITION]
         if here == 0:
-            laws.draw(law, walk.coord_stream, coords, probs)
+            distributions.draw(law, walk.coord_stream, coords, probs)
             draw_rows(walk.row_stream, len(targets), rows)
         n = min(len(rows) - here, len(rates) - done)
         if taken < len(snapshots):
@@ -110,6 +110,6 @@ def run_rows(problem, walk, law, rates, radii, mixings, stride, snapshots):  # t
             taken += 1
         place[POSITION] = (here + n) % len(rows)
         if place[POSITION] == 0:
-            laws.update(law, coords, probs, grads, mixings[ended])
+            distributions.update(law, coords, probs, grads, mixings[ended])
             place[N_PHASES] += 1
             ended += 1

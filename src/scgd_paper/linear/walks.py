@@ -22,7 +22,7 @@ from scgd.estimators import (
 )
 from scgd.linear.data import frozen
 from scgd.method import SCGD
-from scgd.policies import LawPolicy
+from scgd.policies import CompiledPolicy
 from scgd.random import stream
 from scgd.steps import make_slots
 from scgd.typing import Floats, Ints
@@ -102,7 +102,7 @@ class Run:
         self.block = block_of(method, n_coords)
         self.by_columns = problem.columns is not None
         self.state: Any = policy.init(n_coords, method.replace)
-        self.fused = isinstance(policy, LawPolicy) and (method.replace or self.block == 1)
+        self.fused = isinstance(policy, CompiledPolicy) and (method.replace or self.block == 1)
         n_phase = -(-policy.phase_length(n_coords) // self.block)
         n_phase = 1 if self.mode in DIRECTIONS else n_phase
         n_rows = batch if shared or self.mode in DIRECTIONS else batch * self.block

@@ -149,7 +149,7 @@ class Inner:
         wanted = listen(p)
         if wanted:
             self.move(unit)
-            self.link(state)
+            self.link(state, [unit])
             self.moved.add(p)
         if wanted is not None:
             p.grad = None
@@ -200,9 +200,9 @@ class Inner:
             if changed and not self.in_backward:
                 self.counters.setdefault(source, {}).update(changed)
 
-    def link(self, state: Any) -> None:
-        """Let the outer optimizer see the state of its parameters."""
-        for unit in self.units:
+    def link(self, state: Any, units: list[Unit] | None = None) -> None:
+        """Let the outer optimizer see the state of its parameters, or of those of some units."""
+        for unit in self.units if units is None else units:
             for p, worker in unit.pairs:
                 if worker in unit.optimizer.state and p not in state:
                     state[p] = unit.optimizer.state[worker]

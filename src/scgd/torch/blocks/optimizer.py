@@ -250,7 +250,8 @@ class BlockOptimizer(Visits):
         if not self._note_gradients():
             return loss  # as torch's own: without gradients nothing happens
         self.inner.step()
-        self.inner.link(self.state)
+        if not self.inner.in_backward:
+            self.inner.link(self.state)
         self._measure()
         self.meter.tick()
         if self._is_over():

@@ -51,6 +51,7 @@ class Visits(torch.optim.Optimizer):
     input_hooks: list[Any]
     seen: Sight
     frozen: set[Tensor]
+    owner: dict[Tensor, int]
     warmup: int
     is_ready = False  # torch adds the first groups before there are visits
 
@@ -144,6 +145,7 @@ class Visits(torch.optim.Optimizer):
         self._activate(self.book.current, force=True)
 
     def _rebuild(self, entering: set[Tensor], fixed: set[Tensor]) -> None:
+        self.owner = {p: b for b in self.book.current for p in self._params([b])}
         rows = []
         for g, group in enumerate(self.param_groups):
             for visiting, members in ((True, entering), (False, fixed)):
@@ -162,14 +164,14 @@ class Visits(torch.optim.Optimizer):
         """Note a gradient that has come during backward; tell whether it is one to step along."""
         if self.seen.bridged and not self.seen.reached:
             return False
-        for b in self.book.current:
-            if any(p is q for q in self._params([b])):
-                self.meter.reached.add(b)
-                gain, size = self.policy.gain or "", 1.0
-                if gain == "mean-square":
-                    gain, size = "square", float(self.book.sizes[b])
-                if gain in MEASURES and p.grad is not None:
-                    self.meter.add(b, MEASURES[gain]([p.grad], [{}]) / size)
+        b = self.owner.get(p)
+        if b is not None:
+            self.meter.reached.add(b)
+            gain, size = self.policy.gain or "", 1.0
+            if gain == "mean-square":
+                gain, size = "square", float(self.book.sizes[b])
+            if gain in MEASURES and p.grad is not None:
+                self.meter.add(b, MEASURES[gain]([p.grad], [{}]) / size)
         return True
 
     def _measure(self) -> None:

@@ -125,12 +125,11 @@ class BlockLaw(BlockPolicy):
         if len(chosen) < n_active:
             chosen += [b for b in self.due(book) if b not in chosen][: n_active - len(chosen)]
         law, random = self.weights(book), book.generator()
-        law[chosen] = 0.0
         while len(chosen) < min(n_active, len(book.blocks)):
-            rest = law if law.sum() > 0 else np.isin(range(len(law)), book.blocks) * 1.0
-            rest[chosen] = 0.0
-            chosen.append(int(random.choice(len(law), p=rest / rest.sum())))
-            law[chosen[-1]] = 0.0
+            law[chosen] = 0.0
+            if not law.any():
+                law = uniform_over(book, [b for b in book.blocks if b not in chosen])
+            chosen.append(int(random.choice(len(law), p=law / law.sum())))
         return chosen
 
     def due(self, book: Ledger) -> list[int]:

@@ -1,13 +1,14 @@
-r"""The coordinate law :math:`Q(d_n)`: what a policy remembers, how it draws, how it learns.
+r"""The coordinate distribution :math:`Q(d_n)`: what a policy remembers, draws and learns.
 
-A law is a named tuple of arrays, changed in place; there is one type per way of keeping the weights
-(:class:`~scgd.policies.fixed.UniformLaw`, :class:`~scgd.policies.fixed.FixedLaw`,
-:class:`~scgd.policies.law.L1Law`, :class:`~scgd.policies.softmax.SoftmaxLaw`,
-:class:`~scgd.policies.recomputed.RecomputedLaw`). Per phase one calls ``draw`` (coordinates and the
-weights :math:`d_n` they were drawn with) and then ``update`` with the gradients seen
-(:math:`G_{n+1}` and :math:`d_{n+1}`), from Python or from compiled code. The paper's rules cost
-O(touched log p) per phase; the published variants (cumulative or rescaled gains) refresh all
-weights, O(p).
+A distribution is a named tuple of arrays, changed in place; there is one type per way of keeping
+the weights (:class:`~scgd.policies.fixed.UniformDistribution`,
+:class:`~scgd.policies.fixed.FixedDistribution`, :class:`L1Distribution`,
+:class:`~scgd.policies.softmax.SoftmaxDistribution`,
+:class:`~scgd.policies.recomputed.RecomputedDistribution`). Per phase one calls ``draw``
+(coordinates and the weights :math:`d_n` they were drawn with) and then ``update`` with the
+gradients seen (:math:`G_{n+1}` and :math:`d_{n+1}`), from Python or from compiled code. The paper's
+rules cost O(touched log p) per phase; the published variants (cumulative or rescaled gains) refresh
+all weights, O(p).
 
 The kernels do not check their input; policies do.
 """
@@ -21,19 +22,24 @@ import numpy as np
 from scgd.compiling import njit
 from scgd.policies import mixture as mixtures
 from scgd.policies.base import Kernels, draw, draw_distinct, register, update, weights
-from scgd.policies.fixed import FixedLaw, UniformLaw, fixed_law, uniform_law
+from scgd.policies.fixed import (
+    FixedDistribution,
+    UniformDistribution,
+    fixed_distribution,
+    uniform_distribution,
+)
 from scgd.policies.mixture import ABSOLUTE, AVERAGE, GAINS, SQUARE, mixture, reward
 from scgd.policies.recomputed import (
     MEMORIES,
     N_DRAWS,
     N_PHASES,
     NORMALIZATIONS,
-    RecomputedLaw,
-    recomputed_law,
+    RecomputedDistribution,
+    recomputed_distribution,
     record,
     refill,
 )
-from scgd.policies.softmax import SoftmaxLaw, softmax_law
+from scgd.policies.softmax import SoftmaxDistribution, softmax_distribution
 from scgd.policies.sumtree import empty_tree, refresh_above
 from scgd.typing import Floats, Ints
 
@@ -46,23 +52,23 @@ __all__ = [
     "N_DRAWS",
     "N_PHASES",
     "SQUARE",
-    "L1Law",
-    "Law",
+    "Distribution",
+    "L1Distribution",
     "draw",
     "draw_distinct",
-    "fixed_law",
-    "l1_law",
-    "make_law",
+    "fixed_distribution",
+    "l1_distribution",
+    "make_distribution",
     "mixture",
     "record",
     "refill",
-    "uniform_law",
+    "uniform_distribution",
     "update",
     "weights",
 ]
 
 
-class L1Law(NamedTuple):
+class L1Distribution(NamedTuple):
     """The leaves are |S|, S the sum of all rewards: the scale N of the gain S / N cancels in l1.
 
     Attributes
@@ -83,10 +89,10 @@ class L1Law(NamedTuple):
     levels: Ints
 
 
-def l1_law(n_coords: int, gain: str) -> L1Law:
-    """Return a law that starts uniform."""
+def l1_distribution(n_coords: int, gain: str) -> L1Distribution:
+    """Return a distribution that starts uniform."""
     tree, levels = empty_tree(n_coords)
-    return L1Law(
+    return L1Distribution(
         n_coords=np.array([n_coords]),
         gain=np.array([GAINS.index(gain)]),
         mixing=np.ones(1),
@@ -97,10 +103,10 @@ def l1_law(n_coords: int, gain: str) -> L1Law:
 
 
 @njit(cache=True)
-def learn(law, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
+def learn(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
     """Add the rewards of a phase to the sums and set the visited leaves."""
-    tree, signed, gain = law.tree, law.signed, law.gain[0]
-    law.mixing[0] = mixtures.share(mixing)
+    tree, signed, gain = dist.tree, dist.signed, dist.gain[0]
+    dist.mixing[0] = mixtures.share(mixing)
     for t in range(len(coords)):
         k = coords[t]
         if gain == AVERAGE:
@@ -108,7 +114,7 @@ def learn(law, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
             tree[k] = abs(signed[k])
         else:
             tree[k] += reward(gain, grads[t], probs[t])
-    refresh_above(tree, law.levels, coords)
+    refresh_above(tree, dist.levels, coords)
 
 
 @njit(cache=True)
@@ -116,24 +122,24 @@ def next_l1(  # type: ignore[no-untyped-def]
     n_coords, gain, share, signed, tree, levels, stream, coords, probs, grads, mixing
 ):
     """End a phase and draw the next."""
-    law = L1Law(n_coords, gain, share, signed, tree, levels)
-    learn(law, coords, probs, grads, mixing)
-    mixtures.draw(law, stream, coords, probs)
+    dist = L1Distribution(n_coords, gain, share, signed, tree, levels)
+    learn(dist, coords, probs, grads, mixing)
+    mixtures.draw(dist, stream, coords, probs)
 
 
-def check_l1(law: L1Law, fresh: L1Law) -> None:
+def check_l1(dist: L1Distribution, fresh: L1Distribution) -> None:
     """Raise ValueError unless every descent of the tree ends at a coordinate."""
     for name in ("n_coords", "gain", "levels"):
-        if not np.array_equal(getattr(law, name), getattr(fresh, name)):
-            raise ValueError(f"the {name} of the law are another policy's")
+        if not np.array_equal(getattr(dist, name), getattr(fresh, name)):
+            raise ValueError(f"the {name} of the distribution are another policy's")
     n_coords = int(fresh.n_coords[0])
-    mixtures.check_tree(law.tree, law.levels, law.mixing, n_coords)
-    if len(law.signed) and not np.array_equal(np.abs(law.signed), law.tree[:n_coords]):
-        raise ValueError("the leaves of the law are not the sizes of its sums")
+    mixtures.check_tree(dist.tree, dist.levels, dist.mixing, n_coords)
+    if len(dist.signed) and not np.array_equal(np.abs(dist.signed), dist.tree[:n_coords]):
+        raise ValueError("the leaves of the distribution are not the sizes of its sums")
 
 
 register(
-    L1Law,
+    L1Distribution,
     Kernels(
         mixtures.draw,
         mixtures.draw_distinct,
@@ -146,10 +152,16 @@ register(
 )
 
 
-Law = UniformLaw | FixedLaw | L1Law | SoftmaxLaw | RecomputedLaw
+Distribution = (
+    UniformDistribution
+    | FixedDistribution
+    | L1Distribution
+    | SoftmaxDistribution
+    | RecomputedDistribution
+)
 
 
-def make_law(
+def make_distribution(
     n_coords: int,
     *,
     gain: str = "absolute",
@@ -159,8 +171,8 @@ def make_law(
     sharpness: float = 1.0,
     length: int = 1,
     refresh: str = "touched",
-) -> L1Law | SoftmaxLaw | RecomputedLaw:
-    r"""Return a law that starts uniform and learns from the gradients it is shown.
+) -> L1Distribution | SoftmaxDistribution | RecomputedDistribution:
+    r"""Return a distribution that starts uniform and learns from the gradients it is shown.
 
     With rewards :math:`r = \text{gain}(g) / d_n` and :math:`N` draws so far, the total gain is
     :math:`G_n^{(k)} = \frac 1 N \sum r` over the draws of :math:`k`, and the weights are
@@ -191,16 +203,16 @@ def make_law(
     Examples
     --------
     >>> import numpy as np
-    >>> law = make_law(4, gain="square")
+    >>> dist = make_distribution(4, gain="square")
     >>> coords, probs = np.array([0, 2]), np.array([0.25, 0.25])
-    >>> update(law, coords, probs, np.array([1.0, 2.0]), 0.2)
+    >>> update(dist, coords, probs, np.array([1.0, 2.0]), 0.2)
     >>> out = np.empty(4)
-    >>> weights(law, out)
+    >>> weights(dist, out)
     >>> out
     array([0.21, 0.05, 0.69, 0.05])
     """
     if refresh == "all" or memory != "phase" or rescale:
-        return recomputed_law(n_coords, gain, normalization, memory, rescale, sharpness)
+        return recomputed_distribution(n_coords, gain, normalization, memory, rescale, sharpness)
     if normalization == "l1":
-        return l1_law(n_coords, gain)
-    return softmax_law(n_coords, gain, sharpness, length)
+        return l1_distribution(n_coords, gain)
+    return softmax_distribution(n_coords, gain, sharpness, length)

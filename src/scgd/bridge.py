@@ -1,4 +1,4 @@
-"""A desk where others fetch parameters to try and bring back values, their own ones among them."""
+"""Ask and tell for other libraries, which may bring measurements of their own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from scgd.optimizer import Optimizer, Trial
 from scgd.spaces import Space
 
-__all__ = ["Desk", "as_space"]
+__all__ = ["Bridge", "as_space"]
 
 LARGEST_MODEL = 40
 """Coordinates up to which a model is worth its while."""
@@ -28,7 +28,7 @@ def as_space(space: Any, name: str = "space") -> Space:
     )
 
 
-class Desk:
+class Bridge:
     """Ask and tell for those who have measurements that nobody asked for.
 
     Parameters
@@ -45,12 +45,12 @@ class Desk:
     Examples
     --------
     >>> from scgd import Float
-    >>> desk = Desk(Space(x=Float(-1, 1)), 30, seed=0)
-    >>> desk.know({"x": 0.9}, 0.81)
+    >>> bridge = Bridge(Space(x=Float(-1, 1)), 30, seed=0)
+    >>> bridge.know({"x": 0.9}, 0.81)
     >>> for _ in range(30):
-    ...     trial = desk.fetch()
-    ...     desk.bring(trial, trial.params["x"] ** 2)
-    >>> abs(desk.best["x"]) < 0.05
+    ...     trial = bridge.fetch()
+    ...     bridge.bring(trial, trial.params["x"] ** 2)
+    >>> abs(bridge.best["x"]) < 0.05
     True
     """
 
@@ -84,7 +84,7 @@ class Desk:
         return found[0]
 
     def bring(self, trial: Trial, value: float | None) -> None:
-        """Hand in a value; None or NaN for one that was lost."""
+        """Hand in a value; None or NaN for one that failed."""
         if value is None or not np.isfinite(value):
             self.opt.fail(trial.id)
         else:
