@@ -11,7 +11,7 @@ export PIP_NO_COMPILE := 1
 LOCK := $(if $(LOCKED),locked.txt)
 ONE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: run arena docs dist lock test test-docs test-lowest test-slow test-faults test-benchopt test-trainers test-doors mutants bench lint clean
+.PHONY: run arena ablation docs dist lock test test-docs test-lowest test-slow test-faults test-benchopt test-trainers test-doors mutants bench lint clean
 
 run: $(VENV)/.core
 	@$(PY) -m scgd_paper run zo-linear
@@ -46,6 +46,10 @@ bench: $(VENV)/.dev
 
 arena: $(VENV)/.peers
 	@$(ONE) $(PY) -m scgd_arena --suite all --jobs 2
+
+ablation: $(VENV)/.peers
+	@$(ONE) $(PY) -m scgd_arena.ablation --jobs 2
+	@$(ONE) $(PY) -m scgd_arena.ablation --jobs 2 --again --page docs/ablation.md
 
 docs: $(VENV)/.docs
 	@$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build/html

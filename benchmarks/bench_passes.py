@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
+from scipy.linalg import toeplitz
 
-from bench_rivals import correlated, l1_alpha, uneven, words
 from scgd import Adaptive, Musketeer, Uniform
 from scgd.linear import LOSSES
 from scgd.linear.dual import Ascent
@@ -39,6 +40,37 @@ class Cell(NamedTuple):
     make: Callable[[int], tuple[Any, Any, float, float]]
     loss: str
     uneven: bool
+
+
+def uneven(n: int, p: int, seed: int, power: float = 1.0) -> tuple[Any, Any]:
+    """Make columns that fade."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) * np.arange(1.0, p + 1) ** -power
+    return np.asfortranarray(X), X @ rng.normal(size=p) + 0.1 * rng.normal(size=n)
+
+
+def correlated(n: int, p: int, rho: float, seed: int) -> tuple[Any, Any]:
+    """Make rows whose neighbouring entries are alike."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) @ np.linalg.cholesky(toeplitz(rho ** np.arange(p))).T
+    return np.asfortranarray(X), X[:, ::10].sum(axis=1) + rng.normal(size=n)
+
+
+def words(n: int, p: int, nnz: int, seed: int) -> tuple[Any, Any]:
+    """Make sparse unit rows with words as frequent as 1 / rank."""
+    rng = np.random.default_rng(seed)
+    law = 1.0 / np.arange(1.0, p + 1)
+    indices = rng.choice(p, (n, nnz), p=law / law.sum())
+    X = sparse.csr_array((np.full(n * nnz, nnz**-0.5), indices.ravel(), np.arange(0, n * nnz + 1, nnz)),
+                         shape=(n, p))  # fmt: skip
+    X.sum_duplicates()
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X, X @ rng.normal(size=p) * 3 + 0.3 * rng.normal(size=n)
+
+
+def l1_alpha(X: Any, y: Any, kind: str, part: float) -> float:
+    """Return a part of the l1 penalty from which on all coefficients are zero."""
+    return part * float(np.abs(X.T @ y).max()) / len(y) * (0.5 if "logistic" in kind else 1.0)
 
 
 def normal(seed: int) -> tuple[Any, Any, float, float]:

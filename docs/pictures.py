@@ -17,7 +17,8 @@ HEAVY = ("train_blocks", "dask_cluster")
 """Examples that are not executed at build time."""
 
 ORDER = (
-    "first_run", "which_inputs_matter", "six_digits", "outliers", "simulator_calibration", "spins",
+    "first_run", "which_inputs_matter", "screen_inputs", "six_digits", "outliers",
+    "simulator_calibration", "spins",
     "policy_search", "portfolio", "adversarial", "see_what_happened",
     "hyperparameters", "optuna_study", "laboratory", "dask_cluster",
     "sparse_text", "alpha_path", "train_blocks", "forward_passes",

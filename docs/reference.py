@@ -16,6 +16,7 @@ GROUPS = {
         "scgd.minimize", "scgd.results.Result", "scgd.evaluations.Evaluations", "scgd.Checkpoint",
         "scgd.CheckpointError", "scgd.METHODS",
     ),
+    "Which inputs matter": ("scgd.screen", "scgd.Screening", "scgd.Screen"),
     "Ask and tell": ("scgd.Optimizer", "scgd.Trial"),
     "Say how it runs": ("scgd.Workers", "scgd.Failures", "scgd.Reporting", "scgd.Rows"),
     "Search a space": ("scgd.Space", "scgd.Float", "scgd.Int", "scgd.Choice"),

@@ -44,10 +44,10 @@ ORDER = [
         "driving",
         "progress",
     },
-    {"optimizer", "minimize"},
+    {"optimizer", "minimize", "screen"},
     {"bridge"},
     {"scipy", "optuna", "sklearn"},
-    {"status", "command"},
+    {"status", "command", "screen_command"},
     {"linear", "torch"},
     {"cli", "__main__"},
 ]

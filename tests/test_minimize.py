@@ -293,13 +293,6 @@ def check_inside(x, low, high):
     return x
 
 
-def test_progress_shows_a_bar(capfd):
-    scgd.minimize(
-        quadratic, np.zeros(P), method="musketeer", max_evals=2000, seed=0, reporting=True
-    )
-    assert "2000/2000" in capfd.readouterr().err
-
-
 def test_one_seed_one_trajectory():
     keywords = {"method": "musketeer", "max_evals": 500}
     a, b, c = (scgd.minimize(quadratic, np.zeros(P), seed=s, **keywords) for s in (1, 1, 2))

@@ -96,11 +96,8 @@ def test_events_of_another_run_are_refused():
 # ---- surroundings --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tqdm", [True, False])
-def test_a_program_without_a_console_has_no_bar(tqdm, monkeypatch):
+def test_a_program_without_a_console_has_no_bar(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
-    if not tqdm:
-        monkeypatch.setitem(sys.modules, "tqdm", None)
     assert scgd.minimize(quadratic, np.zeros(3), max_evals=100, seed=0, reporting=True).nfev > 50
 
 

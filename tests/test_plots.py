@@ -115,8 +115,17 @@ def test_under_noise_the_curve_is_the_incumbent_with_two_errors():
     widths = (part.high - part.middle) / 2
     assert np.allclose(widths, np.nan_to_num(history["error"][known]))
     assert abs(part.middle[-1] - valley(found.x)) < 4 * widths[-1]
-    up = scgd.minimize(lambda x: -valley(x), np.zeros(5), max_evals=200, seed=0, maximize=True)
-    assert np.all(np.diff(data.curve(up).middle) >= 0) and data.curve(up).exact
+
+
+@pytest.mark.parametrize("method", ["auto", "musketeer", "random"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_without_noise_the_curve_is_the_best_value_so_far(method, sign):
+    x0 = scgd.Space(x=scgd.Float(-2, 2, size=5)) if method == "random" else np.zeros(5)
+    fun = lambda x: sign * valley(x["x"] if method == "random" else x)  # noqa: E731
+    found = minimize(fun, x0, method=method, max_evals=200, seed=0, maximize=sign < 0)
+    part = data.curve(found)
+    assert part.exact and np.all(sign * np.diff(part.middle) <= 0)
+    assert sign * (part.middle[-1] - found.fun) >= 0
 
 
 def test_under_noise_evaluations_incumbent_and_re_evaluations_are_drawn():

@@ -126,12 +126,13 @@ def step_times(given: argparse.Namespace) -> dict[str, float]:
     """Return the time of a step of each method in steps of AdamW, kept in a file."""
     path = given.rows.with_name("times.csv")
     known = {(r["size"], r["method"]): float(r["time"]) for r in rows(path)}
-    if any((given.size, name) not in known for name in METHODS):
+    wanted = {name: METHODS[name] for name in (ADAMW, *given.methods)}
+    if any((given.size, name) not in known for name in wanted):
         running = []
-        for name, make_optimizer in METHODS.items():
+        for name, make_optimizer in wanted.items():
             task = make("all", TUNING, given.cache, given.size)
             running.append((name, task, make_optimizer(task.model, 1e-3, 0), task.batches()))
-        spent = dict.fromkeys(METHODS, 0.0)
+        spent = dict.fromkeys(wanted, 0.0)
         for turn in range(11):
             for name, *what in running:
                 seconds = train(*what, 15)
@@ -141,7 +142,7 @@ def step_times(given: argparse.Namespace) -> dict[str, float]:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(("size", "method", "time"))
             writer.writerows((*key, f"{value:.3f}") for key, value in known.items())
-    return {name: known[given.size, name] for name in METHODS}
+    return {name: known[given.size, name] for name in wanted}
 
 
 def rows(path: Path) -> list[dict[str, str]]:

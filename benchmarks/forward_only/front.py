@@ -194,17 +194,17 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def trials(given: Any, task: str, method: str) -> dict[float, float]:
-    """Return the last accuracy on the tuning seed by rate."""
+    """Return the last loss on the tuning seed by rate."""
     key = (task, method, str(TUNING), str(TASKS[task][-1]))
     names = ("task", "method", "seed", "forwards")
     tried = [r for r in rows(given.rows) if tuple(r[name] for name in names) == key]
-    return {float(row["rate"]): float(row["accuracy"]) for row in tried}
+    return {float(row["rate"]): float(row["loss"]) for row in tried}
 
 
 def best(given: Any, task: str, method: str) -> float | None:
-    """Return the rate of the best last accuracy on the tuning seed, ``None`` for ours."""
+    """Return the rate of the least last loss on the tuning seed, ``None`` for ours."""
     found = trials(given, task, method) if method != OURS else {}
-    return max(found, key=found.__getitem__) if found else None
+    return min(found, key=found.__getitem__) if found else None
 
 
 def tune(given: Any, task: str, method: str) -> None:
@@ -214,7 +214,7 @@ def tune(given: Any, task: str, method: str) -> None:
         for rate in tried:
             run(given, task, method, rate, TUNING)
         known = trials(given, task, method)
-        at = RATES.index(max(known, key=known.__getitem__))
+        at = RATES.index(min(known, key=known.__getitem__))
         beside = (*RATES[max(at - 1, 0) : at], *RATES[at + 1 : at + 2])
         tried = tuple(rate for rate in beside if rate not in known)
 

@@ -32,8 +32,10 @@ from scgd.policies import (
 )
 from scgd.schedules import SCHEDULES, Constant, InverseLog, InverseTime, Linear, Relative, SqrtOf
 from scgd.scipy import scipy_method
+from scgd.screen import Screening, screen
 from scgd.spaces import Choice, Float, Int, Space
 from scgd.steps import RMS, SGD, STEPS, Adam, Learned, Momentum, Wiener
+from scgd.strategies.whole_box import Screen
 
 __all__ = [
     "ESTIMATORS",
@@ -73,6 +75,8 @@ __all__ = [
     "Relative",
     "Reporting",
     "Rows",
+    "Screen",
+    "Screening",
     "Space",
     "SphereSmoothing",
     "SqrtOf",
@@ -83,6 +87,7 @@ __all__ = [
     "coordinate_smoothness",
     "minimize",
     "scipy_method",
+    "screen",
 ]
 
 __version__ = "0.2.0"

@@ -23,6 +23,7 @@ COMMANDS = (
     "scgd.linear.tables.fit",
     "scgd.linear.tables.predict",
     "scgd.command",
+    "scgd.screen_command",
 )
 """The modules of the commands, in the order of ``scgd --help``."""
 

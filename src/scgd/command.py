@@ -36,17 +36,23 @@ def add_parser(subparsers: Any) -> None:
     )
     start.add_argument("--space", metavar="FILE", help="search the parameters in a .toml file")
     parser.add_argument("--max-evals", type=int, metavar="N", help="hard budget of evaluations")
-    parser.add_argument("--max-time", type=float, metavar="S", help="seconds")
     parser.add_argument("--target", type=float, metavar="F", help="stop at this mean value")
     parser.add_argument("--method", default="auto", help="a method's name (default: auto)")
     parser.add_argument("--block-size", type=int, metavar="M", help="coordinates per step")
     parser.add_argument("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"))
     parser.add_argument("--scale", type=float, help="typical size of a coordinate")
+    parser.add_argument("--maximize", action="store_true", help="look for the largest value")
+    add_running(parser)
+    parser.add_argument("--status", metavar="FILE", help="a .html page or .json file to look at")
+
+
+def add_running(parser: argparse.ArgumentParser) -> None:
+    """Describe what all commands take that evaluate a function."""
+    parser.add_argument("--max-time", type=float, metavar="S", help="seconds")
     parser.add_argument("--noise", type=float, help="standard deviation of the noise, if known")
     parser.add_argument("--sample", type=int, metavar="N", help="fun(x, rows) with rows below N")
     parser.add_argument("--batch-size", type=int, default=1, metavar="B", help="rows per step")
     parser.add_argument("--seed", type=int, help="one seed, one trajectory")
-    parser.add_argument("--maximize", action="store_true", help="look for the largest value")
     parser.add_argument(
         "--failures", default="raise", metavar="WHAT", help="raise, skip or worst, for NaN"
     )
@@ -59,7 +65,6 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--timeout", type=float, metavar="S", help="seconds per evaluation")
     parser.add_argument("--asynchronous", type=int, metavar="K", help="evaluations under way")
     parser.add_argument("--checkpoint", metavar="FILE", help="resume from and save to this file")
-    parser.add_argument("--status", metavar="FILE", help="a .html page or .json file to look at")
     parser.add_argument("--out", metavar="FILE", help="write the result as JSON")
     parser.add_argument("--plot", metavar="FILE", help="draw the run on a .html page")
     parser.add_argument("--log", metavar="FILE", help="a CSV file with a row per evaluation")
@@ -68,14 +73,14 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Minimise; 0 when the run ended as planned, 1 when it was stopped or failed."""
-    from scgd import METHODS, SCGD, Failures, Reporting, Workers, minimize
+    from scgd import METHODS, SCGD, Reporting, minimize
     from scgd.status import StatusFile
 
     check_places(args)
     module, fun = find(args.function)
     begin = start(args)
     status = StatusFile(args.status, args.function, args.max_evals) if args.status else None
-    names = ["max_evals", "max_time", "target", "scale", "noise", "seed", "checkpoint", "maximize"]
+    names = ["max_evals", "target", "scale", "maximize"]
     keywords = {name: getattr(args, name) for name in names}
     method: Any = args.method
     if args.block_size is not None:
@@ -83,24 +88,41 @@ def run(args: argparse.Namespace) -> int:
         if not isinstance(chosen, SCGD):
             raise UsageError(f"--block-size is for methods that take SCGD steps, not for {method}")
         method = replace(chosen, block_size=args.block_size)
+    with running(args, module) as keywords_of_run:
+        result = minimize(
+            fun,
+            begin,
+            **keywords,
+            **keywords_of_run,
+            method=method,
+            bounds=None if args.bounds is None else [tuple(args.bounds)],
+            reporting=Reporting(
+                progress=not args.no_progress,
+                callback=status,
+                record=args.plot is not None and recordable(begin),
+                log=args.log,
+            ),
+        )
+    if status is not None:
+        status.write(result, result.message)
+    report(result, args)
+    return 0 if result.success else 1
+
+
+@contextlib.contextmanager
+def running(args: argparse.Namespace, module: Any) -> Iterator[dict[str, Any]]:
+    """Return the keywords of a run; what is wrong with them is said in one line."""
+    from scgd import Failures, Workers
+
+    names = ("max_time", "noise", "seed", "checkpoint")
     with workers(args, module) as those, terminable():
         try:
-            result = minimize(
-                fun,
-                begin,
-                **keywords,
-                method=method,
-                sample=rows_of(args),
-                bounds=None if args.bounds is None else [tuple(args.bounds)],
-                failures=Failures(args.failures, tuple(find_exception(n) for n in args.catch)),
-                workers=Workers(those, args.timeout, args.asynchronous),
-                reporting=Reporting(
-                    progress=not args.no_progress,
-                    callback=status,
-                    record=args.plot is not None and recordable(begin),
-                    log=args.log,
-                ),
-            )
+            yield {
+                **{name: getattr(args, name) for name in names},
+                "sample": rows_of(args),
+                "failures": Failures(args.failures, tuple(find_exception(n) for n in args.catch)),
+                "workers": Workers(those, args.timeout, args.asynchronous),
+            }
         except Exception as error:
             trace, remote = user_trace(error), str(error.__cause__)
             if trace is not None or "Traceback" in remote:  # it is the user's to mend
@@ -115,10 +137,6 @@ def run(args: argparse.Namespace) -> int:
             if isinstance(error, ArithmeticError | OSError | RuntimeError):
                 raise CommandError(f"{type(error).__name__}: {error}{goes_on(args)}") from error
             raise
-    if status is not None:
-        status.write(result, result.message)
-    report(result, args)
-    return 0 if result.success else 1
 
 
 def rows_of(args: argparse.Namespace) -> Any:
@@ -138,7 +156,8 @@ WIDEST = 10_000
 
 def check_places(args: argparse.Namespace) -> None:
     """Refuse files that cannot be written, and a picture without plotly, before the run."""
-    paths = {name: Path(given) for name in PLACES if (given := getattr(args, name)) is not None}
+    given = {name: getattr(args, name, None) for name in PLACES}
+    paths = {name: Path(path) for name, path in given.items() if path is not None}
     for name, path in paths.items():
         others = [other for key, other in paths.items() if key != name]
         check_place(path, f"--{name}", PLACES[name], *others)
@@ -295,11 +314,16 @@ def report(result: Any, args: argparse.Namespace) -> None:
 
 
 def write_out(result: Any, path: Path) -> None:
-    """Write the result as JSON, which has no word for what is not a number: that is null."""
+    """Write the result as JSON."""
     names = ("fun", "fun_error", "nfev", "nfev_repeated", "nit", "n_failed", "status", "message")
     contents = {name: result[name] for name in names} | {"x": result.x}
     if "params" in result:
         contents["params"] = result.params
+    write_json(contents, path)
+
+
+def write_json(contents: dict[str, Any], path: Path) -> None:
+    """Write JSON, which has no word for what is not a number: that is null."""
     try:
         with replacing(path) as file:
             file.write(json.dumps(plain(contents), allow_nan=False).encode())
@@ -322,8 +346,13 @@ def draw(result: Any, args: argparse.Namespace) -> None:
     """Write the page with the pictures."""
     from scgd.plots.figure import page
 
+    write_page(page(result, args.function), args)
+
+
+def write_page(text: str, args: argparse.Namespace) -> None:
+    """Write a page."""
     try:
         with replacing(args.plot) as file:
-            file.write(page(result, args.function).encode())
+            file.write(text.encode())
     except OSError as error:
         raise CommandError(f"cannot write {args.plot}: {error}") from error

@@ -81,8 +81,8 @@ class History:
 
     def append(self, nfev: int, fun: float, incumbent: float, error: float) -> None:
         """Add what was seen in a phase that ended after ``nfev`` evaluations."""
-        self.last = nfev
-        self.pending.append((fun, incumbent, error))
+        self.last, entry = nfev, (fun, incumbent, error)
+        self.pending.append(entry)
         if len(self.pending) < self.stride:
             return
         if len(self.entries) == self.capacity:
@@ -90,7 +90,7 @@ class History:
             if len(self.pending) < self.stride:
                 return
         self.nfev.append(nfev)
-        self.entries.append(average(self.pending))
+        self.entries.append(entry if self.stride == 1 else average(self.pending))
         self.pending.clear()
 
     def _halve(self) -> None:
@@ -173,21 +173,12 @@ def with_error(value: float, error: float, digits: int = 8) -> str:
     return f"{value:.{int(n)}g} +- {error:.2g}"
 
 
-FEW = 20
-"""Values whose own deviation is known to a sixth, which is as good as a pooled one."""
-
-
-def mean_and_error(observations: Floats, noise: float | None = None) -> tuple[float, float]:
-    """Return the mean and its standard error, by the pooled noise where few values tell little.
-
-    Without ``noise`` the error of fewer than two observations is NaN.
-    """
+def mean_and_error(observations: Floats) -> tuple[float, float]:
+    """Return the mean and its standard error (NaN for fewer than two observations)."""
     seen = observations[np.isfinite(observations)]
     if seen.size == 0:
         return float("nan"), float("nan")
     unit = np.ldexp(1.0, int(np.frexp(np.abs(seen).max())[1]) - 1)  # squares must not overflow
     scaled = seen / unit
     error = scaled.std(ddof=1) / np.sqrt(seen.size) * unit if seen.size > 1 else np.nan
-    if noise is not None and seen.size < FEW and (noise or seen.size == 1):
-        error = noise / np.sqrt(seen.size)
     return float(scaled.mean() * unit), float(error)

@@ -16,8 +16,9 @@ from scgd.strategies.auto import auto
 from scgd.strategies.gaussian_process import gaussian_process
 from scgd.strategies.mutation import dynamically_dimensioned_search
 from scgd.strategies.random_search import random_search
+from scgd.strategies.whole_box import Screen
 
-__all__ = ["METHODS", "Method", "Named", "Ran", "as_method"]
+__all__ = ["METHODS", "Method", "Named", "Ran", "as_method", "screens"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ def as_method(method: Any) -> Method:
             f"method must be scgd.SCGD(...), a generator function or a name, got {method!r}{hint}"
         )
     return METHODS[method]
+
+
+def screens(method: Method) -> bool:
+    """Tell whether a method looks for the inputs that matter, and recommends no point."""
+    return isinstance(method, Named) and isinstance(method.strategy, Screen)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from scgd.checkpoint import Checkpoint, CheckpointError, write
 from scgd.checks import count, flag
 from scgd.constraints import Constraints, Measured
 from scgd.method import SCGD
-from scgd.methods import Method
+from scgd.methods import Method, screens
 from scgd.options import Failures, Rows
 from scgd.outcomes import CAUGHT, negative
 from scgd.problem import as_scalar, check_start
@@ -119,7 +119,7 @@ maximize, failures, seed
         self.table = Trials(self.built.problem.n_coords)
         for x, value in zip(*self.built.known, strict=True):
             self.table.add(x, value)
-        self.run.make_filler = self._filler
+        self.run.make_filler = None if screens(self.built.method) else self._filler
         self.arguments["known"] = [
             (row["x"], row["value"]) for row in self.table.rows(self.run.ledger.sign)
         ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from scgd.checks import whole
 from scgd.errors import UsageError, nearest
 from scgd.schedules import SqrtOf
 from scgd_paper.rows import Experiment, Panel
@@ -37,12 +39,12 @@ def read_changes(words: list[str]) -> dict[str, float]:
     """
     found = {}
     for word in words:
-        name, equals, text = word.partition("=")
+        name, _, text = word.partition("=")
         try:
             found[name] = float(text)
         except ValueError:
-            equals = ""
-        if not equals or not name:
+            name = ""
+        if not name or not math.isfinite(found[name]):
             raise UsageError(f"--set must be NAME=NUMBER, such as gamma=3, got {word!r}")
     return found
 
@@ -99,7 +101,14 @@ def settings_of(panel: Panel) -> list[str]:
 
 def changed_panel(panel: Panel, name: str, value: float) -> Panel:
     """Return a panel with one setting changed wherever it occurs."""
-    path = NAMES.get(name, (name,))
+    try:
+        return replaced(panel, NAMES.get(name, (name,)), value)
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{name}={value:g} cannot be: {error}") from None
+
+
+def replaced(panel: Panel, path: tuple[str, ...], value: float) -> Panel:
+    """Return a panel with what stands at a path changed, in itself and in its parts."""
     problem = changed(panel.problem, path, value)
     methods = tuple(changed(method, path, value) for method in panel.methods)
     extras = tuple(changed(method, path, value) for method in panel.extras)
@@ -115,8 +124,8 @@ def changed(part: Any, path: tuple[str, ...], value: float) -> Any:
     new: Any = value  # a number in the place of a schedule, too
     if rest:
         new = changed(now, tuple(rest), value)
-    elif isinstance(now, int) or (now is None and value == round(value)):
-        new = round(value)
+    elif any(f.name == name and "int" in str(f.type) for f in fields(part)):
+        new = whole(value, name, 1)
     more = {}
     if name == "learning_rate" and getattr(part, "radius", None) == SqrtOf(now):
         more = {"radius": SqrtOf(new)}

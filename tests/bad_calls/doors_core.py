@@ -127,8 +127,8 @@ DOORS = {
     "Int": (lambda **k: in_space(kind=scgd.Int, **k), scgd.Int, {
         "low": "whole", "high": "whole", "default": "none+whole", "step": "count", **NUMERIC,
     }),
-    "Choice": (chosen, scgd.Choice, {"default": "none", "when": "none+dict", "values": "anything"}),
-    "Space": (scgd.Space, scgd.Space.__init__, {"parameters": "choice"}),
+    "Choice": (chosen, scgd.Choice, {"ordered": "flag", "default": "none", "when": "none+dict", "values": "anything"}),
+    "Space": (scgd.Space, scgd.Space.__init__, {"parameters": "anything"}),
     "ask": (laboratory(scgd.Optimizer.ask), scgd.Optimizer.ask, {"n": "count+none"}),
     "tell": (laboratory(lambda opt, ids=0, values=1.0, **k: opt.tell(ids, values, **k)),
              scgd.Optimizer.tell, {"ids": "whole", "values": "number+lost", "error": "none+nonnegative"}),

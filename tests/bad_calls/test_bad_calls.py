@@ -59,7 +59,7 @@ def test_every_odd_value_works_or_is_named(door, tmp_path, monkeypatch):
     check(door, DOORS[door].calls())
 
 
-@pytest.mark.parametrize("value", [3, "x", None, [1], {"low": 0}])
+@pytest.mark.parametrize("value", [3, "x", None, [], {"low": 0}])
 def test_a_space_names_the_parameter_that_is_none(value):
     with pytest.raises((TypeError, ValueError), match="rate"):
         scgd.Space(rate=value)

@@ -48,7 +48,7 @@ KINDS = {
     "run": {
         "ids": "none", "panel": "none", "method": "none", "extra": "none", "runs": "count",
         "settings": "none", "workers": "count", "cluster": "none", "out": "new folder",
-        "data": "anything", "published": "old folder",
+        "data": "anything", "published": "old folder", "set": "none",
     },
     "report": {"folder": "none", "published": "old folder"},
     "data": {"action": "none", "names": "none", "data": "anything"},

@@ -4,7 +4,6 @@ import os
 import re
 import runpy
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -43,21 +42,6 @@ def test_recipes_of_trackers(package, tmp_path, monkeypatch):
     block = next(b for b in blocks("doors.md", "python notest") if package in b)
     exec(block, {"scgd": scgd, "f": lambda x: float(x @ x), "x0": np.ones(3)})
     assert os.listdir(tmp_path)
-
-
-def test_see_what_happened(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    result = runpy.run_path(str(ROOT / "examples/see_what_happened.py"))["main"](max_evals=1500)
-    assert (tmp_path / "see_what_happened.html").exists() and len(result.evaluations) == result.nfev
-    assert "inputs" in capsys.readouterr().out
-
-
-def test_optuna_study(tmp_path, monkeypatch):
-    pytest.importorskip("optuna")
-    sys.modules["optuna"].logging.set_verbosity(sys.modules["optuna"].logging.WARNING)
-    main = runpy.run_path(str(ROOT / "examples/optuna_study.py"))["main"]
-    study = main(n_trials=6, storage=f"sqlite:///{tmp_path / 'study.db'}")
-    assert len(study.trials) == 6 and study.best_value > 0.5
 
 
 def test_the_pictures_are_drawn_from_their_rows(tmp_path):

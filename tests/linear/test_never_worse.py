@@ -173,3 +173,39 @@ def test_elastic_net_sees_columns_of_small_norm() -> None:
     all_of_them = SCGDRegressor(**params, policy="uniform", random_state=0).fit(X, y)
     assert model.dual_gap_ <= 1e-6 * 0.5 * y.var()
     assert np.count_nonzero(model.coef_) == np.count_nonzero(all_of_them.coef_)
+
+
+@pytest.mark.parametrize("shape", [(300, 20), (60, 200)])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_hinge_on_dense_rows_closes_its_gap_in_few_steps(
+    shape: tuple[int, int], intercept: bool
+) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=shape) * 10.0 ** rng.uniform(-2, 2, shape[1]) + 3.0
+    y = np.where(X[:, 0] / np.abs(X[:, 0]).mean() + rng.normal(size=shape[0]) > 1, 1.0, -1.0)
+    weight = rng.uniform(size=shape[0])
+    model = SCGDClassifier("hinge", alpha=0.01, tol=1e-9, fit_intercept=intercept, random_state=0)
+    model.fit(X, y, sample_weight=weight)
+    null = objective("hinge", X, y, weight / weight.sum(), 0.0, 0.0, np.zeros(shape[1]), 0.0)
+    assert model.dual_gap_ <= 1.1e-9 * null
+    assert model.n_iter_ <= 150
+
+
+def test_the_hinge_on_sparse_rows_with_a_weak_penalty_closes_its_gap() -> None:
+    rng = np.random.default_rng(2)
+    X = sparse.random_array((800, 3000), density=0.01, rng=rng, format="csr")
+    y = np.where(np.asarray(X @ rng.normal(size=3000)) + 0.1 * rng.normal(size=800) > 0, 1.0, -1.0)
+    model = SCGDClassifier("hinge", alpha=0.1 / 800, random_state=0).fit(X, y)
+    assert model.dual_gap_ <= 1.1e-6
+    assert model.n_iter_ <= 100
+
+
+def test_a_softmax_on_nearly_separable_columns_of_uneven_size_converges() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 20)) * 10.0 ** rng.uniform(-2, 1, 20) + 5.0
+    scores = (X - X.mean(axis=0)) / X.std(axis=0) @ rng.normal(size=(20, 5))
+    y = np.argmax(scores, axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = SCGDClassifier("multinomial", alpha=1e-5, max_iter=400).fit(X, y)
+    assert model.dual_gap_ <= 1e-6 * np.log(5)

@@ -39,6 +39,12 @@ def test_unknown_settings_are_named():
         varied_panel(EXPERIMENTS["zo-linear"].panel("ridge-alpha5", "paper"), {"gama": 3})
 
 
+WRONG = (
+    ("gamma", "NAME=NUMBER"), ("gamma=nan", "NAME=NUMBER"), ("=3", "NAME=NUMBER"),
+    ("gama=3", "did you mean 'gamma'"), ("gamma=-1", "gamma=-1 cannot be"), ("n=0.5", "n=0.5 cannot be"),
+)  # fmt: skip
+
+
 def test_the_command_line_sets_and_keeps_apart(tmp_path, capsys):
     words = [
         "run",
@@ -55,6 +61,6 @@ def test_the_command_line_sets_and_keeps_apart(tmp_path, capsys):
         tmp_path / "fo-rates.csv"
     ).exists()
     assert "gamma = 3" in (tmp_path / "gamma=3" / "report.html").read_text()
-    for wrong, message in (("gamma", "NAME=NUMBER"), ("gama=3", "did you mean 'gamma'")):
+    for wrong, message in WRONG:
         assert main([*words, "--set", wrong, "--out", str(tmp_path)]) == 2
         assert message in capsys.readouterr().err

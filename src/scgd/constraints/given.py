@@ -12,6 +12,7 @@ from scgd.calling import calls_user
 from scgd.constraints.linear import Polyhedron
 from scgd.outcomes import CAUGHT
 from scgd.problem import Problem, as_scalar
+from scgd.spaces import InSpace, Space
 from scgd.typing import Array, Floats
 
 __all__ = ["Constraints", "Measured"]
@@ -107,6 +108,11 @@ class Constraints:
         items = list(given) if isinstance(given, list | tuple) else [given]
         if given is None or not items:
             return None
+        if problem.space is not None and any(map(is_linear, items)):
+            raise ValueError(
+                "a LinearConstraint has no columns over a Space; give a NonlinearConstraint whose "
+                "function takes the parameters"
+            )
         linear = [linear_rows(item, problem) for item in items if is_linear(item)]
         others = [item for item in items if not is_linear(item)]
         polyhedron = None
@@ -116,7 +122,7 @@ class Constraints:
             bounds = (problem.lower, problem.upper) if problem.lower.size else (-none, none)
             polyhedron = Polyhedron(rows, low, high, *bounds)
         start = problem.x0 if polyhedron is None else polyhedron.check(problem.x0)
-        return cls(polyhedron, tuple(nonlinear_row(item, start) for item in others))
+        return cls(polyhedron, tuple(nonlinear_row(item, start, problem.space) for item in others))
 
 
 def is_linear(item: Any) -> bool:
@@ -150,14 +156,18 @@ def limits(item: Any, n: int) -> tuple[Floats, Floats]:
 
 
 @calls_user
-def nonlinear_row(item: Any, start: Floats) -> Row:
-    """Return a nonlinear constraint, whose number of values is seen at the start."""
+def nonlinear_row(item: Any, start: Floats, space: Space | None = None) -> Row:
+    """Return a nonlinear constraint, whose number of values is seen at the start.
+
+    Over a space its function takes parameters, as the one that is minimised.
+    """
     if not (callable(getattr(item, "fun", None)) and hasattr(item, "lb") and hasattr(item, "ub")):
         raise TypeError(f"{WANTED}, got {item!r}")
-    values = np.atleast_1d(np.asarray(item.fun(start.copy()), np.float64))
+    fun = item.fun if space is None else InSpace(space, item.fun)
+    values = np.atleast_1d(np.asarray(fun(start.copy()), np.float64))
     if values.ndim != 1:
         raise ValueError(f"a constraint must return a list of numbers, got shape {values.shape}")
-    return Row(item.fun, *limits(item, len(values)))
+    return Row(fun, *limits(item, len(values)))
 
 
 class Measured:

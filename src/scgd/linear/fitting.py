@@ -44,7 +44,9 @@ VISIT = 20.0
 """What a visit costs beside its entries, in entries."""
 MOST_ASCENTS = 100
 MOST_BYTES = 2**30
-"""Memory for matrices that a solver makes beside the data, or four times the data if more."""
+"""Memory for products of columns."""
+SPARE_BYTES, MOST_COPIES = 2**28, 1.5
+"""Memory for copies of the data: so much is always there, or so many times the data."""
 SMALL, FILL = 1_000_000, 200
 """Sparse entries written out for Newton steps: any such number, or so many per one stored."""
 
@@ -118,6 +120,7 @@ def candidates(task: Task, policy: Policy, dual: bool | str) -> list[Candidate]:
     entries = float(task.design.X.nnz if task.design.sparse else n * p)
     hinge = loss == HINGE and task.epsilon == 0.0
     free = isinstance(policy, Adaptive) and not task.watched
+    inside = direct_cost(task, INTERIOR_STEPS) if free and hinge and task.l2 > 0.0 else float("inf")
     out: list[Candidate] = []
 
     def add(name: str, cost: float, sure: bool, run: Callable[..., Fit | None]) -> None:
@@ -130,8 +133,8 @@ def candidates(task: Task, policy: Policy, dual: bool | str) -> list[Candidate]:
 
     def ascent(part: Task, w: Start, b: float, most: float) -> Fit:
         passes = part.max_passes if dual is True else min(part.max_passes, MOST_ASCENTS)
-        if hinge and most < float("inf"):
-            passes = min(passes, max(int(PASSES), int(most / (entries + VISIT * n))))
+        if inside < float("inf"):  # then what is surest is not far
+            passes = int(min(passes, max(PASSES, most / (entries + VISIT * n))))
         return ascend(replace(part, max_passes=passes), BY_SAMPLES, w, b)
 
     def by_products(part: Task, w: Start, b: float, most: float) -> Fit:
@@ -147,7 +150,6 @@ def candidates(task: Task, policy: Policy, dual: bool | str) -> list[Candidate]:
     if free and hinge and suits_program(task):
         add("linear program", 0.0, False, lambda part, w, b, most: solve_program(part))
     tiny = direct <= SMALL_COST
-    inside = direct_cost(task, INTERIOR_STEPS) if free and hinge and task.l2 > 0.0 else float("inf")
     visits = PASSES * (entries + VISIT * n)
     if ascends and (hinge or (free and task.design.sparse and not tiny)) and 3 * visits < inside:
         add("dual ascent", visits, False, ascent)
@@ -194,8 +196,9 @@ def direct_cost(task: Task, steps: float) -> float:
     stored = task.design.X.nnz if task.design.sparse else entries
     if task.l1 > 0.0 or (task.design.sparse and entries > max(SMALL, FILL * stored)):
         return float("inf")
-    made = 8.0 * (2 * entries + 3 * few * few)
-    if made > max(MOST_BYTES, 4 * task.design.X.dtype.itemsize * stored):
+    copies = 8.0 * entries * (2 if p > n or task.design.sparse else 1)
+    room = max(SPARE_BYTES, MOST_COPIES * task.design.X.dtype.itemsize * stored)
+    if copies > room or 24.0 * few * few > MOST_BYTES:
         return float("inf")
     wide = (entries * few + 10.0 * few**3) / BLAS if p > n else 0.0
     return float(wide + steps * (few * few * n + few**3 / 3.0) / BLAS)

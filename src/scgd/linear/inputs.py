@@ -165,5 +165,5 @@ def merged(X: Any, Y: Floats, weight: Floats | None) -> tuple[Any, Floats, Float
     rows = np.hstack([X.toarray() if sparse.issparse(X) else X, Y])[kept]
     rows, places = np.unique(rows, axis=0, return_inverse=True)
     values = np.ascontiguousarray(rows[:, :p], X.dtype)
-    weight = np.bincount(np.ravel(places), weights=weight[kept])
-    return type(X)(values) if sparse.issparse(X) else values, rows[:, p:], weight
+    sums = np.asarray(np.bincount(np.ravel(places), weights=weight[kept]), np.float64)
+    return type(X)(values) if sparse.issparse(X) else values, rows[:, p:], sums

@@ -12,6 +12,7 @@ multipliers are slopes that the hinge can have: they certify the solution.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,40 +53,35 @@ def interior(task: Task, start: Floats | None = None, b: float = 0.0) -> Fit:
             break
         D = 1.0 / (slack / alpha + short / beta)
         factor = factored(weighted_gram(A, D) + np.diag(ridge))
-        residual, centre = (
-            A.T @ (y * alpha) - ridge * frame.theta,
-            0.5 * (alpha @ slack + beta @ short),
-        )
-
-        def direction(c1: Any, c2: Any) -> tuple[Floats, ...]:
-            """Return the moves that bring the products to ``c1`` and ``c2``, to first order."""
-            goal = c1 / alpha - c2 / beta + 1.0 - y * z
-            move = linalg.cho_solve(factor, residual + A.T @ (y * D * goal), check_finite=False)
-            rise = D * (goal - y * (A @ move))
-            return (
-                move,
-                rise,
-                (c1 - slack * rise) / alpha - slack,
-                (c2 + short * rise) / beta - short,
-            )
-
-        centre /= len(y)
-        _, rise, d_slack, d_short = direction(0.0, 0.0)
+        residual = A.T @ (y * alpha) - ridge * frame.theta
+        here = (alpha, slack, beta, short)
+        at = partial(direction, A, y, factor, D, residual, here, 1.0 - y * z)
+        _, rise, d_slack, d_short = at(0.0, 0.0)
         length = longest(alpha, rise, beta, -rise, slack, d_slack, short, d_short)
         there = (alpha + length * rise) @ (slack + length * d_slack)
         there += (beta - length * rise) @ (short + length * d_short)
-        aim = centre * (0.5 * there / len(y) / centre) ** 3
-        move, rise, d_slack, d_short = direction(aim - rise * d_slack, aim + rise * d_short)
+        now = alpha @ slack + beta @ short
+        aim = 0.5 * now / len(y) * (there / now) ** 3
+        move, rise, d_slack, d_short = at(aim - rise * d_slack, aim + rise * d_short)
         length = longest(alpha, rise, beta, -rise, slack, d_slack, short, d_short)
         if not length > 1e-10:
             break
         frame.theta = frame.theta + length * move
-        alpha, slack, short = (
-            alpha + length * rise,
-            slack + length * d_slack,
-            short + length * d_short,
-        )
+        alpha, slack = alpha + length * rise, slack + length * d_slack
+        short = short + length * d_short
     return best.fit(n_steps, best.closed)
+
+
+def direction(
+    A: Floats, y: Floats, factor: Any, D: Floats, residual: Floats, here: tuple[Floats, ...],
+    missing: Floats, c1: Any, c2: Any,
+) -> tuple[Floats, ...]:  # fmt: skip
+    """Return the moves that bring the products to ``c1`` and ``c2``, to first order."""
+    alpha, slack, beta, short = here
+    goal = c1 / alpha - c2 / beta + missing
+    move = linalg.cho_solve(factor, residual + A.T @ (y * D * goal), check_finite=False)
+    rise = D * (goal - y * (A @ move))
+    return move, rise, (c1 - slack * rise) / alpha - slack, (c2 + short * rise) / beta - short
 
 
 def longest(*pairs: Floats) -> float:

@@ -120,20 +120,19 @@ class Search:
 
     def newton_cg(self, start: Floats | None, b: Any) -> tuple[Floats, Floats]:
         """Return coefficients and intercepts, a row per class, found by Newton's method."""
-        task, W = self.task, None if start is None else start.T
+        task, W = self.task, None if start is None else start.T - start.mean(axis=0)[:, None]
         first = np.log(np.maximum(self.counts, 1e-12)) if start is None else np.array(b, float)
         first = first - first.mean()
         shares = task.shares[:, None]
-        total = 1.0 / self.n_classes * (1.0 - 1.0 / self.n_classes)
 
-        def look(Z: Floats) -> tuple[float, Floats, Any, float]:
+        def look(Z: Floats) -> tuple[float, Floats, Any, Floats]:
             risk, P = self.risk(Z)
 
             def bend(T: Floats) -> Floats:
                 PT = P * T
                 return np.asarray(shares * (PT - P * PT.sum(axis=1, keepdims=True)))
 
-            return risk, self.excess(P), bend, total
+            return risk, self.excess(P), bend, shares * (P * (1.0 - P))
 
         def closed() -> bool:
             value, P = self.look(descent.W.T, descent.plain_b)

@@ -48,13 +48,15 @@ class Descent:
 
     def __init__(self, task: Task, start: Floats | None, b: float) -> None:
         self.task, design = task, task.design
-        X = np.asarray(design.X.toarray() if design.sparse else design.X, np.float64)
-        self.means = task.shares @ X if task.intercept else np.zeros(X.shape[1])
+        X = design.X.toarray() if design.sparse else design.X
+        self.means = np.zeros(X.shape[1])
+        if task.intercept:
+            self.means = design.correlations(task.shares)
         self.constant = np.zeros(X.shape[1], bool)
         self.turn: Callable[[Floats], Floats] | None = None
         flat = 1e-14 * np.abs(self.means)
         if X.shape[1] > X.shape[0]:
-            X = X - self.means
+            X = X - self.means  # in double precision, as all that follows
             self.constant = np.abs(X).max(axis=0) <= flat
             X, self.turn = rotated(X)
             flat = np.zeros(X.shape[1])

@@ -182,15 +182,15 @@ class Descent:
                 products = self.task.design.correlations(shares) if intercept else 0.0 * squares
             if self.task.loss == SQUARED:
                 self.products = products
-            self._norms = (
-                np.maximum(squares - products**2, 1e-14 * squares) if intercept else squares
-            )
+            if intercept:
+                squares = np.maximum(squares - products**2, 1e-14 * squares)
+            self._norms = squares
         return self._norms
 
     def step(
         self, chosen: Ints, value: float, slopes: Floats, curve: Floats, limit: float
     ) -> tuple[float, Terms]:
-        """Solve the model over ``chosen`` and go there; return the last gain and the terms there."""
+        """Solve the model over ``chosen`` and go there; return the last gain and the terms."""
         task, exact = self.task, self.task.loss == SQUARED
         curve = self.caution.apply(curve, task.shares)
         total = float(curve.sum()) if task.intercept else 0.0
@@ -323,7 +323,7 @@ class Descent:
         return self.states[key]
 
     def advance(self, chosen: Ints, old: Floats, shift: float, value: float) -> Terms:
-        """Go along the way of the model as far as the objective falls, or stay; return the terms."""
+        """Go along the model's way as far as the objective falls, or stay; return the terms."""
         task, moves = self.task, self.w[chosen] - old
         along = np.full(len(self.z), shift)
         moved_margins(*self.columns, self.means, chosen, moves, along)

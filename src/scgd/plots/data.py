@@ -47,7 +47,8 @@ class Curve:
     """The value reached, with a band.
 
     Where the point to be returned is known all along (the incumbent), its value with two standard
-    errors; else the median of neighbouring reports with quartiles.
+    errors; where values are exact, the best so far; else the median of neighbouring reports with
+    quartiles.
     """
 
     nfev: Ints
@@ -117,6 +118,10 @@ def curve(result: Any) -> Curve:
         return Curve(nfev, best, best - reach, best + reach)
     kept = np.isfinite(fun)
     nfev, fun = nfev[kept], fun[kept]
+    if len(fun) and result.get("fun_error") == 0:
+        better = np.minimum if result.fun <= fun.min() else np.maximum  # which may be looked for
+        best = better.accumulate(fun)
+        return Curve(nfev, best, best, best)
     half = len(fun) // 40
     if half < 1:
         return Curve(nfev, fun, fun, fun)

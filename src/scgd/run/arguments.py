@@ -21,10 +21,11 @@ from scgd.policies import POLICIES
 from scgd.schedules import SCHEDULES, Relative
 from scgd.spaces import Choice, Float, Int, Space
 from scgd.steps import STEPS
+from scgd.strategies.whole_box import Screen
 
 __all__ = ["from_file", "to_file"]
 
-OTHERS: dict[str, Any] = {"m": SCGD, "u": Relative, "r": Rows, "f": Float, "i": Int}
+OTHERS: dict[str, Any] = {"m": SCGD, "u": Relative, "r": Rows, "f": Float, "i": Int, "s": Screen}
 CLASSES: dict[str, Any] = {
     cls.__name__: cls
     for registry in (POLICIES, ESTIMATORS, STEPS, SCHEDULES, OTHERS)
@@ -50,6 +51,8 @@ def to_file(value: Any) -> Any:
         return {"kind": "dict", "items": {name: to_file(item) for name, item in value.items()}}
     if isinstance(value, Named) and METHODS.get(value.name) is value:
         return value.name
+    if isinstance(value, Named) and isinstance(value.strategy, Screen):
+        value = value.strategy
     if isinstance(value, Failures):  # exceptions to catch are for calls, which nobody makes here
         return value.nonfinite
     if isinstance(value, Space):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from scgd.checks import count, flag
-from scgd.constraints import Constraints, Merit, constrained
+from scgd.constraints import Constraints, Merit, by_feasibility, constrained
 from scgd.estimators import FirstOrder
 from scgd.method import SCGD
-from scgd.methods import METHODS, Method, Named, Ran, as_method
+from scgd.methods import METHODS, Method, Named, Ran, as_method, screens
 from scgd.options import Failures, Rows
 from scgd.problem import Known as Measurements
 from scgd.problem import Problem, check_noise
@@ -78,11 +78,6 @@ def build(
     if isinstance(x0, Space):
         problem = replace(x0.problem(bounds=bounds, scale=scale), noise=noise)
         check_discrete(x0, method)
-        if np.size(constraints):
-            raise ValueError(
-                "constraints are over coordinates, which a Space hides; return a penalty or NaN "
-                "from fun instead"
-            )
     else:
         problem = Problem.check(x0, bounds, scale, noise)
     flag(maximize, "maximize")
@@ -106,7 +101,8 @@ def build(
         maximize=maximize,
     )  # fmt: skip
     strategy = strategy_of(method)
-    strategy = strategy if merit is None else constrained(strategy, merit)
+    if merit is not None:
+        strategy = (by_feasibility if problem.space else constrained)(strategy, merit)
     interpreter = Interpreter(
         strategy, problem, samples, root.searches, budget, tol=check_tol(tol),
         max_stall=None if max_stall is None else count(max_stall, "max_stall"),
@@ -119,7 +115,12 @@ def build(
 
 
 def strategy_of(method: Method) -> Strategy:
-    """Return the strategy of a method, which re-evaluates its best candidates at the end."""
+    """Return the strategy of a method, which re-evaluates its best candidates at the end.
+
+    A screening recommends no point.
+    """
+    if not isinstance(method, SCGD) and screens(method):
+        return method.strategy
     if isinstance(method, SCGD):
         strategy = run_method(method)
     elif METHODS.get(method.name) is method:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from scgd.descent.engine import CoordinateDescent
-from scgd.history import mean_and_error
 from scgd.problem import Problem
 from scgd.questions import BASE, EVERYWHERE, NOWHERE, Point, Question
+from scgd.run.recommending import valued
 from scgd.samples import Samples
 from scgd.strategies.asks import Along, Gradient, Outcome, Report, Stage, Steps, Strategy, Wait
 from scgd.strategies.budget import TOL, Budget
@@ -150,7 +150,7 @@ class Interpreter:
                 self.report[name] = value.copy() if name == "x" else value
         if report.x is not None:
             values = np.array(() if report.values is None else report.values)
-            self.incumbent = mean_and_error(values, self.report.get("noise"))
+            self.incumbent = valued(values, self.report.get("noise"))
 
     def _begin_steps(self, asked: Steps) -> None:
         engine = asked.engine

@@ -8,9 +8,13 @@ import numpy as np
 
 from scgd.history import mean_and_error
 from scgd.run.ledger import Ledger
+from scgd.strategies.comparison import deviation
 from scgd.typing import Floats
 
-__all__ = ["Recommendation", "chosen"]
+__all__ = ["Recommendation", "chosen", "valued"]
+
+FEW = 20
+"""Values whose own deviation is known to a sixth, which is as good as a pooled one."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,16 @@ class Recommendation:
     x: Floats
     values: Floats
     exact: bool = False
+
+
+def valued(values: Floats, noise: float | None) -> tuple[float, float]:
+    """Return the mean and its standard error, by the pooled noise where few values tell little."""
+    mean, error = mean_and_error(values)
+    seen = values[np.isfinite(values)]
+    n = len(seen)
+    if noise is None or not 0 < n < FEW or (n > 1 and not noise):
+        return mean, error
+    return mean, deviation(seen, float(noise)) / float(np.sqrt(n))
 
 
 def chosen(

@@ -19,7 +19,7 @@ from scgd.problem import as_scalar, count
 from scgd.questions import Open, Question, open_state, reopened
 from scgd.run.interpreter import Interpreter
 from scgd.run.ledger import Ledger
-from scgd.run.recommending import Recommendation, chosen
+from scgd.run.recommending import Recommendation, chosen, valued
 from scgd.run.remedies import remedy
 from scgd.typing import Floats
 
@@ -372,6 +372,8 @@ class Run:
             scale=strategy.scale.copy(),
             table=None if self.record is None else self.record.so_far(),
         )
+        if "screening" in strategy.report:
+            result.screening = strategy.report["screening"]
         if self.merit is not None:
             result.maxcv = violation
             result.success = result.success and violation == 0.0
@@ -411,7 +413,7 @@ class Run:
     def valued(self, end: Recommendation) -> tuple[float, float]:
         """Return the value of what is recommended, and its standard error."""
         told = self.strategy.report
-        return mean_and_error(end.values, told.get("noise") if end.x is told.get("x") else None)
+        return valued(end.values, told.get("noise") if end.x is told.get("x") else None)
 
     def _rose(self, fun: float, error: float, n_values: int) -> bool:
         """Tell whether the end lies above the beginning by more than two standard errors."""

@@ -356,7 +356,10 @@ def adopted(name: Any, given: Any) -> Parameter:
         return given
     listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes)
     if listed and (isinstance(given, Sequence) or given.ndim == 1):
-        return candidates(given)
+        try:
+            return candidates(given)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"parameter {name!r}: {error}") from None
     if hasattr(given, "ppf") and hasattr(given, "support"):
         return drawn(given)
     kinds = {kind.__name__ for kind in type(given).__mro__ if kind.__module__.startswith("optuna")}

@@ -34,6 +34,7 @@ from scgd.typing import Floats, Ints
 if TYPE_CHECKING:
     from scgd.problem import Problem
     from scgd.strategies.budget import Budget
+    from scgd.strategies.whole_box import Seen
 
 __all__ = [
     "Along",
@@ -196,6 +197,8 @@ class Report:
         The unit of each coordinate that steps go by.
     noise
         The standard deviation of one value, pooled over all repeats: a few values at x do not tell.
+    screening
+        What a screening of all inputs has seen (:class:`~scgd.strategies.whole_box.Seen`).
     """
 
     solver: str | None = None
@@ -206,6 +209,7 @@ class Report:
     relevance: tuple[Floats, Floats] | None = None
     scale: Floats | None = None
     noise: float | None = None
+    screening: Seen | None = None
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,11 @@ class Box:
             self._fit()
 
     @property
+    def finite(self) -> bool:
+        """Whether all bounds are finite."""
+        return bool(np.isfinite(self.least).all() and np.isfinite(self.most).all())
+
+    @property
     def width(self) -> float:
         """The median distance of two walls, of coordinates that may move."""
         widths = self.upper - self.lower

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from scgd.estimators import SPSA, ForwardDifference, random_signs
+from scgd.estimators import ForwardDifference, random_signs
 from scgd.method import SCGD
-from scgd.policies import Full, RecentGains
+from scgd.policies import RecentGains
 from scgd.problem import Problem
 from scgd.schedules import Linear, Relative, absolute
-from scgd.steps import Adam, Learned
+from scgd.steps import Learned
 from scgd.strategies.asks import Asking, Outcome, Report, Steps, Wait
 from scgd.strategies.budget import Budget
 from scgd.strategies.comparison import compare
@@ -20,11 +20,11 @@ from scgd.strategies.fixed_method import seed_of
 from scgd.strategies.length_scale import LengthScale
 from scgd.typing import Floats
 
-__all__ = ["common_random_numbers", "roughness"]
+__all__ = ["common_random_numbers", "pays", "roughness"]
 
-SHORT = 6
-"""Evaluations per coordinate below which a sweep costs too much of them, and random signs on all
-coordinates at once inform every one."""
+PER_COORDINATE, LEAST = 16, 300
+"""Evaluations per coordinate from which sweeps on common samples beat pairs along random signs (on
+shifted bowls of 6 to 1,000 coordinates), and evaluations that pay for a test of roughness."""
 ROUGH = 2.0
 """How much larger the noise of a difference on common samples may be than that on independent ones
 before samples count as no help; a factor two is what a ratio from a few samples can show."""
@@ -32,6 +32,11 @@ GUARDED = 2500
 """Evaluations from which stages are guarded: comparisons then cost less than a tenth."""
 GAIN = 2.0
 """Standard errors that make a gain significant."""
+
+
+def pays(n_coords: int, budget: Budget) -> bool:
+    """Tell whether so many evaluations are enough for it; fewer do better as independent noise."""
+    return budget.total >= max(LEAST, PER_COORDINATE * n_coords)
 
 
 def common_random_numbers(
@@ -71,10 +76,7 @@ def common_random_numbers(
     while True:
         n_samples, n_stages = comparison_samples(budget.total), number_of_stages(budget)
         n_evals = max(1, budget.left // n_stages - 2 * n_samples)
-        short = budget.total < SHORT * problem.n_coords
-        method: Any = (
-            random_signs_method(radius) if short else block_method(problem, budget, radius)
-        )
+        method: Any = block_method(problem, budget, radius)
         engine = CoordinateDescent(
             method, problem, best, seed_of(rng),
             scale=length.length * problem.unit, budget=n_evals * n_stages,
@@ -95,8 +97,7 @@ def common_random_numbers(
                 engine.replace_schedules(method)
             else:
                 best = engine.keep()
-            if not short:
-                probabilities.append(stage.weights)
+            probabilities.append(stage.weights)
             values = seen.values if np.array_equal(best, x) else seen.others
             yield Report(x=best, values=values, relevance=mean_and_error(probabilities))
             if budget.max_stall is not None and budget.spent - since >= budget.max_stall:
@@ -119,8 +120,6 @@ def roughness(
     the ratio is large, and the larger the smaller r.
     """
     n, ratios = int(np.clip(budget.total // 200, 4, 8)), []
-    if budget.total < 75 * n:  # it costs 15 n
-        return 0.0
     for _ in range(5):
         move = reach * problem.unit * random_signs(problem.n_coords, rng)
         centre, _ = problem.centred(problem.x0, np.abs(move))
@@ -157,18 +156,6 @@ def block_method(problem: Problem, budget: Budget, radius: float) -> SCGD:
         radius=Relative(radius),
         block_size=min(16, problem.n_coords),
         replace=False,
-    )
-
-
-def random_signs_method(radius: float) -> SCGD:
-    """Return SPSA with Adam's steps, for few evaluations per coordinate."""
-    return SCGD(
-        name="random signs",
-        policy=Full(),
-        estimator=SPSA(),
-        step=Adam(beta2=0.99),
-        learning_rate=Relative(Linear(0.08)),
-        radius=Relative(max(1e-3, radius)),
     )
 
 

@@ -9,11 +9,13 @@ import numpy as np
 from scgd.strategies.asks import Asking
 from scgd.typing import Floats
 
-__all__ = ["Comparison", "compare", "compared"]
+__all__ = ["Comparison", "compare", "compared", "deviation", "standard_error"]
 
 MOST_FAILED = 3
 """Failed evaluations of a point from which it may count as infeasible: one or two happen
 anywhere."""
+DOUBT = 3.0
+"""Standard deviations by which values contradict a pooled noise level: once in a thousand times."""
 
 
 @dataclass(frozen=True)
@@ -83,3 +85,41 @@ def compare(x: Floats, reference: Floats, n_samples: int) -> Asking:
     both = np.stack([x, reference])
     values = yield np.broadcast_to(both, (n_samples, *both.shape))
     return compared(values[:, 0], values[:, 1])
+
+
+def deviation(values: Floats, pooled: float = 0.0) -> float:
+    """Return the standard deviation of one value, of which these are repeats.
+
+    A pooled noise level counts for more than few values do, unless they contradict it (by the
+    cube root of chi-squared, which is nearly normal: Wilson and Hilferty 1931): noise may differ
+    from place to place.
+
+    Examples
+    --------
+    >>> repeats = np.array([1.0, 2.0, 3.0])
+    >>> deviation(repeats), deviation(repeats, 1.5), deviation(repeats, 0.01)
+    (1.0, 1.5, 1.0)
+    """
+    free = len(values) - 1
+    if free < 1:
+        return pooled
+    largest = float(np.abs(values).max())  # squares must not overflow
+    own = largest * float(np.std(values / largest, ddof=1)) if largest > 0 else 0.0
+    if not 0 < pooled < np.inf:
+        return own
+    spread = 2 / (9 * free)
+    away = (own / pooled) ** (2 / 3) - (1 - spread)
+    return own if abs(away) > DOUBT * spread**0.5 else pooled
+
+
+def standard_error(first: Floats, second: Floats, pooled: float = 0.0) -> float:
+    """Return that of the difference of two means, each with a noise of its own (Welch 1947).
+
+    Without a pooled noise level that of both is one.
+    """
+    if not pooled:
+        free = sum(max(0, len(part) - 1) for part in (first, second))
+        squares = sum(deviation(part) ** 2 * max(0, len(part) - 1) for part in (first, second))
+        pooled = (squares / free) ** 0.5 if free else 0.0
+    parts = [(deviation(part, pooled), max(1, len(part))) for part in (first, second)]
+    return float(np.sqrt(sum(own**2 / n for own, n in parts)))

@@ -10,6 +10,7 @@ from scgd.strategies.budget import Budget
 from scgd.strategies.gaussian_model import GaussianProcess, expected_improvement
 from scgd.strategies.measured import Measured
 from scgd.strategies.mutation import mutated, search_on
+from scgd.strategies.regression import fit
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["gaussian_process", "models", "propose_by_model"]
@@ -22,12 +23,19 @@ CYCLE = ("everywhere", "choices", "near", "near")
 """Where to look, in turn."""
 FEW_LEVELS = 4
 """Levels up to which whole numbers are tried one by one, as choices are."""
+UNIT = 0.25
+"""The part of the cube that is a length of one."""
+REPEATS, CLEAR = 3, 1000.0
+"""Values of one point that tell the noise, and deviations of it by which the first points must
+differ for it to be little."""
 NOISE = 1e-2
 """Variance of the noise, in units of the signal's, above which one repeat tells whether f is noisy:
 a smooth function is interpolated to much less."""
 
 
-def gaussian_process(problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
+def gaussian_process(
+    problem: Problem, budget: Budget, rng: np.random.Generator, *, noisy: bool = False
+) -> Asking:
     """Evaluate where a Gaussian process expects the largest improvement, in a cycle of places.
 
     Everywhere: uniform candidates. Choices: one is set to another value than the best point's, and
@@ -37,10 +45,17 @@ def gaussian_process(problem: Problem, budget: Budget, rng: np.random.Generator)
     model; failed evaluations count as such. After 300 points mutations go on alone.
 
     Bounds or a space say where to look; without them, four units of the scale around x0.
+    Where f is known to be ``noisy``, None is returned if the first points vary so much more than
+    the noise that :func:`~scgd.strategies.noisy.noisy` is the better road.
     """
     measured = Measured(problem)
+    measured.noisy = noisy or measured.noisy
     yield Report(solver="Gaussian process")
     yield from measured.open(budget, rng)
+    if noisy and measured.best >= 0:
+        repeats = yield from measured.evaluate(measured.points[[measured.best] * REPEATS])
+        if np.ptp(measured.finite) > CLEAR * np.std(repeats):
+            return None
     search = ModelSearch(measured, rng)
     turn, gained = 0, len(measured)
     while len(measured) < MOST_POINTS and measured.best >= 0:
@@ -53,6 +68,8 @@ def gaussian_process(problem: Problem, budget: Budget, rng: np.random.Generator)
             continue
         if measured.noisy and (turn % 5 == 0 or budget.spent >= 0.95 * budget.total):
             point = measured.points[search.favourite()]  # what is recommended shall be a mean
+        elif measured.noisy and turn % 5 == 2:
+            point = search.lowest_of_quadratic()
         else:
             stalled = len(measured) - gained > 2 * measured.grid.n_coords
             found = search.propose(CYCLE[turn % len(CYCLE)], stalled)
@@ -143,6 +160,15 @@ class ModelSearch:
         fitted = self.model.fitted()[: len(self.rows)]
         means = np.array(self.measured.means)[self.rows]
         return int(self.rows[np.argmin(np.where(np.isfinite(means), fitted, np.inf))])
+
+    def lowest_of_quadratic(self) -> Floats:
+        """Return about where a quadratic around the favourite is lowest; bowls are so common."""
+        measured, centre = self.measured, self.measured.points[self.favourite()]
+        means = np.array(measured.means)
+        some = np.isfinite(means)
+        model = fit((measured.points[some] - centre) / UNIT, means[some], 0.0)
+        step = UNIT * model.minimiser(float(np.sqrt(centre.size)))
+        return np.asarray(self.grid.canonical((centre + step)[None])[0])
 
     def propose(self, place: str, stalled: bool) -> Floats | None:
         """Return the candidate with the largest expected improvement; None where none is new."""

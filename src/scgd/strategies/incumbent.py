@@ -26,6 +26,7 @@ from scgd.strategies.asks import (
     point_of,
 )
 from scgd.strategies.budget import Budget
+from scgd.strategies.comparison import compared, standard_error
 from scgd.typing import Floats
 
 __all__ = ["Candidate", "Candidates", "Reevaluated", "reevaluate", "with_incumbent"]
@@ -217,7 +218,8 @@ def reevaluate(
         return sum(seen[k]) / len(seen[k]) if seen[k] else np.inf
 
     def better(k: int, n_errors: float) -> bool:
-        return mean(k) < mean(0) - n_errors * standard_error(seen[k], seen[0], noise)
+        error = standard_error(np.array(seen[k]), np.array(seen[0]), noise)
+        return mean(k) < mean(0) - n_errors * error
 
     while alive and left > 0:
         todo = [k for k in (0, *alive) for _ in range(wanted - asked[k])][:left]
@@ -235,15 +237,6 @@ def reevaluate(
     best = min(range(1, len(points)), key=mean, default=0)
     k = best if seen[best] and (not seen[0] or better(best, least)) else 0
     return Reevaluated(points[k], np.array(seen[k]), k > 0)
-
-
-def standard_error(first: list[float], second: list[float], noise: float) -> float:
-    """Return that of a difference of means, by the noise or by the values themselves."""
-    parts = [np.array(part) for part in (first, second) if part]
-    free = sum(len(part) - 1 for part in parts)
-    own = np.sqrt(sum(((part - part.mean()) ** 2).sum() for part in parts) / free) if free else 0.0
-    share = sum(1 / max(1, len(part)) for part in (first, second))
-    return max(noise, float(own) if free > 2 else 0.0) * float(np.sqrt(share))
 
 
 class _Reserving(Budget):
@@ -283,6 +276,7 @@ class _Watch:
     recommended: bool = False
     exact: bool = False  # whether the values at x have no noise: several agreed
     solver: str | None = None
+    sampled: bool = False  # whether points of one row share a sample
 
     @property
     def silent(self) -> bool:
@@ -306,9 +300,9 @@ class _Watch:
     def better_than_x0(self, n_errors: float) -> bool:
         """Tell whether x lies below x0 by so many standard errors, of means or of medians."""
         here, there = self.values[np.isfinite(self.values)], np.array(self.seen.values_at_x0)
-        if not here.size:
+        if not here.size or not there.size:
             return False
-        error = n_errors * standard_error(here.tolist(), there.tolist(), 0.0)
+        error = n_errors * standard_error(here, there)
         off = np.concatenate([part - np.median(part) for part in (here, there)])
         spread = robust_deviation(off) * np.sqrt(1 / len(here) + 1 / len(there))
         medians = float(np.median(there) - np.median(here))
@@ -332,8 +326,9 @@ def with_incumbent(inner: Strategy, problem: Problem, budget: Budget, rng: Any) 
     nothing competes, are values of the winner that no choice has seen: only they are reported, so
     the value at the end is not too low.
     """
-    watch = _Watch(Candidates(problem.noise, problem.x0), problem.x0)
+    watch = _Watch(Candidates(problem.noise, problem.x0), problem.x0, sampled=problem.sampled)
     own = _Reserving(budget)
+    own.reserve = reserved(watch, budget)
     running, sent, outcome = inner(problem, own, rng), None, None
     while True:
         try:
@@ -377,10 +372,15 @@ def n_asked(asked: Any) -> int:
 
 
 def reserved(watch: _Watch, budget: Budget) -> int:
-    """Return the evaluations to keep back: none where f repeats itself or nothing is known."""
-    if watch.deterministic or not watch.values.size or not watch.seen.noise:
+    """Return the evaluations to keep back: none where f repeats itself or nothing is known.
+
+    Samples are noise from the beginning: long stages of SCGD are planned before its level is known.
+    """
+    noisy = watch.values.size and watch.seen.noise
+    if watch.deterministic or not (noisy or watch.sampled):
         return 0
-    return min(int(np.clip(SHARE * budget.total, LEAST, MOST)), max(0, budget.left))
+    n = int(np.clip(SHARE * budget.total, LEAST, MOST))
+    return max(0, min(n, budget.total // 4, budget.left))
 
 
 def settle(watch: _Watch, budget: Budget) -> Asking:
@@ -404,13 +404,16 @@ def settle(watch: _Watch, budget: Budget) -> Asking:
     x0, at_x0 = watch.seen.x0, watch.seen.values_at_x0
     moved = bool(at_x0) and not np.array_equal(watch.x, x0)
     doubtful = moved and n > 1 and not watch.better_than_x0(CLEAR)
-    points = np.stack([watch.x, x0])[:, None] if doubtful else watch.x[None, None]
-    values = yield np.repeat(points, n // len(points), axis=0)
-    here, there = np.split(values[:, 0], [n // len(points)])
+    points = np.stack([watch.x, x0]) if doubtful else watch.x[None]
+    values = yield np.broadcast_to(points, (n // len(points), *points.shape))
+    here, there = values[:, 0], values[:, 1:].ravel()
     if np.isfinite(here).any():
         watch.values = here[np.isfinite(here)]
     at_x0.extend(there[np.isfinite(there)].tolist())
-    if moved and not watch.better_than_x0(BETTER):
+    better = watch.better_than_x0(BETTER)
+    if doubtful and watch.sampled:  # both saw the same samples
+        better |= compared(here, there).better(BETTER)
+    if moved and not better:
         watch.x, watch.values = np.array(x0), np.array(at_x0)
     yield Report(x=watch.x, values=watch.values, noise=noise)
 

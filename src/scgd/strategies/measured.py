@@ -78,6 +78,12 @@ class Measured:
         """The points, one per row."""
         return self.buffer[: len(self.means)]
 
+    @property
+    def finite(self) -> Floats:
+        """The means of points that have a value; 0 where none has."""
+        means = np.array(self.means)
+        return means[np.isfinite(means)] if np.isfinite(means).any() else np.zeros(1)
+
     def units(self, x: Floats) -> Floats:
         """Return points of the cube."""
         return np.asarray((x - self.lower) / np.where(self.width > 0, self.width, 1.0))

@@ -354,15 +354,19 @@ def go_on(leader: Member, p: int, rival: Member | None = None) -> Asking:
 def take_turns(share: Shared, x: Floats, s: float, solvers: Solvers, leads: bool) -> Asking:
     """Polish in BFGS's metric, restart BFGS, restart populations; who gains goes on.
 
+    When BFGS has found a minimum inside finite bounds, a population looks at the whole box first.
     One more solver is one more line of ``members``.
     """
+    share.across = leads and solvers.descent.over and share.box.finite
     window, best, stopping, n_failed = WINDOW * x.size, share.best, share.stopping, 0
     members = {"descent": solvers.descent, "cma-es": solvers.population}
     polish = polisher(share, solvers.newton) if leads else None
     if polish is not None:
         members = {"descent": solvers.descent, "polish": polish, "cma-es": solvers.population}
     order = list(members) if leads else list(members)[::-1]
-    patient = "cma-es" if not leads else "polish" if share.precision.noise else ""
+    if share.across:
+        order = ["cma-es", *order[:-1]]
+    patient = "cma-es" if share.across or not leads else "polish" if share.precision.noise else ""
     for turn in range(2**30):
         tried = polish is None or polish.over or n_failed > 0
         if stopping.over and tried:

@@ -143,10 +143,16 @@ class Regression:
         self.y = np.clip((values - self.middle) / self.spread, -FARTHEST, FARTHEST)
         self.squares = points * points
         self.length = self.squares.sum(1) / n
-        gram = points @ points.T / n
-        lengths, squares = np.outer(self.length, self.length), self.squares @ self.squares.T / n
-        self.parts = np.stack([gram, lengths, squares, gram**2]).reshape(4, -1)
+        parts = np.empty((4, len(values), len(values)))
+        np.matmul(points, points.T, out=parts[0])
+        np.multiply(self.length[:, None], self.length, out=parts[1])
+        np.matmul(self.squares, self.squares.T, out=parts[2])
+        parts[0] /= n
+        parts[2] /= n
+        np.multiply(parts[0], parts[0], out=parts[3])
+        self.parts = parts.reshape(4, -1)
         self.noise = np.ones(len(values))  # w: outliers are given more
+        self.solved: tuple[float, Floats, Any] | None = None  # when outliers were last looked for
 
     def likelihood(self, sizes: Floats) -> tuple[float, Floats, Any]:
         """Return the log marginal likelihood, the dual weights and the Cholesky factor."""
@@ -154,18 +160,16 @@ class Regression:
         n = len(self.y)
         matrix = (e[:4] @ self.parts).reshape(n, n) + level_of(e)
         matrix.flat[:: n + 1] += e[4] * self.noise
-        nothing = -np.inf, np.zeros(len(self.y)), None
-        try:
-            factor = scipy.linalg.cho_factor(
-                matrix, lower=True, overwrite_a=True, check_finite=False
-            )
-        except scipy.linalg.LinAlgError:
+        nothing = -np.inf, np.zeros(n), None
+        # LAPACK itself: around matrices this small, checks cost as much as the factor
+        factor, failed = scipy.linalg.lapack.dpotrf(matrix.T, lower=1, overwrite_a=1)
+        if failed:
             return nothing
-        alpha = scipy.linalg.cho_solve(factor, self.y, check_finite=False)
+        alpha = scipy.linalg.lapack.dpotrs(factor, self.y, lower=1)[0]
         variance = float(self.y @ alpha) / n
         if not variance > 0:
             return nothing
-        log_det = 2 * float(np.log(np.diag(factor[0])).sum())
+        log_det = 2 * float(np.log(factor.diagonal()).sum())
         return -0.5 * (n * np.log(variance) + log_det), alpha, factor
 
     def climb(self, sizes: Floats, steps: tuple[float, ...]) -> tuple[float, Floats]:
@@ -190,22 +194,23 @@ class Regression:
 
     def find_outliers(self, sizes: Floats) -> bool:
         """Give values that the others do not expect more noise; tell whether there are new ones."""
-        _, alpha, factor = self.likelihood(sizes)
+        self.solved = _, alpha, factor = self.likelihood(sizes)
         if factor is None:
             return False
-        inverse = scipy.linalg.lapack.dtrtri(factor[0], lower=1)[0]
-        left_out = alpha / np.sum(np.tril(inverse) ** 2, axis=0)
+        inverse = scipy.linalg.lapack.dtrtri(factor, lower=1)[0]
+        left_out = alpha / np.einsum("ij,ij->j", inverse, inverse)
         usual = robust_deviation(left_out)
         out = np.abs(left_out) > OUTLIER * usual
         known = self.noise > 1.0
         if usual <= 0 or out.mean() >= 0.4 or np.array_equal(out, known):
             return False
-        self.noise = np.where(out, (left_out / usual) ** 2, 1.0)
+        self.noise, self.solved = np.where(out, (left_out / usual) ** 2, 1.0), None
         return True
 
     def quadratic(self, sizes: Floats) -> Quadratic:
         """Return the posterior mean under given sizes, in units of the values."""
-        (_, alpha, _), e, n = self.likelihood(sizes), 10.0**sizes, self.points.shape[1]
+        _, alpha, _ = self.solved or self.likelihood(sizes)
+        e, n = 10.0**sizes, self.points.shape[1]
         slope, own = self.along(e, alpha)
         bend = 2 * e[3] / n**2 * (self.points.T * alpha) @ self.points
         bend = (bend + bend.T) / 2
@@ -247,7 +252,8 @@ class Regression:
         before = e[0] / n, 4 * (e[1] / n**2 + e[2] / n + e[3] / n**2)
 
         def after(prior: float, part: Floats) -> Floats:
-            told = np.sum(part * scipy.linalg.cho_solve(factor, part, check_finite=False), axis=0)
+            solved = scipy.linalg.lapack.dpotrs(factor, part, lower=1)[0]
+            told = np.einsum("ij,ij->j", part, solved)
             return np.asarray(np.maximum(prior - told, 0.0))
 
         slope, bend = after(before[0], slopes), after(before[1], bends)

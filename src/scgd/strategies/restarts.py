@@ -23,7 +23,9 @@ __all__ = ["Shared", "polisher", "populations", "restarts"]
 
 FULL, LARGEST_FULL, AMPLE = 64, 300, 500
 """Coordinates up to which a population learns a full covariance; and with 500 evaluations each."""
-
+ACROSS = 0.2
+"""The first step of a population that looks at the whole box, in its widths (Hansen's advice: the
+minimum is expected within a few steps)."""
 PER_START, LINKED, MOST_KEPT = 5, 2.0, 200
 """New points before a descent begins within the bounds, beside one per coordinate (a descent costs
 ten times as many); sigma of single linkage: some descents again to a known minimum are cheaper than
@@ -45,6 +47,7 @@ class Shared:
     rough: bool = False
     flat: bool = False
     trendless: bool = False
+    across: bool = False  # whether the population looks at the whole box
 
     def member(self, name: str, asking: Asking) -> Member:
         """Return a solver of this portfolio."""
@@ -70,7 +73,8 @@ def populations(share: Shared, x: Floats, start: Floats, s: float) -> Asking:
     population soon stands on one step.
     """
     s, rng, box, p = share.within(s), share.rng, share.box, x.size
-    mean, sigma, ample = start, s, share.budget.left >= AMPLE * p
+    mean, sigma = start, ACROSS * box.width if share.across else s
+    ample = share.budget.left >= AMPLE * p
     full, k = p <= FULL or (p <= LARGEST_FULL and ample), 2 if share.flat and ample else 0
     while True:
         size = default_size(p) * 2 ** min(k, 8)
@@ -128,7 +132,7 @@ class Sample:
 
     def __init__(self, box: Box) -> None:
         self.low, self.high = box.least, box.most
-        self.finite = bool(np.isfinite(self.low).all() and np.isfinite(self.high).all())
+        self.finite = box.finite
         self.points, self.values = np.empty((0, self.low.size)), np.empty(0)
         self.begun, self.n = np.empty((0, self.low.size)), 0
 

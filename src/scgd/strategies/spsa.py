@@ -114,12 +114,12 @@ class SPSA:
         reach = self.radius * problem.unit
         if not self.bounded:
             move = reach * signs
-            return np.stack([x + move, x - move])
+            return np.array([x + move, x - move])
         least = min(NARROW * (1 - NARROWER * self.share), self.radius)
         room = np.minimum(x - problem.lower, problem.upper - x)
         middle, reach = problem.centred(x, np.clip(room, least * problem.unit, reach))
         move = reach * signs
-        return problem.clipped(np.stack([middle + move, middle - move]))
+        return problem.clipped(np.array([middle + move, middle - move]))
 
     def learn(self, pair: Floats, values: Floats) -> None:
         """Take a step along the pair, unless an evaluation failed."""

@@ -160,7 +160,7 @@ class Levels:
         farthest = FARTHEST_BOUNDED if self.bounded else FARTHEST
         if 2 * self.radius > farthest and (self.bounded or not pays):
             # walls end the growth of a slope that shows
-            self.over, self.flat = True, not grows and not (self.bounded and self.seen)
+            self.over, self.flat = True, not grows and not self.bounded
         elif 2 * self.radius > FARTHEST * 2.0**DOUBLINGS:
             self.over = True
         else:

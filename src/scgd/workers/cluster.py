@@ -47,14 +47,14 @@ def is_client(workers: Any) -> bool:
 
 
 def perform_and_tell(
-    task: Task, *, job: Job, common: Common, topic: str, run: str, announce: bool
+    task: Task, entry: Any, *, job: Job, common: Common, topic: str, run: str, announce: bool
 ) -> Any:
     """Make one evaluation on a worker and send its value as an event."""
     from distributed import get_worker
 
     if announce:
         get_worker().log_event(topic, (run, task.id, STARTED))
-    value = perform(job, common, task.coord, task.entry)
+    value = perform(job, common, task.coord, entry)
     if isinstance(value, str) and value == STALE:
         pass
     elif common.partials:
@@ -130,12 +130,16 @@ class ClusterEngine(Engine):
         """Submit the tasks; a large step is scattered once for all of them."""
         large = common.nbytes > SCATTER
         shared = self._share(common, widely=len(tasks) > 1) if large else common
+        entries = [task.entry for task in tasks]
+        if sum(np.size(entry) for entry in entries) * 8 > SCATTER:
+            entries = self._share(entries, widely=False)
         first = self.n_sent
         self.n_sent += len(tasks)
         futures = self._patiently(
             lambda: self.client.map(
                 perform_and_tell,
-                tasks,
+                [task._replace(entry=None) for task in tasks],
+                entries,
                 key=[f"scgd-{self.run}-{number}" for number in range(first, self.n_sent)],
                 pure=False,
                 job=self.job_future,

@@ -39,6 +39,7 @@ def scgd_method(method: str) -> Method:
                 bounds=task.bounds,
                 scale=task.scale,
                 max_evals=oracle.budget,
+                failures="skip",  # as every rival does
                 seed=seed,
             )
         return np.asarray(result.x)

@@ -27,7 +27,7 @@ def add_parser(subparsers: Any) -> None:
         help="a method that came after the paper, beside its own (auto, musketeer-today)",
     )  # fmt: skip
     parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=X", dest="changes",
+        "--set", action="append", default=[], metavar="NAME=X",
         help="another setting: gamma=3, k0, h, lambda, eta, T, n, p, passes, ...; "
         "tables then go to DIR/gamma=3",
     )  # fmt: skip
@@ -67,14 +67,14 @@ def run(args: argparse.Namespace) -> int:
     from scgd_paper.runner import Options, run_experiment
     from scgd_paper.variation import read_changes, varied
 
-    changes = read_changes(args.changes)
+    changes = read_changes(args.set)
     experiments = EXPERIMENTS | {row.id: varied(row, changes) for row in find(args.ids)}
     rows = [experiments[row.id] for row in find(args.ids)]
     wanted = settings_of(args.settings, args.ids)
     published = published_folder(args.published)
     check_folder(args.out, "--out")
     out = args.out / "quick" if args.quick and args.out == Path("results") else args.out
-    out = out / ",".join(sorted(args.changes)) if changes else out
+    out = out / ",".join(sorted(args.set)) if changes else out
     started = time.monotonic()
     troubles: list[str] = []  # one experiment that fails does not stop the others
     tables = []
