@@ -13,7 +13,13 @@ HOUSE = (
     "nobody controls|over a hair"
 )
 """Words of our own, of which the field has better ones."""
-GENERATED = {"ablation.md", "benchmarks.md", "arena-results.md", "scaling-results.md", "linear-results.md"}
+GENERATED = {
+    "ablation.md",
+    "benchmarks.md",
+    "arena-results.md",
+    "scaling-results.md",
+    "linear-results.md",
+}
 LONG = {*GENERATED, "paper-results.md", "torch-benchmarks.md"}
 """Pages of numbers; all others have at most so many words:"""
 MOST = 1200
