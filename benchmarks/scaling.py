@@ -13,6 +13,7 @@ import heapq
 import math
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,15 +39,15 @@ class Setting:
     workers
         How many.
     seconds
-        What an evaluation takes beyond the copy of x.
+        What an evaluation takes beyond reading x.
     n_coords
         The dimension.
     under_way
         Evaluations under way at a time; None: steps of as many as there are workers, each of which
         ends before the next begins.
-    step, message, latency, copy
+    step, message, latency, read
         What the driver does for a step and for a message (a task out, a value in), how long a
-        message travels, and what a worker takes per coordinate of x.
+        message travels, and what the function takes to read a coordinate of x.
     slow, slowness
         The share of evaluations that take so many times as long.
     deaths
@@ -62,7 +63,7 @@ class Setting:
     step: float = 0.0
     message: float = 0.0
     latency: float = 0.0
-    copy: float = 0.0
+    read: float = 0.0
     slow: float = 0.0
     slowness: float = 10.0
     deaths: float = 0.0
@@ -72,62 +73,53 @@ class Setting:
 def simulate(setting: Setting, n_evals: int, seed: int = 0) -> float:
     """Return the seconds that a run of so many evaluations takes, event by event.
 
-    The driver handles one message at a time. A task goes to a worker that is idle or waits for one.
+    The driver handles one message at a time. A task goes to an idle worker, or waits for one.
     """
     s, rng = setting, np.random.default_rng(seed)
-    begin = s.seconds + s.copy * s.n_coords
-    now, busy, n_asked, n_back, open_now = 0.0, 0.0, 0, 0, 0
-    idle, queue = list(range(s.workers)), [0.0][:0]
-    events: list[tuple[float, int, int]] = []  # when, worker (-1 - worker: it is dead), task
+    takes, size = s.seconds + s.read * s.n_coords, s.under_way or s.workers
+    idle, waiting = list(range(s.workers)), deque[float]()
     dying = set(rng.choice(s.workers, round(s.deaths * s.workers), replace=False).tolist())
-    half = n_evals // 2
-    size = s.under_way or s.workers
-    waiting: list[float] = queue
+    ends: list[tuple[float, int, bool]] = []  # when, which worker, whether it is dead
+    busy, n_asked, n_back, n_open = 0.0, 0, 0, 0
 
     def start(worker: int, when: float) -> None:
-        slow = s.slowness if rng.random() < s.slow else 1.0
-        dead = worker in dying and n_back >= half
-        took = begin * slow * (rng.random() if dead else 1.0) + (s.notice if dead else 0.0)
-        heapq.heappush(events, (when + took, -1 - worker if dead else worker, n_asked))
+        took = takes * (s.slowness if rng.random() < s.slow else 1.0)
+        dead = worker in dying and 2 * n_back >= n_evals
+        took = took * rng.random() + s.notice if dead else took
+        heapq.heappush(ends, (when + took, worker, dead))
 
-    def ask(when: float) -> float:
-        nonlocal n_asked
-        n_asked += 1
-        when += s.message
+    def send() -> None:
+        nonlocal busy
+        busy += s.message
         if idle:
-            start(idle.pop(), when + s.latency)
+            start(idle.pop(), busy + s.latency)
         else:
-            waiting.append(when + s.latency)
-        return when
+            waiting.append(busy + s.latency)
 
     while n_back < n_evals:
-        if open_now == 0 or s.under_way:
-            busy = max(busy, now) + (s.step if open_now == 0 or s.under_way else 0.0)
-            while open_now < size and n_asked < n_evals:
-                busy = ask(busy)
-                open_now += 1
-        now, worker, _ = heapq.heappop(events)
-        if worker < 0:  # its evaluation is lost, and is done again by another
-            busy = max(busy, now + s.latency)
-            n_asked -= 1
-            busy = ask(busy)
+        if n_open == 0 or s.under_way:
+            busy += s.step
+            while n_open < size and n_asked < n_evals:
+                send()
+                n_asked, n_open = n_asked + 1, n_open + 1
+        now, worker, dead = heapq.heappop(ends)
+        busy = max(busy, now + s.latency)
+        if dead:
+            send()  # to another worker
             continue
         if waiting:
-            start(worker, max(now, waiting.pop(0)))
-        elif worker in dying and n_back >= half:
-            pass
+            start(worker, max(now, waiting.popleft()))
         else:
             idle.append(worker)
-        busy = max(busy, now + s.latency) + s.message
-        n_back, open_now = n_back + 1, open_now - 1
+        busy += s.message
+        n_back, n_open = n_back + 1, n_open - 1
     return busy
 
 
-def rate(setting: Setting, n_evals: int | None = None) -> float:
-    """Return evaluations per second: the median of three simulations of at least thirty rounds."""
-    n = n_evals or 30 * max(setting.workers, setting.under_way or 0)
-    n -= n % (setting.under_way or setting.workers)
-    return float(np.median([n / simulate(setting, n, seed) for seed in range(3)]))
+def rate(setting: Setting, rounds: int = 10) -> float:
+    """Return evaluations per second over so many rounds of all workers."""
+    n = rounds * (setting.under_way or setting.workers)
+    return n / simulate(setting, n)
 
 
 # ---- real runs -----------------------------------------------------------------------------------
@@ -140,8 +132,9 @@ class Asleep:
         self.seconds = seconds
 
     def __call__(self, x: np.ndarray) -> float:
+        """Read all of x, and wait."""
         time.sleep(self.seconds)
-        return float(np.sum((x[:100] - 1.0) ** 2))
+        return float(x @ x)
 
 
 def timed(
@@ -182,10 +175,12 @@ def timed(
 
 def measure() -> None:
     """Run, and store rows and constants."""
+    import dask
     from distributed import Client, LocalCluster
 
-    from scgd.workers.replicas import Driven, settled
-
+    # One task at a worker, the others wait at the scheduler: else two may meet at one worker while
+    # another is idle.
+    dask.config.set({"distributed.scheduler.worker-saturation": 1.0})
     rows: list[dict[str, Any]] = []
 
     def note(kind: str, workers: int, value: float, sent: float = 0.0) -> None:
@@ -194,20 +189,16 @@ def measure() -> None:
         )
         print(*rows[-1].values(), flush=True)
 
-    from scgd.questions import Point
-
-    x, driven = Point(np.zeros(P)), Driven()
-    settled(driven.moves(x, []))
-    copies = []
-    for _ in range(5):
+    x, reads = np.ones(P), []
+    for _ in range(9):
         begun = time.perf_counter()
-        settled(driven.moves(x, []))
-        copies.append(time.perf_counter() - begun)
-    note("copy", 1, min(copies) / P)
+        Asleep(0.0)(x)
+        reads.append(time.perf_counter() - begun)
+    note("read", 1, min(reads) / P)
     for n in (2, 4, 8):
         with (
             LocalCluster(
-                n, threads_per_worker=1, dashboard_address=None, silence_logs=60
+                n_workers=n, threads_per_worker=1, dashboard_address=None, silence_logs=60
             ) as cluster,
             Client(cluster) as client,
         ):
@@ -236,7 +227,7 @@ def stored() -> tuple[Setting, list[dict[str, str]]]:
         rows = list(csv.DictReader(file))
     known = {row["kind"]: float(row["value"]) for row in rows}
     machine = Setting(
-        1, 1.0, message=known["message"], latency=known["latency"], copy=known["copy"]
+        1, 1.0, message=known["message"], latency=known["latency"], read=known["read"]
     )
     return machine, [row for row in rows if row["kind"] in ("steps", "asynchronous")]
 
@@ -260,8 +251,8 @@ def page() -> str:
         "SCGD on 10,000,000 coordinates, local Dask workers, evaluations of one second (asleep, because",
         "all workers share two cores). The prediction is a simulation, event by event, from three",
         f"constants measured beside it: {1e3 * machine.message:.2g} ms per message at the driver, "
-        f"{1e3 * machine.latency:.2g} ms under way, {1e9 * machine.copy:.2g} ns",
-        "per coordinate for the copy of x.",
+        f"{1e3 * machine.latency:.2g} ms under way, {1e9 * machine.read:.2g} ns",
+        "to read a coordinate.",
         "",
         "| mode | workers | evaluations per second | predicted | kB per evaluation, all traffic |",
         "|---|---|---|---|---|",
@@ -291,7 +282,7 @@ def page() -> str:
         cells = []
         for seconds in (1.0, 60.0):
             one = replace(machine, workers=n, seconds=seconds, slow=0.05, slowness=3.0)
-            cells += [rate(one, 10 * n), rate(replace(one, under_way=n), 10 * n)]
+            cells += [rate(one), rate(replace(one, under_way=n))]
         lines.append(f"| {n:,} | " + " | ".join(f"{cell:,.3g}" for cell in cells) + " |")
     lines += [
         "",
@@ -306,7 +297,7 @@ def page() -> str:
     for power in (6, 7, 8, 9):
         one = replace(machine, workers=1000, seconds=10.0, under_way=1000, n_coords=10**power)
         lines.append(
-            f"| 10^{power} | {rate(one, 10_000):,.3g} | {2 * 8 * 10**power / 1e9:.2g} GB, twice x |"
+            f"| 10^{power} | {rate(one):,.3g} | {2 * 8 * 10**power / 1e9:.2g} GB, twice x |"
         )
     lines += [
         "",
@@ -366,7 +357,7 @@ def picture() -> str:
     places = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 10_000]
     for seconds, fill in ((1.0, OURS), (60.0, GREY)):
         line = [
-            place(n, rate(replace(machine, workers=n, seconds=seconds, under_way=n), 10 * n))
+            place(n, rate(replace(machine, workers=n, seconds=seconds, under_way=n)))
             for n in places
             if n / seconds > 1
         ]

@@ -75,5 +75,11 @@ sphinx_gallery_conf = {
 
 
 def setup(app):
-    """Have the notebooks show their pictures, once the gallery has made them."""
+    """Have notebooks show their pictures, and tables that are wide take the keyboard's focus."""
+
+    def focusable(app, page, template, context, doctree):
+        box = '<div class="pst-scrollable-table-container"'
+        context["body"] = context.get("body", "").replace(box, box + ' tabindex="0"')
+
     app.connect("builder-inited", adapt, priority=900)
+    app.connect("html-page-context", focusable)

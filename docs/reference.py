@@ -64,6 +64,19 @@ BESIDE = {
 }
 """Public names of modules that are not public as a whole."""
 
+DATA = {
+    "scgd.METHODS": "The methods by name, for `method=`.",
+    "scgd.POLICIES": "The policies by name, for `policy=`.",
+    "scgd.ESTIMATORS": "The gradient estimators by name, for `estimator=`.",
+    "scgd.STEPS": "The step rules by name, for `step=`.",
+    "scgd.SCHEDULES": "The schedules by name, for `learning_rate=` and `radius=`.",
+    "scgd.linear.LOSSES": "The losses by name, for `loss=`.",
+    "scgd.torch.blocks.BLOCK_POLICIES": "The policies of blocks by name, for `policy=`.",
+    "scgd.strategies.asks.Strategy": "The type of a strategy: a generator of questions.",
+    "scgd.strategies.budget.TOL": "How close a deterministic search comes before it stops.",
+}
+"""What names without a docstring of their own stand for."""
+
 ROUTING = "set_fit_request, set_score_request, set_partial_fit_request, set_predict_request"
 """Methods that scikit-learn adds and documents itself."""
 
@@ -97,11 +110,9 @@ def thing_of(name: str) -> Any:
 
 def summary(name: str) -> str:
     """Return the first line of what a name says of itself."""
+    if name in DATA:
+        return DATA[name]
     thing = thing_of(name)
-    if isinstance(thing, GenericAlias):
-        return "A type."
-    if not callable(thing):
-        return "A number." if isinstance(thing, float) else "Names, and what they stand for."
     return (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
 
 
@@ -160,16 +171,18 @@ def names_in(tree: ast.AST) -> set[str]:
 def write(folder: Path) -> None:
     """Write a page per title and the page that lists them."""
     folder.mkdir(exist_ok=True)
-    names, examples = [], used()
+    names, listed, examples = [], [], used()
     for title, things in pages().items():
         name = title.lower().replace(",", "").replace("'", "").replace(" ", "-")
         body = "\n".join(directive(thing) + gallery(examples.get(thing, [])) for thing in things)
         head = f"{title}\n{'=' * len(title)}\n\n{contents(things)}\n"
         keep(folder / f"{name}.rst", f"{head}{body}")
         names.append(f"{title} <{name}>")
+        listed.append(f"{title}\n{'-' * len(title)}\n\n{contents(things)}")
     tree = "\n".join(f"   {name}" for name in names)
     head = "API reference\n=============\n\nEvery public name, by what one wants to do.\n\n"
-    keep(folder / "index.rst", f"{head}.. toctree::\n   :maxdepth: 1\n\n{tree}\n")
+    tree = f".. toctree::\n   :hidden:\n\n{tree}\n\n"
+    keep(folder / "index.rst", head + tree + "\n".join(listed))
     written = {f"{title.split(' <')[1][:-1]}.rst" for title in names} | {"index.rst"}
     for path in folder.glob("*.rst"):  # of a title that is no more
         if path.name not in written:

@@ -12,6 +12,7 @@ nbclient = pytest.importorskip(
 )
 pytest.importorskip("ipykernel", reason="ipykernel is not installed (pip install '.[dev]')")
 nbformat = pytest.importorskip("nbformat")
+pytest.importorskip("matplotlib", reason="matplotlib is not installed (pip install '.[dev]')")
 
 ROOT = Path(__file__).parent.parent
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.py"))

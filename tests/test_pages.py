@@ -1,8 +1,10 @@
 """The programs on the pages run as they are printed, page by page from top to bottom."""
 
+import csv
 import re
 import runpy
 import tomllib
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -93,3 +95,20 @@ def test_every_example_has_a_place_in_the_gallery_and_a_picture():
     assert sorted(shown["ORDER"]) == sorted(path.stem for path in [*examples, *tutorials])
     for name in shown["HEAVY"]:
         assert (ROOT / "docs" / "images" / "gallery" / f"{name}.svg").exists(), name
+
+
+def test_benchmarks_say_what_their_stored_rows_say():
+    made = runpy.run_path(str(ROOT / "benchmarks" / "measured_page.py"))
+    page = ROOT / "docs" / "benchmarks.md"
+    assert page.read_text() == made["page"](), "run: python benchmarks/measured_page.py"
+
+
+def test_the_picture_of_the_first_page_says_what_its_rows_say():
+    with (ROOT / "docs" / "images" / "rivals.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    gaps = defaultdict(list)
+    for row in rows:
+        gaps[row["method"], int(row["evaluations"])].append(float(row["gap"]))
+    assert all(len(values) == 3 for values in gaps.values())
+    for (method, n), values in gaps.items():
+        assert method == "scgd" or np.median(values) > np.median(gaps["scgd", n]), (method, n)

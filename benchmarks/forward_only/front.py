@@ -198,7 +198,8 @@ def trials(given: Any, task: str, method: str) -> dict[float, float]:
     key = (task, method, str(TUNING), str(TASKS[task][-1]))
     names = ("task", "method", "seed", "forwards")
     tried = [r for r in rows(given.rows) if tuple(r[name] for name in names) == key]
-    return {float(row["rate"]): float(row["loss"]) for row in tried}
+    losses = {float(row["rate"]): float(row["loss"]) for row in tried}
+    return {rate: loss for rate, loss in losses.items() if loss == loss} or losses
 
 
 def best(given: Any, task: str, method: str) -> float | None:

@@ -145,12 +145,12 @@ def draw(door):
     bands = {m: np.quantile([found[m][n] for n in at], (0.25, 0.5, 0.75), axis=1) for m in found}
     other = next(name for name in found if "default" in name)
     ours, theirs = bands["scgd"][1, -1], bands[other][1, -1]
-    title = f"After {at[-1]:,} {unit}: {what} {ours:.2g}, default {theirs:.2g}"
+    title = f"After {at[-1]:,} {unit}: {ours:.2g}, default {theirs:.2g}"
     curves = {
         name: (at, *band, lines.OURS if name == "scgd" else lines.OTHER)
         for name, band in bands.items()
     }
-    note = f"{where}; median and quartiles of ten seeds"
+    note = f"{what}; {where}; ten seeds"
     (HERE / f"door-{door}.svg").write_text(lines.picture(curves, title, note, unit, at, log=True))
 
 

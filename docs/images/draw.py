@@ -1,18 +1,24 @@
 """The diagrams of the pages: ``python docs/images/draw.py`` writes choosing, auto and core as SVG.
 
-Boxes have a ground of their own and lines a middle grey, so that they read on white and on black.
+The colours are those of the library's pictures, and follow the light or dark look of the page.
 """
 
+import sys
 from html import escape
 from pathlib import Path
 
+from scgd.plots.data import LIGHT, OURS
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from pictures import adaptive
+
 HERE = Path(__file__).parent
-OURS, PALE, INK, LINE = "#2563eb", "#e8eefc", "#17202e", "#7a8594"
+PALE, INK, GREY = LIGHT.line, LIGHT.ink, "#858d97"
 HEAD = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1200 600" role="img" '
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {} 1200 {}" role="img" '
     'aria-label="{}" font-family="system-ui, sans-serif">\n'
     '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="5" '
-    f'markerHeight="5" orient="auto"><path d="M0 0L10 5L0 10z" fill="{LINE}"/></marker></defs>\n'
+    f'markerHeight="5" orient="auto"><path d="M0 0L10 5L0 10z" fill="{GREY}"/></marker></defs>\n'
 )
 
 
@@ -37,10 +43,10 @@ def arrow(x, y, to_x, to_y, word="", dx=0, dy=-10):
     if word:
         text = (
             f'<text x="{(x + to_x) / 2 + dx}" y="{(y + to_y) / 2 + dy}" font-size="26" '
-            f'fill="{LINE}" text-anchor="middle">{escape(word)}</text>'
+            f'fill="{GREY}" text-anchor="middle">{escape(word)}</text>'
         )
     return (
-        f'<path d="M{x} {y}L{to_x} {to_y}" stroke="{LINE}" stroke-width="4" fill="none" '
+        f'<path d="M{x} {y}L{to_x} {to_y}" stroke="{GREY}" stroke-width="4" fill="none" '
         f'marker-end="url(#tip)"/>{text}'
     )
 
@@ -104,8 +110,12 @@ def core():
     return "A run stands between the caller, the workers and a strategy", parts
 
 
+SIZES = {choosing: (100, 400), auto: (0, 600), core: (0, 600)}
+"""Where each diagram begins and how high it is."""
+
 if __name__ == "__main__":
     for draw in (choosing, auto, core):
         label, parts = draw()
         body = "\n".join(parts)
-        (HERE / f"{draw.__name__}.svg").write_text(f"{HEAD.format(escape(label))}{body}\n</svg>\n")
+        picture = f"{HEAD.format(*SIZES[draw], escape(label))}{body}\n</svg>\n"
+        (HERE / f"{draw.__name__}.svg").write_text(adaptive(picture))

@@ -17,11 +17,11 @@ import lines  # noqa: E402
 
 NAMES = {
     "musketeer-absolute": ("absolute gain", lines.OURS),
-    "musketeer-average": ("average gain", "#0b8f8a"),
+    "musketeer-average": ("average gain", "#5fb8b4"),
     "musketeer-square": ("square gain", "#e0701a"),
     "sphere": ("sphere", "#8a5cc9"),
     "uniform": ("uniform", lines.OTHER),
-    "full": ("full", "#94a3b8"),
+    "full": ("full", "#b4bac2"),
 }
 
 
@@ -55,7 +55,7 @@ def draw():
         columns = [[float(row[c]) for row in mine] for c in ("pass", "low", "middle", "high")]
         curves[name] = (*columns, colour)
     ratio = curves["uniform"][2][-1] / curves["absolute gain"][2][-1]
-    title = f"Learned probabilities end {ratio:.0f} times below uniform sampling"
+    title = f"Learned probabilities: {ratio:.0f} times below uniform"
     note = "Ridge, α = 10: gap to the minimum; median and quartiles of 20 runs"
     marks = (0, 50, 100, 150, 200)
     svg = lines.picture(curves, title, note, "passes over the coordinates", marks)

@@ -2,7 +2,7 @@
 
 scgd, pycma, Optuna and SciPy on the simulator of the README at equal evaluations, three seeds each.
 Every method recommends a point after so many evaluations; its true cost above the best one counts.
-``rivals.csv`` keeps the rows, and ``--draw`` draws them again without running anything.
+``rivals.csv`` keeps the rows: names of methods as arguments run those alone, ``--draw`` none.
 """
 
 import csv
@@ -10,6 +10,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+import lines
 
 HERE = Path(__file__).parent
 INPUTS, SEEDS = 200, (0, 1, 2)
@@ -85,100 +88,54 @@ def optuna_tpe(n, seed):
     return [study.best_params[k] for k in names]
 
 
+FIELDS = ("method", "evaluations", "seed", "gap")
 METHODS = {
     "scgd": ours, "pycma, separable": separable, "pycma": pycma, "SciPy Powell": powell,
     "SciPy DE": differential_evolution, "Optuna TPE": optuna_tpe,
 }  # fmt: skip
 
 
-def run():
-    """Write the rows."""
+def run(names):
+    """Write the rows of these methods anew."""
+    rows = [row for row in stored() if row["method"] not in names]
+    for name in names:
+        for n in BUDGETS:
+            for seed in SEEDS:
+                x = METHODS[name](n, seed)
+                if x is not None:
+                    values = (name, n, seed, f"{gap(x):.3g}")
+                    rows.append(dict(zip(FIELDS, values, strict=True)))
+    rows.sort(key=lambda row: list(METHODS).index(row["method"]))
     with (HERE / "rivals.csv").open("w") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow(("method", "evaluations", "seed", "gap"))
-        for name, method in METHODS.items():
-            for n in BUDGETS:
-                for seed in SEEDS:
-                    x = method(n, seed)
-                    if x is not None:
-                        out.writerow((name, n, seed, f"{gap(x):.3g}"))
-                        file.flush()
+        out = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        out.writeheader()
+        out.writerows(rows)
 
 
-def medians():
-    """Return the median gaps by method: evaluations and gaps."""
+def stored():
+    """Return the rows that are kept."""
     with (HERE / "rivals.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    found = {}
-    for name in METHODS:
-        mine = [row for row in rows if row["method"] == name]
-        at = {n: [float(r["gap"]) for r in mine if int(r["evaluations"]) == n] for n in BUDGETS}
-        found[name] = {n: float(np.median(gaps)) for n, gaps in at.items() if gaps}
-    return found
-
-
-OURS, GREYS, LINE = "#2563eb", ("#475569", "#64748b", "#7a8594", "#94a3b8", "#94a3b8"), "#7a8594"
-LEFT, RIGHT, TOP, BOTTOM = 130, 860, 90, 500
+        return list(csv.DictReader(file))
 
 
 def draw():
-    """Write the picture."""
-    found = medians()
-    low = int(np.floor(np.log10(min(min(gaps.values()) for gaps in found.values()))))
-    high = 1
-
-    def place(n, value):
-        across = np.log(n / BUDGETS[0]) / np.log(BUDGETS[-1] / BUDGETS[0])
-        down = (high - np.log10(value)) / (high - low)
-        return LEFT + across * (RIGHT - LEFT), TOP + down * (BOTTOM - TOP)
-
-    def words(x, y, text, size=26, fill=LINE, anchor="start", more=""):
-        return (
-            f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}" fill="{fill}" '
-            f'text-anchor="{anchor}"{more}>{text}</text>'
-        )
-
-    title = "5 of 200 inputs matter: scgd is lowest at every budget"
-    parts = [words(20, 42, title, 32, more=' font-weight="600"')]
-    for power in range(low, high + 1):
-        _, y = place(BUDGETS[0], 10.0**power)
-        parts.append(f'<path d="M{LEFT} {y:.0f}H{RIGHT}" stroke="{LINE}" stroke-opacity="0.3"/>')
-        label = f"{10.0**power:g}" if power > -5 else f"1e{power}"
-        parts.append(words(LEFT - 12, y + 9, label, anchor="end"))
-    for n in BUDGETS:
-        parts.append(words(place(n, 1)[0], BOTTOM + 38, f"{n:,}", anchor="middle"))
-    parts.append(words((LEFT + RIGHT) / 2, BOTTOM + 80, "evaluations", anchor="middle"))
-    parts.append(words(20, TOP - 20, "cost above the best, noise of 0.1"))
-    ends = []
-    for name, grey in zip(reversed(METHODS), (*GREYS, OURS), strict=True):
-        gaps = found[name]
-        points = [place(n, value) for n, value in gaps.items()]
-        path = "L".join(f"{x:.0f} {y:.0f}" for x, y in points)
-        if len(points) == 1:  # too slow for more
-            (x, y), name = points[0], f"{name}, 200 only"
-            parts.append(f'<circle cx="{x:.0f}" cy="{y:.0f}" r="8" fill="{grey}"/>')
-            parts.append(words(x + 16, y - 8, name, 24, grey))
-            continue
-        width = 7 if name == "scgd" else 4
-        parts.append(
-            f'<path d="M{path}" fill="none" stroke="{grey}" stroke-width="{width}" '
-            'stroke-linejoin="round"/>'
-        )
-        ends.append([points[-1][1], points[-1][0], name, grey])
-    ends.sort()
-    for i in range(1, len(ends)):  # labels that would overlap move down
-        ends[i][0] = max(ends[i][0], ends[i - 1][0] + 32)
-    for y, x, name, grey in ends:
-        bold = ' font-weight="600"' if name == "scgd" else ""
-        parts.append(words(x + 16, y + 9, name, 28, grey, more=bold))
-    body = "\n".join(parts)
-    (HERE / "rivals.svg").write_text(
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1200 600" role="img" '
-        f'aria-label="{title}" font-family="system-ui, sans-serif">\n{body}\n</svg>\n'
-    )
+    """Write the picture: medians between the least and the greatest of the seeds."""
+    curves = {}
+    for name in METHODS:
+        mine = [row for row in stored() if row["method"] == name]
+        gaps = {n: [float(r["gap"]) for r in mine if int(r["evaluations"]) == n] for n in BUDGETS}
+        gaps = {n: values for n, values in gaps.items() if values}
+        bands = zip(*(np.quantile(values, (0, 0.5, 1)) for values in gaps.values()), strict=True)
+        colour = lines.OURS if name == "scgd" else lines.OTHER
+        label = name if len(gaps) > 1 else f"{name}: {max(gaps)} only"  # half a second per trial
+        curves[label] = (list(gaps), *map(list, bands), colour)
+    title = "5 of 200 inputs matter: scgd is lowest throughout"
+    note, unit = "cost above the best, noise 0.1; 3 seeds", "evaluations"
+    (HERE / "rivals.svg").write_text(lines.picture(curves, title, note, unit, BUDGETS, log=True))
 
 
 if __name__ == "__main__":
+    named = [name for name in sys.argv[1:] if name in METHODS]
     if "--draw" not in sys.argv:
-        run()
+        run(named or list(METHODS))
     draw()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.plots.data import OURS as TEAL
 from scgd.typing import Floats
 from scgd_arena.cells import Cell
 from scgd_arena.oracle import TOLERANCES
@@ -77,8 +78,8 @@ def line_style(name: str, names: Sequence[str]) -> dict[str, object]:
     from plotly.colors import qualitative
 
     if name == OURS:
-        return {"color": "#000000", "width": 3.5, "shape": "hv"}
-    palette = [colour for colour in qualitative.Dark24 if colour != "#222A2A"]  # black is ours
+        return {"color": TEAL, "width": 3.5, "shape": "hv"}
+    palette = qualitative.Dark24
     return {"color": palette[names.index(name) % len(palette)], "width": 1.5, "shape": "hv"}
 
 

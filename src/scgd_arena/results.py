@@ -20,6 +20,7 @@ HEAD = """# The arena's results
 This page is generated from the rows in `src/scgd_arena/rows` by
 `python -m scgd_arena.results docs/arena-results.md`. A test fails where page and rows differ.
 [The arena](arena.md) says how the rows are made and how to make them again.
+Rows of an older `auto` are not kept: a class has the cells that were run again since it changed.
 
 How to read a row:
 

@@ -38,7 +38,7 @@ STEPS = 8.0
 PASSES = 15.0
 """Passes of a dual ascent or products of conjugate gradients on easy data."""
 PASSES_BY_SWEEPS = 30.0
-PASSES_WITH_L1 = 8.0
+PASSES_WITH_L1 = 5.0
 """Sweeps over working sets and their certificates, in passes over all columns."""
 VISIT = 20.0
 """What a visit costs beside its entries, in entries."""

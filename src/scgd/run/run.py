@@ -290,7 +290,8 @@ class Run:
         """Let the strategy take the values of a question."""
         del self.open[opened.first]
         for other in self.attached:
-            other.question.detach()
+            if other is not opened:
+                other.question.detach()
         self.attached.clear()
         values: Any = opened.values
         if opened.question.kind == "values":

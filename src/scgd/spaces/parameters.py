@@ -391,11 +391,8 @@ def drawn(distribution: Any) -> Parameter:
     """Return a parameter with the range of a distribution of ``scipy.stats``, spread as it is."""
     low, high = map(float, distribution.support())
     if hasattr(distribution, "pmf") and not hasattr(distribution, "pdf"):
-        low, high = (
-            low if np.isfinite(low) else distribution.ppf(0.001),
-            min(high, distribution.ppf(0.999)),
-        )
-        return Int(int(low), int(high))
+        low = low if np.isfinite(low) else distribution.ppf(0.001)
+        return Int(int(low), int(min(high, distribution.ppf(0.999))))
     kind = distribution.dist.name
     if kind in ("uniform", "loguniform", "reciprocal"):
         return Float(low, high, log=kind != "uniform")

@@ -25,9 +25,9 @@ FEW_LEVELS = 4
 """Levels up to which whole numbers are tried one by one, as choices are."""
 UNIT = 0.25
 """The part of the cube that is a length of one."""
-REPEATS, CLEAR = 3, 1000.0
-"""Values of one point that tell the noise, and deviations of it by which the first points must
-differ for it to be little."""
+REPEATS, OTHERS, CLEAR = 3, 2, 1000.0
+"""Values of one point that tell the noise, other points, and deviations of the noise by which these
+must differ for it to be little."""
 NOISE = 1e-2
 """Variance of the noise, in units of the signal's, above which one repeat tells whether f is noisy:
 a smooth function is interpolated to much less."""
@@ -51,11 +51,13 @@ def gaussian_process(
     measured = Measured(problem)
     measured.noisy = noisy or measured.noisy
     yield Report(solver="Gaussian process")
-    yield from measured.open(budget, rng)
-    if noisy and measured.best >= 0:
-        repeats = yield from measured.evaluate(measured.points[[measured.best] * REPEATS])
-        if np.ptp(measured.finite) > CLEAR * np.std(repeats):
+    if noisy and budget.left > 0:
+        start = np.repeat(measured.grid.start[None], REPEATS, axis=0)
+        others = measured.grid.canonical(rng.random((OTHERS, problem.n_coords)))
+        values = yield from measured.evaluate(np.concatenate([start, others])[: budget.left])
+        if np.ptp(measured.finite) > CLEAR * np.std(values[:REPEATS]):
             return None
+    yield from measured.open(budget, rng)
     search = ModelSearch(measured, rng)
     turn, gained = 0, len(measured)
     while len(measured) < MOST_POINTS and measured.best >= 0:

@@ -85,12 +85,14 @@ class Design:
 
     def levels(self, inputs: slice | Ints) -> Array:
         """Return the levels of some inputs, a row per pair."""
-        rows = np.stack(self.rows)
         if self.most > 2:
-            return rows[:, inputs]
+            return np.stack([row[inputs] for row in self.rows])
         if isinstance(inputs, slice):
-            return np.unpackbits(rows, axis=1, count=self.n_inputs)[:, inputs]
-        return (rows[:, inputs // 8] >> (7 - inputs % 8).astype(np.uint8)) & 1
+            first, last, _ = inputs.indices(self.n_inputs)
+            packed = np.stack([row[first // 8 : (last + 7) // 8] for row in self.rows])
+            return np.unpackbits(packed, axis=1)[:, first % 8 : first % 8 + last - first]
+        packed = np.stack([row[inputs // 8] for row in self.rows])
+        return (packed >> (7 - inputs % 8).astype(np.uint8)) & 1
 
     def chunks(self) -> Iterator[slice]:
         """Return slices of the inputs whose contrasts fit into memory."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
@@ -56,7 +57,7 @@ def perform_and_tell(
         get_worker().log_event(topic, (run, task.id, STARTED))
     value = perform(job, common, task.coord, entry)
     if isinstance(value, str) and value == STALE:
-        pass
+        value = (STALE, get_worker().address)
     elif common.partials:
         array = np.asarray(value, np.float64)
         if array.size > LONGEST:
@@ -90,6 +91,7 @@ class ClusterEngine(Engine):
         self.run = uuid4().hex[:12]
         self.heard: SimpleQueue[tuple[str, int, Any]] = SimpleQueue()
         self.futures: dict[int, Any] = {}
+        self.homes: dict[int, str] = {}
         self.n_sent = 0
         self._connect()
 
@@ -99,9 +101,12 @@ class ClusterEngine(Engine):
         )
         self.job_future = self._share(self.job)
 
-    def _share(self, data: Any, *, widely: bool = True) -> Any:
-        """Copy data to all workers, or to one from which others may have it."""
-        return self._patiently(lambda: self.client.scatter(data, broadcast=widely, hash=False))
+    def _share(self, data: Any, home: str | None = None) -> Any:
+        """Copy data to all workers, or to one of them while that is there."""
+        if home is not None and home in self._patiently(self.client.nthreads):
+            with suppress(OSError, TimeoutError, KeyError, ValueError):  # it goes just now
+                return self.client.scatter(data, workers=[home], hash=False)
+        return self._patiently(lambda: self.client.scatter(data, broadcast=True, hash=False))
 
     def _patiently(self, action: Callable[[], Any]) -> Any:
         """Do something that needs the cluster, however long it takes for it to stand still."""
@@ -127,12 +132,19 @@ class ClusterEngine(Engine):
         return sum(self._patiently(self.client.nthreads).values())
 
     def send(self, common: Common, tasks: list[Task]) -> None:
-        """Submit the tasks; a large step is scattered once for all of them."""
-        large = common.nbytes > SCATTER
-        shared = self._share(common, widely=len(tasks) > 1) if large else common
+        """Submit the tasks; those that a worker could not do without the point go there again."""
+        groups: dict[str | None, list[Task]] = {}
+        for task in tasks:
+            groups.setdefault(self.homes.pop(task.id, None), []).append(task)
+        for home, some in groups.items():
+            self._submit(common, some, home)
+
+    def _submit(self, common: Common, tasks: list[Task], home: str | None) -> None:
+        """Submit tasks; a large step is scattered once for all of them."""
+        shared = self._share(common, home) if common.nbytes > SCATTER else common
         entries = [task.entry for task in tasks]
         if sum(np.size(entry) for entry in entries) * 8 > SCATTER:
-            entries = self._share(entries, widely=False)
+            entries = self._patiently(lambda: self.client.scatter(entries, hash=False))
         first = self.n_sent
         self.n_sent += len(tasks)
         futures = self._patiently(
@@ -147,6 +159,8 @@ class ClusterEngine(Engine):
                 topic=self.topic,
                 run=self.run,
                 announce=self.announces,
+                workers=None if home is None else [home],
+                allow_other_workers=home is not None,
             )
         )
         for task, future in zip(tasks, futures, strict=True):
@@ -175,7 +189,12 @@ class ClusterEngine(Engine):
             return events
 
     def _accept(self, events: list[tuple[str, int, Any]]) -> list[Arrival]:
-        mine = [Arrival(number, value) for run, number, value in events if run == self.run]
+        mine = []
+        for run, number, value in events:
+            if run == self.run:
+                if isinstance(value, tuple) and value[0] == STALE:
+                    value, self.homes[number] = value
+                mine.append(Arrival(number, value))
         for arrival in mine:
             if arrival.value != STARTED:
                 self.futures.pop(arrival.id, None)

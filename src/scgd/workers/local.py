@@ -12,15 +12,9 @@ import numpy as np
 from scgd.calling import calls_user
 from scgd.compiling import is_compiled
 from scgd.questions import Open, Question
-from scgd.workers.tasks import Job
+from scgd.workers.tasks import EVERY, MOST_COPIED, WRITTEN, Job
 
 __all__ = ["Evaluator"]
-
-MOST_COPIED = 2**16
-"""Coordinates of which a function gets a copy: it takes 30 us at most. Beyond, it is as slow as
-functions that look at all of x."""
-EVERY = 64
-"""How often larger functions are looked at: a copy and a comparison then cost 3 % of a call."""
 
 
 def private(fun: Any) -> Any:
@@ -53,7 +47,7 @@ def private(fun: Any) -> Any:
             return user(view, *rest)
         value = user(x, *rest)
         if mine.tobytes() != x.tobytes():
-            raise ValueError("fun or jac has written into x; have it work on x.copy()")
+            raise ValueError(WRITTEN)
         return value
 
     return call

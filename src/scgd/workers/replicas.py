@@ -18,7 +18,7 @@ import numpy as np
 from scgd.questions import Point, Trail
 from scgd.typing import Floats, Ints
 
-__all__ = ["LARGE", "STALE", "Driven", "Moves", "Stale", "settled"]
+__all__ = ["LARGE", "STALE", "Driven", "Moves", "Stale", "mine", "settled"]
 
 LARGE = 2**16
 """Bytes of a point above which workers keep copies; below, it travels faster with the tasks."""
@@ -188,25 +188,39 @@ class Copy:
         return x
 
 
-copies: dict[str, Copy] = {}
-lock = threading.Lock()
+class Mine(threading.local):
+    """The copies of a thread: its evaluations set entries in them and set them back."""
+
+    def __init__(self) -> None:
+        self.copies: dict[str, Copy] = {}
+        self.n_calls = 0
+
+    def due(self, every: int) -> bool:
+        """Count a call; tell whether it is the first of so many."""
+        self.n_calls += 1
+        return self.n_calls % every == 1
+
+
+mine = Mine()
 
 
 def settled(moves: Moves) -> Floats:
-    """Return the point of a task, on a worker."""
-    with lock:
-        mine = copies.pop(moves.key, None)
-        if moves.whole is not None and (mine is None or mine.state < moves.state):
-            mine = Copy(moves.state, moves.whole.copy())
-        if mine is None:
-            raise Stale
-        copies[moves.key] = mine  # the last used is the last
-        while len(copies) > KEPT:
-            del copies[next(iter(copies))]
-        if mine.state >= moves.since:
-            mine.follow(moves)
-        if moves.whole is not None and mine.state != moves.state:
-            return moves.whole.copy()
-        if mine.state < moves.state:
-            raise Stale
-        return mine.at(moves.state)
+    """Return the point of a task, on a worker; what is set there must be set back."""
+    copies = mine.copies
+    known = copies.pop(moves.key, None)
+    if moves.whole is not None and (known is None or known.state < moves.state):
+        known = Copy(moves.state, moves.whole.copy())
+    if known is None:
+        raise Stale
+    copies[moves.key] = known  # the last used is the last
+    while len(copies) > KEPT:
+        del copies[next(iter(copies))]
+    if known.state >= moves.since:
+        known.follow(moves)
+    if known.state == moves.state:
+        return known.x
+    if moves.whole is not None:
+        return moves.whole.copy()
+    if known.state < moves.state:
+        raise Stale
+    return known.at(moves.state)

@@ -15,11 +15,27 @@ from scgd.calling import calls_user
 from scgd.questions import BASE, Open
 from scgd.samples import Samples
 from scgd.typing import Floats, Ints
-from scgd.workers.replicas import STALE, Moves, Stale, settled
+from scgd.workers.replicas import STALE, Moves, Stale, mine, settled
 
-__all__ = ["Call", "Common", "Job", "Task", "perform", "tasks_of"]
+__all__ = [
+    "EVERY",
+    "MOST_COPIED",
+    "WRITTEN",
+    "Call",
+    "Common",
+    "Job",
+    "Task",
+    "perform",
+    "tasks_of",
+]
 
 Fun = Callable[..., Any]
+MOST_COPIED = 2**16
+"""Coordinates of which a function gets a copy: it takes 30 us at most. Beyond, it is as slow as
+functions that look at all of x."""
+EVERY = 64
+"""How often larger functions are looked at: a copy and a comparison then cost 3 % of a call."""
+WRITTEN = "fun or jac has written into x; have it work on x.copy()"
 PAUSE = 1.0
 """Seconds between two looks at the owner of a worker process."""
 
@@ -117,16 +133,30 @@ def perform(job: Job, common: Common, coord: int, entry: Any) -> Any:
 def evaluated(job: Job, common: Common, coord: int, entry: Any) -> Any:
     """Make one evaluation."""
     extra = job.samples.arguments(*common.sample)
-    x = settled(common.base) if isinstance(common.base, Moves) else common.base.copy()
+    base = common.base
+    place: Any = slice(0)
+    x = settled(base) if isinstance(base, Moves) else base.copy()
+    kept = isinstance(base, Moves)
+    if kept and x.size <= MOST_COPIED:
+        x, kept = x.copy(), False
+    looked = kept and mine.due(EVERY)
     if common.joint:
-        x[common.support if common.support.size else slice(None)] = entry
+        place = common.support if common.support.size else slice(None)
     elif coord != BASE:
-        x[coord] = entry
-    x.flags.writeable = False
-    if common.partials:
-        assert job.jac is not None
-        return job.jac(x, common.support.copy(), *extra, *job.args)
-    return job.fun(x, *extra, *job.args)
+        place = slice(coord, coord + 1)
+    before = x[place].copy()
+    x[place] = entry
+    seen, is_now = x.view(), x.tobytes() if looked else b""
+    seen.flags.writeable = False
+    try:
+        if common.partials:
+            assert job.jac is not None
+            return job.jac(seen, common.support.copy(), *extra, *job.args)
+        return job.fun(seen, *extra, *job.args)
+    finally:
+        if looked and x.tobytes() != is_now:
+            raise ValueError(WRITTEN)
+        x[place] = before
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from scgd.linear.tables.training import Outcome
+from scgd.plots.data import LIGHT, OURS
 from scgd.typing import Floats
 
 __all__ = ["draw"]
 
 WIDTH, ROW, TOP = 960, 24, 104
 NAMES, BARS = 300, (320, 920)
-UP, DOWN, GREY, INK = "#1f6feb", "#d1662b", "#8a94a0", "#222"
+UP, DOWN, GREY, INK = OURS, "#e0701a", LIGHT.soft, LIGHT.ink
 CHART = 220
 LONGEST = 40
 STYLE = f"font-family='system-ui,DejaVu Sans,sans-serif' font-size='13' fill='{INK}'"
@@ -33,7 +34,7 @@ def draw(path: Path, outcome: Outcome, title: str) -> None:
     svg = (
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' {STYLE} "
         f"role='img' style='max-width:{WIDTH}px;width:100%'>"
-        f"<rect width='{WIDTH}' height='{height}' fill='#fff'/>{''.join(parts)}</svg>"
+        f"<rect width='{WIDTH}' height='{height}' fill='{LIGHT.ground}'/>{''.join(parts)}</svg>"
     )
     if path.suffix.lower() == ".html":
         head = f"<meta charset='utf-8'><title>{escape(model.target)}: a linear model</title>"
