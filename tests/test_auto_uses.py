@@ -42,7 +42,10 @@ def test_partial_derivatives_and_bounds_go_together(bound):
         scgd.minimize(rosenbrock, START, bounds=bounds, max_evals=4000, seed=1, **more)
         for more in ({}, {"jac": slopes})
     )
-    assert exact.fun == pytest.approx(plain.fun, rel=1e-8)
+    slope = slopes(exact.x, np.arange(P))
+    slope[(exact.x == bound) & (slope < 0)] = 0.0
+    assert np.abs(slope).max() < 1e-3
+    assert exact.fun <= plain.fun * (1 + 1e-8)  # which stops short for some seeds
     assert 2 * dict(exact.members)["bfgs"] < dict(plain.members)["bfgs"]
     assert exact.x.max() <= bound
 

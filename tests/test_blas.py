@@ -1,8 +1,10 @@
 """Small matrices are for one thread: what a search spends on them must not depend on who else runs."""
 
+import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info
 
+import scgd
 from scgd.blas import one_thread
 
 
@@ -36,3 +38,14 @@ def test_who_leaves_last_gives_threads_back(two_threads):
     assert threads() == {1}
     second.__exit__(None, None, None)
     assert threads() == {2}
+
+
+def test_points_beside_those_of_a_waiting_method_take_one_thread(two_threads, monkeypatch):
+    """With 500 open trials on a busy machine a trial took 1.2 ms of CPU, for 0.07."""
+    seen, solve = set(), np.linalg.solve
+    monkeypatch.setattr(np.linalg, "solve", lambda *args: seen.update(threads()) or solve(*args))
+    opt = scgd.Optimizer(np.zeros(20), max_evals=5000, seed=0)
+    for trial in opt.ask(150):
+        opt.tell(trial.id, float(np.sum((trial.x - 1) ** 2)))
+        opt.ask(1)
+    assert seen == {1}

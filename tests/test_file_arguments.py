@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,7 +85,7 @@ def test_what_is_no_file_is_refused_before_the_first_evaluation(make, argument, 
         "checkpoint": {"checkpoint": "odd"},
         "log": {"reporting": scgd.Reporting(log="odd")},
     }
-    with pytest.raises(ValueError, match=rf"{argument}: odd is not an ordinary file"):
+    with pytest.raises(ValueError, match=rf"{argument}\)?: odd is not an ordinary file"):
         scgd.minimize(lambda x: 1 / 0, np.ones(3), max_evals=40, **argument_of[argument])
 
 
@@ -178,6 +179,21 @@ def test_the_result_is_written_before_it_is_told(folder):
     os.close(reader)
     subprocess.run(words, stdout=writer, stderr=subprocess.DEVNULL)
     os.close(writer)
+    assert len(json.loads((folder / "out.json").read_text())["x"]) == 3
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_where_the_answer_cannot_be_printed_one_line_says_so(buffered, folder):
+    words = [sys.executable, "-m", "scgd", *COMMAND, "--out", "out.json"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            words, stdout=full, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": buffered},
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("scgd: the answer cannot be printed: ")
+    assert "Traceback" not in done.stderr and "ignored" not in done.stderr
     assert len(json.loads((folder / "out.json").read_text())["x"]) == 3
 
 

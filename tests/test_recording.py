@@ -355,9 +355,7 @@ def test_a_second_run_keeps_the_log_of_the_first(tmp_path):
 @pytest.mark.parametrize(
     "arguments, error, words",
     [
-        ({"log": "nowhere/run.csv"}, FileNotFoundError, "log: there is no folder .*nowhere"),
-        ({"log": "."}, ValueError, "log: .* is not an ordinary file"),
-        ({"log": 5}, TypeError, "log must be the name of a file, got int"),
+        ({"log": 5}, TypeError, r"reporting \(log\) must be the path of a file, got 5"),
         ({"record": "yes"}, TypeError, "record must be True or False, got 'yes'"),
         ({"record": None}, TypeError, "record must be True or False, got None"),
     ],
@@ -369,6 +367,25 @@ def test_bad_arguments_are_named_before_anything_runs(
     fun = Seen()
     with pytest.raises(error, match=words):
         minimize(fun, np.zeros(3), max_evals=10, reporting=scgd.Reporting(**arguments))
+    assert not fun.values
+
+
+@pytest.mark.parametrize("given", [lambda path: path, lambda path: scgd.Reporting(log=path)])
+@pytest.mark.parametrize(
+    "path, error, words",
+    [
+        ("nowhere/run.csv", FileNotFoundError, ": there is no folder nowhere"),
+        (".", ValueError, r": \. is not an ordinary file"),
+        ("", TypeError, " must be the path of a file, got ''"),
+    ],
+)
+def test_the_argument_that_named_a_bad_log_is_named(
+    given, path, error, words, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    fun = Seen()
+    with pytest.raises(error, match=rf"^reporting \(log\){words}"):
+        minimize(fun, np.zeros(3), max_evals=10, reporting=given(path))
     assert not fun.values
 
 

@@ -8,6 +8,8 @@ when something failed (said in one line on standard error), 2 when the command l
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -61,12 +63,19 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"{value!r} is not known{hint}")
 
 
+UNTOLD = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
+"""What printing meets where standard output is a file and its disk is full."""
+
+
 def main(argv: Sequence[str] | None = None, parser: argparse.ArgumentParser | None = None) -> int:
     """Run one command of a parser, by default that of ``scgd``, and return its exit code."""
     try:
         args = (build_parser() if parser is None else parser).parse_args(argv)
         check_words(args)
-        return int(args.run(args))
+        code = int(args.run(args))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
     except UsageError as error:
         return complain(error, 2)
     except CommandError as error:
@@ -74,6 +83,12 @@ def main(argv: Sequence[str] | None = None, parser: argparse.ArgumentParser | No
     except BrokenPipeError:
         sys.stderr.close()
         return 1
+    except OSError as error:
+        if error.filename is not None or error.errno not in UNTOLD:
+            raise
+        with contextlib.suppress(OSError):
+            sys.stdout.close()  # what is left in it would fail once more at the end
+        return complain(f"the answer cannot be printed: {error.strerror}", 1)
     except KeyboardInterrupt:
         return complain("stopped; the same command goes on from here", 1)
 

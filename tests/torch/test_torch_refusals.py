@@ -44,9 +44,10 @@ BAD_FIRST = [
     ({"policy": "full"}, "plain torch.optim.SGD"),
 ]
 BAD_ZEROTH = [
-    ({"radius": 0.0}, "radius must be positive"),
-    ({"radius": float("inf")}, "radius must be positive"),
-    ({"radius": "a"}, "radius must be positive"),
+    ({"radius": 0.0}, "radius must be a number in"),
+    ({"radius": 1e-300}, "radius must be a number in"),
+    ({"radius": float("inf")}, "radius must be a number in"),
+    ({"radius": "a"}, "radius must be a number in"),
     ({"estimator": "first-order"}, "estimator must be an object or one of"),
     ({"policy": "full", "estimator": "forward"}, "needs a direction"),
     ({"policy": "full"}, "draws layers with policy"),

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from scgd.checks import shown
 from scgd.errors import cell
 from scgd.evaluations import Points
 from scgd.files import replacing, settled
@@ -26,6 +27,8 @@ __all__ = ["WIDEST", "Log"]
 
 WIDEST = 100
 """Coordinates that get a column each; beyond, a row tells what has changed since the last one."""
+NAME = "reporting (log)"
+"""What errors call the argument: a path given as ``reporting``, or ``log`` of a Reporting."""
 HEAD = ["number", "member", "value", "seconds"]
 Row = tuple[int, str, float, float]
 
@@ -50,12 +53,11 @@ class Log:
         start: Floats,
         space: Space | None = None,
     ) -> None:
-        try:
-            self.path = settled(path, "log")
-        except TypeError:
-            raise TypeError(f"log must be the name of a file, got {type(path).__name__}") from None
+        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+            raise TypeError(f"{NAME} must be the path of a file, got {shown(path)}")
+        self.path = settled(path, NAME)
         if not self.path.parent.is_dir():
-            raise FileNotFoundError(f"log: there is no folder {os.path.dirname(path)}")
+            raise FileNotFoundError(f"{NAME}: there is no folder {os.path.dirname(path)}")
         self.start, self.space = start.copy(), space
         self.file: io.FileIO | None = None
 
@@ -88,7 +90,7 @@ class Log:
             return [], Points(self.start)
         head, *rows = csv.reader(io.StringIO(whole.decode(), newline=""))
         if head != self.columns:
-            raise ValueError(f"log: {self.path} has other columns; it is not of this run")
+            raise ValueError(f"{NAME}: {self.path} has other columns; it is not of this run")
         try:
             kept = [row for row in rows if known(int(row[0]))]
             if self.start.size > WIDEST and rows[: len(kept)] != kept:
@@ -96,7 +98,7 @@ class Log:
             parsed = [(int(a), b, float(c), float(d)) for a, b, c, d, *_ in kept]
             points = self._points(kept)
         except (ValueError, IndexError) as error:
-            raise ValueError(f"log: {self.path} is not a log of this run ({error})") from None
+            raise ValueError(f"{NAME}: {self.path} is not a log of this run ({error})") from None
         if len(kept) < len(rows) or len(whole) < len(text):
             with replacing(self.path) as file:
                 file.write("".join(map(line, [head, *kept])).encode())
@@ -161,7 +163,7 @@ class Log:
             self.file.write(line(row).encode())
         except OSError as error:  # a full disk does not end the run
             warnings.warn(
-                f"log: {self.path} cannot be written ({error}); it ends here", RuntimeWarning,
+                f"{NAME}: {self.path} cannot be written ({error}); it ends here", RuntimeWarning,
                 stacklevel=2,
             )  # fmt: skip
             self.close()

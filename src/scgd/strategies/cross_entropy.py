@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scgd.blas import one_thread
 from scgd.problem import Problem
 from scgd.typing import Floats
 
@@ -60,6 +61,7 @@ def cross_entropy(problem: Problem, points: Floats, values: Floats) -> tuple[Flo
     return problem.clipped(mean), spread
 
 
+@one_thread()
 def step_to_minimum(
     points: Floats, values: Floats, centre: Floats, unit: Floats, most: Floats, ridge: float = 1e-3
 ) -> Floats:

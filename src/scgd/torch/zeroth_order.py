@@ -26,7 +26,6 @@ from scgd.torch.base import (
     REFUSED,
     CoordinateOptimizer,
     check_number,
-    check_positive,
 )
 from scgd.torch.directions import Auto, MeZO, SparseMeZO
 from scgd.torch.distributed import Team
@@ -208,8 +207,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
             group["radius"] = 1e-3
         super().check_group(group)
         if group["radius"] is not None:
-            check_positive("radius", group["radius"])
-            check_number("radius", group["radius"], 0.0, 1e30)  # beyond, sums leave float32
+            check_number("radius", group["radius"], 1e-30, 1e30)  # beyond, sums leave float32
         if auto:
             check_auto(group)
             return
