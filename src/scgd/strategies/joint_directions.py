@@ -69,6 +69,7 @@ class Joint:
     x: Floats
     stall: Stall
     scale: Floats
+    gained: bool = False
 
     @property
     def n_checks(self) -> int:
@@ -123,6 +124,7 @@ class Joint:
             if found.worse(2):
                 yield Report(x=self.x, values=found.others)
                 return True
+            self.gained |= found.better(2)
             if part == n_parts - 1 or found.better(2):
                 self.x = np.array(stage.x)
                 yield Report(x=self.x, values=found.values)
@@ -134,11 +136,16 @@ class Joint:
 
 def joint_directions(
     problem: Problem, budget: Budget, rng: np.random.Generator, x: Floats, radius: float,
-    stall: Stall,
+    stall: Stall, *, leave: bool = False,
 ) -> Asking:  # fmt: skip
-    """Take a first stage at a radius, look again, take a second one; as long as there is budget."""
+    """Take a first stage at a radius, look again, take a second one; as long as there is budget.
+
+    Return where it stands. With ``leave`` a first stage that did not lead down is the last.
+    """
     here = Joint(problem, budget, rng, x, stall, radius * problem.unit)
     growth, base = yield from first_stage(here)
+    if leave and not here.gained:
+        return here
     wide: Schedule = Constant(growth)
     if not stall.over and budget.left > 8 * here.n_checks:
         wide, base = yield from own_radii(here, growth)
@@ -147,6 +154,7 @@ def joint_directions(
         base = float("nan")
         if budget.left <= max(budget.total // 50, 8 * here.n_checks):
             yield Wait()
+    return here
 
 
 def first_stage(here: Joint) -> Asking:

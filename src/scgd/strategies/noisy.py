@@ -89,7 +89,13 @@ def noisy(
             return (yield from on_coordinates(inner, x, few))
     if large and many:
         yield Report(solver="joint directions")
-        yield from joint_directions(problem, budget, rng, x, found.radius, stall)
+        here = yield from joint_directions(problem, budget, rng, x, found.radius, stall, leave=True)
+        if not here.gained and not stall.over:  # where no slope shows, ranks may lead
+            half, x = budget.part(budget.left // 2), here.x
+            if half.left >= least_budget(p) + 8:
+                x = (yield from noisy_population(problem, x, found, rng, half, data)).x
+                yield Report(solver="joint directions")
+            yield from joint_directions(problem, budget, rng, x, found.radius, stall)
         return Outcome(converged=True)
     x, found = yield from descend(problem, budget, rng, x, found, data)
     if found.flat and not large and budget.left >= least_budget(p) + 8:
