@@ -119,8 +119,9 @@ GROUPS = (
     Group(
         "paper-engine",
         ("scgd_paper/linear/*.py",),
-        ("tests/paper/test_linear_agreement.py", "tests/paper/test_objective.py",
-         "tests/paper/test_solve.py", "tests/linear/test_adaptive.py"),
+        ("tests/paper/test_directions.py", "tests/paper/test_linear_agreement.py",
+         "tests/paper/test_objective.py", "tests/paper/test_solve.py",
+         "tests/linear/test_adaptive.py"),
     ),
     Group(
         "arena",
