@@ -17,13 +17,15 @@ RADIUS, RATE, L2 = 0.3, 0.01, 0.2
 
 
 def loss(X, y, theta):
-    return float(0.5 * np.mean((X @ theta - y) ** 2) + 0.5 * L2 * theta @ theta)
+    """Return the penalised loss; a coefficient beyond the columns is the intercept."""
+    w, free = np.split(theta, [X.shape[1]])
+    return float(0.5 * np.mean((X @ w + free.sum() - y) ** 2) + 0.5 * L2 * w @ w)
 
 
-def walk_along(kind, n_coords, n_steps, step="sgd"):
+def walk_along(kind, n_coords, n_steps, step="sgd", intercept=0):
     """Yield, step by step, the point before, the direction and the point after; one sample."""
     rng = np.random.default_rng(5)
-    X, y = rng.normal(size=(1, n_coords)), rng.normal(size=1)
+    X, y = rng.normal(size=(1, n_coords - intercept)), rng.normal(size=1)
     method = replace(
         DEFAULT, policy="full", estimator=KINDS[kind], step=step, learning_rate=RATE, radius=RADIUS
     )
@@ -35,11 +37,12 @@ def walk_along(kind, n_coords, n_steps, step="sgd"):
         yield (lambda theta: loss(X, y, theta)), before, run.walk.margins.copy(), after[0]
 
 
+@pytest.mark.parametrize("intercept", [0, 1])
 @pytest.mark.parametrize("step", ["sgd", STEPS["momentum"](0.5)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_steps_along_directions_are_those_of_the_textbook(kind, step):
+def test_steps_along_directions_are_those_of_the_textbook(kind, step, intercept):
     velocity = 0.0
-    for f, before, u, after in walk_along(kind, 6, 20, step):
+    for f, before, u, after in walk_along(kind, 6, 20, step, intercept):
         if kind == "spsa":
             slope = (f(before + RADIUS * u) - f(before - RADIUS * u)) / (2 * RADIUS)
         else:
