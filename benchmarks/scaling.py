@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from scgd.plots.data import OURS
+
 HERE = Path(__file__).parent
 ROWS = HERE / "scaling.csv"
 DOCS = HERE.parent / "docs"
@@ -268,7 +270,7 @@ def page() -> str:
         "",
         "A point of this size has 80,000 kB. Workers keep copies of it, and a task carries the seed of its",
         "sample and the entries that changed lately. The whole point travels once to each worker, and",
-        "again to a worker that is new.",
+        "again to a worker that is new; the predictions leave this start out.",
         "",
         "## Predictions",
         "",
@@ -325,7 +327,7 @@ def page() -> str:
     return "\n".join(lines)
 
 
-OURS, GREY, INK = "#2563eb", "#94a3b8", "#7a8594"
+GREY, INK = "#94a3b8", "#7a8594"
 LEFT, RIGHT, TOP, BOTTOM = 130, 860, 90, 500
 
 
@@ -345,7 +347,7 @@ def picture() -> str:
         return f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}" fill="{fill}"{more}>{text}</text>'
 
     middle, end = ' text-anchor="middle"', ' text-anchor="end"'
-    title = f"10 million coordinates: one driver feeds {0.5 / machine.message:,.0f} evaluations a second"
+    title = f"10 million coordinates: up to {0.5 / machine.message:,.0f} evaluations a second"
     parts = [words(20, 42, title, INK, 32, ' font-weight="600"')]
     parts.append(words(20, TOP - 20, "evaluations per second"))
     for power in range(5):
@@ -371,8 +373,8 @@ def picture() -> str:
         parts.append(
             f'<circle cx="{x:.0f}" cy="{y:.0f}" r="9" fill="{inside}" stroke="{OURS}" stroke-width="3"/>'
         )
-    x, y = place(8, 8)
-    parts.append(words(x + 20, y + 40, "measured, 1 s each", OURS))
+    x, y = place(1, 8)
+    parts.append(words(x + 10, y - 55, "measured, 1 s each", OURS))
     body = "\n".join(parts)
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1200 600" role="img" '

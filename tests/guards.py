@@ -65,11 +65,11 @@ def undefined_gradients_earn_nothing():
 
 
 def a_share_above_one_is_one():
-    from scgd.policies.distribution import make_law, update, weights
+    from scgd.policies.distribution import make_distribution, update, weights
 
-    law, out = make_law(3), np.empty(3)
-    update(law, np.array([0]), np.array([1 / 3]), np.array([1.0]), 1.5)
-    weights(law, out)
+    distribution, out = make_distribution(3), np.empty(3)
+    update(distribution, np.array([0]), np.array([1 / 3]), np.array([1.0]), 1.5)
+    weights(distribution, out)
     np.testing.assert_allclose(out, 1 / 3)
 
 

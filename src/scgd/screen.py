@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scgd.checkpoint import Checkpoint
-from scgd.checks import count
+from scgd.checks import count, shown
 from scgd.minimize import minimize
 from scgd.options import Failures, Rows
 from scgd.samples import Sample
@@ -369,6 +369,10 @@ def check_names(names: Any, space: Any, n_inputs: int) -> list[str] | None:
         return None
     if isinstance(space, Space):
         raise ValueError("names makes no sense with a Space, whose parameters have names; drop it")
-    if isinstance(names, str) or len(names) != n_inputs:
-        raise ValueError(f"names must be {n_inputs} names, one for each input, got {names!r}")
-    return [str(name) for name in names]
+    try:
+        labels = [] if isinstance(names, str) else list(names)
+    except TypeError:
+        labels = []
+    if len(labels) != n_inputs or not all(isinstance(label, str) for label in labels):
+        raise ValueError(f"names must be {n_inputs} names, one for each input, got {shown(names)}")
+    return [str(label) for label in labels]

@@ -276,8 +276,8 @@ def page(path: Path = ROWS) -> str:
     named = {change.name: change.kind for change in changes()}
     for title, kind in (("Rules, switched off", "rule"), ("Constants, moved by half", "constant")):
         done = [name for name in named if named[name] == kind and table.has(name, FIRST[0])]
-        n = sum(entry == kind for entry in named.values())
-        parts.append(f"## {title}\n\nOf {n}, {len(done)} have been tried.\n")
+        some = "All" if len(done) == sum(entry == kind for entry in named.values()) else len(done)
+        parts.append(f"## {title}\n\n{some} have been tried.\n")
         parts.append(shown([worth(table, name, FIRST[:1]) for name in done], kind))
     again = [name for name in named if table.has(name, AGAIN[0])]
     if again:

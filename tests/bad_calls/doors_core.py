@@ -20,6 +20,10 @@ def minimize(fun=bowl, x0=(1.0, 2.0, 3.0), **keywords):
     )
 
 
+def screened(fun=bowl, space=((-1, 1),) * 3, **keywords):
+    return scgd.screen(fun, space, **{"max_evals": 60, "max_time": 1.0, **keywords})
+
+
 def optimizer(x0=(1.0, 2.0, 3.0), method="uniform", **keywords):
     opt = scgd.Optimizer(x0, method, **{"max_evals": 6, "scale": 1.0, **keywords})
     return opt.done or opt.ask()
@@ -105,6 +109,16 @@ DOORS = {
     "minimize": (minimize, scgd.minimize, {
         **RUN, "fun": "callable", "args": "anything", "jac": "callable+none", "max_time": "limit+none",
         "target": "target+none", "workers": "workers+callable", "reporting": "none+flag+path+callable", "checkpoint": "none+path",
+    }),
+    "screen": (screened, scgd.screen, {
+        "fun": "callable", "space": "matrix", "args": "anything", "max_evals": "count+none",
+        "noise": "nonnegative+none", "fdr": "fraction", "level": "fraction", "negligible": "fraction",
+        "names": "none+patterns", "sample": "count+callable+none", "max_time": "limit+none",
+        "failures": "choice+nothing", "seed": "seeds+none", "workers": "workers+callable",
+        "reporting": "none+flag+path+callable", "checkpoint": "none+path",
+    }),
+    "Screen": (scgd.Screen, scgd.Screen, {
+        "fdr": "fraction", "level": "fraction", "negligible": "fraction",
     }),
     "Optimizer": (optimizer, scgd.Optimizer, {**RUN, "first_order": "flag", "record": "flag"}),
     "Workers": (lambda **k: minimize(workers=scgd.Workers(**k)), scgd.Workers, {

@@ -22,7 +22,7 @@ TABLES = (doors_core, doors_linear, doors_others, doors_theory, doors_torch)
 DOORS = {name: Door(*row) for table in TABLES for name, row in table.DOORS.items()}
 SAMPLED = 100
 """Calls per door in a plain run; all of them with ``-m faults``."""
-RETURNED = {"BlockData", "CheckpointError", "Conditions", "LinearResult", "Trial"}
+RETURNED = {"BlockData", "CheckpointError", "Conditions", "LinearResult", "Screening", "Trial"}
 """Names of what is returned or raised, not called."""
 CALLED_BY_TORCH = {"reduce_sampled"}
 

@@ -46,6 +46,7 @@ def test_recipes_of_trackers(package, tmp_path, monkeypatch):
 
 def test_the_pictures_are_drawn_from_their_rows(tmp_path):
     folder = ROOT / "docs" / "images"
+    shutil.copy(ROOT / "docs" / "pictures.py", tmp_path)
     for name in ("doors.py", "doors.csv", "lines.py"):
         shutil.copy(folder / name, tmp_path)
     module = runpy.run_path(str(tmp_path / "doors.py"))

@@ -16,6 +16,7 @@ def test_the_tables_of_the_page_are_made_from_its_rows():
 
 
 def test_the_picture_of_figure_1_is_drawn_from_its_rows(tmp_path):
+    shutil.copy(DOCS / "pictures.py", tmp_path)
     for name in ("figure_1.py", "figure-1.csv", "lines.py"):
         shutil.copy(DOCS / "images" / name, tmp_path)
     runpy.run_path(str(tmp_path / "figure_1.py"))["draw"]()

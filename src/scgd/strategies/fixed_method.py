@@ -14,7 +14,7 @@ from scgd.strategies.budget import Budget
 from scgd.strategies.gradient_check import check_gradient
 from scgd.strategies.length_scale import length_scale
 from scgd.strategies.noise_test import repeats
-from scgd.typing import Floats
+from scgd.typing import Floats, Ints
 
 __all__ = ["run_method", "seed_of"]
 
@@ -47,7 +47,8 @@ def run_method(method: SCGD) -> Strategy:
             method, problem, problem.x0, seed_of(rng), scale=unit, budget=limit
         )
         if exact:
-            return (yield from watched(engine, problem, budget))
+            some = rng.permutation(problem.n_coords)[: method.block_size]
+            return (yield from watched(engine, problem, budget, some))
         if budget.max_stall is not None and not same:
             return (yield from until_stalled(engine, budget))
         while True:
@@ -89,14 +90,14 @@ def until_stalled(engine: Any, budget: Budget) -> Asking:
             engine.plan_for(None if total is None else engine.n_evals + budget.left)
 
 
-def watched(engine: Any, problem: Problem, budget: Budget) -> Asking:
+def watched(engine: Any, problem: Problem, budget: Budget, some: Ints) -> Asking:
     """Check the derivatives, take steps that see nothing else, and look at f before and after."""
     n = 0 if budget.limit is None else min(4, budget.left // AFFORDABLE)
     if n:
         yield Report(solver="x0")
         values = yield np.broadcast_to(problem.x0, (n, 1, problem.n_coords))
         if problem.sampled or np.ptp(values) == 0:
-            yield from check_gradient(problem, problem.x0, budget)
+            yield from check_gradient(problem, problem.x0, budget, some)
     while budget.limit is not None:
         n = min(MONITOR, budget.left // 10)
         yield Steps(engine, budget.left - n)

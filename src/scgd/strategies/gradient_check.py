@@ -9,7 +9,7 @@ import numpy as np
 from scgd.problem import Problem
 from scgd.strategies.asks import Asking, Gradient
 from scgd.strategies.budget import Budget
-from scgd.typing import Floats
+from scgd.typing import Floats, Ints
 
 __all__ = ["check_gradient"]
 
@@ -23,7 +23,9 @@ SAMPLES = 16
 """Samples of a noisy gradient: the error of their mean is a quarter of one's, known to a fifth."""
 
 
-def check_gradient(problem: Problem, x: Floats, budget: Budget) -> Asking:
+def check_gradient(
+    problem: Problem, x: Floats, budget: Budget, coords: Ints | None = None
+) -> Asking:
     r"""Compare partial derivatives at x with a difference of f, along their own direction.
 
     With :math:`d` the direction of the gradient in units of the problem, f should change by
@@ -44,11 +46,13 @@ def check_gradient(problem: Problem, x: Floats, budget: Budget) -> Asking:
         The point.
     budget
         What is left.
+    coords
+        The coordinates to look at (default: the first ``MOST``).
     """
     n = SAMPLES if problem.sampled else 1
     if budget.left < 10 * 5 * n:
         return
-    coords = np.arange(min(x.size, MOST))
+    coords = np.arange(min(x.size, MOST)) if coords is None else coords[:MOST]
     gradient = yield Gradient(x, coords)
     direction = np.zeros(x.size)
     direction[coords] = gradient * problem.unit[coords]

@@ -60,7 +60,7 @@ class UnitLaw:
             self.policy, self.layout.n_units, old.stream, n_draws, replace
         )
         state = self.sampler.state_dict()
-        self.sampler.load_state_dict({**state, "law": old.state_dict()["law"]})
+        self.sampler.load_state_dict({**state, "distribution": old.state_dict()["distribution"]})
         self.n_draws = n_draws
 
     def draw(self) -> Draw:
