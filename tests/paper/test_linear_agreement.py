@@ -89,6 +89,23 @@ def test_compiled_steps_are_those_of_the_textbook(loss, path, importance, estima
     np.testing.assert_allclose(fast.coef, slow, **TOLERANCE)
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("weights", [None, np.arange(1.0, 41.0)])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_one_step_of_all_samples_is_that_of_the_textbook(loss, weights, estimator):
+    X, y = data(loss)
+    share = np.ones(40) / 40 if weights is None else weights / weights.sum()
+    values, h = (lambda w: float(share @ by_values(loss, X @ w, y))), 0.1
+    for matrix in (X, sparse.csc_array(X)):
+        step = solve(matrix, y, loss=loss, sample_weight=weights, estimator=estimator, radius=h,
+                     learning_rate=1.0, batch_size=None, n_passes=1 / 12, seed=2).coef  # fmt: skip
+        (k,) = np.flatnonzero(step)
+        unit = np.eye(12)[k] * (h if estimator != "first-order" else 1e-6)
+        low = 0.0 if estimator == "forward" else 1.0
+        slope = (values(unit) - values(-low * unit)) / ((1 + low) * unit[k])
+        assert step[k] == pytest.approx(-slope, abs=1e-12 if estimator != "first-order" else 1e-8)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("batch", [1, 3])

@@ -117,6 +117,13 @@ GROUPS = (
          "tests/paper/test_datasets.py", "tests/paper/test_cli.py"),
     ),
     Group(
+        "paper-engine",
+        ("scgd_paper/linear/*.py",),
+        ("tests/paper/test_directions.py", "tests/paper/test_linear_agreement.py",
+         "tests/paper/test_objective.py", "tests/paper/test_solve.py",
+         "tests/linear/test_adaptive.py"),
+    ),
+    Group(
         "arena",
         ("scgd_arena/*.py", "scgd_arena/peers/*.py"),
         ("tests/arena/test_compare.py", "tests/arena/test_everyday.py",
@@ -129,6 +136,14 @@ GROUPS = (
         ("tests/torch/test_torch_draws.py", "tests/torch/test_torch_agreement.py",
          "tests/torch/test_torch_rules.py", "tests/torch/test_torch_auto.py",
          "tests/torch/test_torch_numbers.py"),
+    ),
+    Group(
+        "torch-optimizers",
+        ("torch/*.py",),
+        ("tests/torch/test_torch_agreement.py", "tests/torch/test_torch_auto.py",
+         "tests/torch/test_torch_groups.py", "tests/torch/test_torch_memory.py",
+         "tests/torch/test_torch_refusals.py", "tests/torch/test_torch_tensors.py",
+         "tests/torch/test_torch_zeroth_order.py"),
     ),
     Group(
         "blocks",
