@@ -114,7 +114,7 @@ def test_shapes_are_those_of_the_problems(name):
         pytest.importorskip("cocoex")
     if name in ROLLOUTS:
         pytest.importorskip("gymnasium")
-        needs = {"swimmer": "mujoco", "hopper": "mujoco", "lunarlander": "Box2D"}
+        needs = {"swimmer": "mujoco", "hopper": "mujoco", "lunarlander": "pygame"}
         pytest.importorskip(needs.get(name, "gymnasium"))
     if name.startswith("boosting"):
         pytest.importorskip("lightgbm")
