@@ -82,7 +82,7 @@ def panel_card(
         figures_box(settings, curves, entry) for settings, curves in entry["curves"].items()
     )
     law = (
-        '<details class="laws"><summary>Sampling law learned</summary>'
+        '<details class="laws"><summary>Sampling distribution learned</summary>'
         '<div class="law"></div></details>'
         if entry["laws"]
         else ""

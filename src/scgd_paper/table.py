@@ -71,7 +71,7 @@ class Shape:
     measures, passes
         What is recorded, and when.
     n_weights
-        Entries of the sampling law it learns; 0 if it learns none.
+        Entries of the sampling distribution it learns; 0 if it learns none.
     """
 
     measures: tuple[str, ...]
@@ -101,7 +101,7 @@ class Curve:
 
 @dataclass
 class Run:
-    """What one run brings home: its curves and, where it learned one, its sampling law.
+    """What one run brings home: its curves and, where it learned one, its sampling distribution.
 
     ``weights`` has one entry per coordinate and ``sizes`` what to order the coordinates by in the
     picture (the column's standard deviation, a pixel's number).
@@ -123,7 +123,7 @@ class Run:
         return rows
 
     def weight_rows(self) -> list[list[Any]]:
-        """Return the rows of the table of sampling laws."""
+        """Return the rows of the table of sampling distributions."""
         if self.weights is None or self.sizes is None:
             return []
         head, pairs = list(self.key), zip(self.sizes.tolist(), self.weights.tolist(), strict=True)

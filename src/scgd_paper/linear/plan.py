@@ -33,7 +33,7 @@ class LinearResult:
         Arrays ``pass``, ``queries``, ``seconds`` and ``loss`` (the penalised objective on all the
         data). Seconds are those of the compiled loop, records excluded, spread evenly over steps.
     weights
-        The sampling law learned.
+        The sampling distribution learned.
     method
         What ran.
 
