@@ -36,6 +36,8 @@ def test_every_copy_comes_out_as_the_point_was(data, n, size):
         else:
             coords = rng.choice(1000, rng.integers(1, size + 1), replace=False)
             point.move(coords, rng.normal(size=coords.size))
+    for wanted, x in sent:  # a new worker knows none of them
+        assert np.array_equal(driven.whole(wanted).whole, x)
 
 
 def test_a_task_stays_small():
@@ -81,3 +83,16 @@ def test_several_steps_under_way_and_again():
         uneven, np.zeros(P), workers=scgd.Workers(asynchronous=run.events), **same
     )
     assert np.array_equal(run.x, again.x)
+
+
+def writing(x):
+    x.base[1] += 1.0
+    return float(x[0])
+
+
+@pytest.mark.filterwarnings("ignore:.*some stay idle:RuntimeWarning")
+def test_a_function_that_writes_into_a_long_point_is_refused():
+    with ThreadPoolExecutor(1) as threads, pytest.raises(ValueError, match="has written into x"):
+        scgd.minimize(
+            writing, np.zeros(100_000), method="uniform", scale=1.0, max_evals=40, workers=threads
+        )

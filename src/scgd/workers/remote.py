@@ -100,8 +100,8 @@ class RemoteEvaluator(Evaluator):
         x = question.point.x
         if x.nbytes <= LARGE or not self.engine.keeps:
             return x.copy()
-        under_way = [entry.common.base for entry in self.open.values()]
-        return self.driven.moves(question.point, [b for b in under_way if isinstance(b, Moves)])
+        bases = (entry.common.base for entry in self.open.values())
+        return self.driven.moves(question.point, (b for b in bases if isinstance(b, Moves)))
 
     def arrived(self) -> list[tuple[int, Any]]:
         """Wait for values that were not seen before; return them with their numbers."""
@@ -149,7 +149,8 @@ class RemoteEvaluator(Evaluator):
             return False
         if isinstance(arrival.value, str) and arrival.value == STALE:
             entry.common = self._with_point(entry.common)
-            self.waiting.append(arrival.id)
+            if arrival.id not in self.waiting:
+                self.waiting.append(arrival.id)
             return False
         if isinstance(arrival.error, LostTask):
             entry.losses += 1

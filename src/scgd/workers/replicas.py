@@ -3,13 +3,14 @@
 The driver numbers the states of a point (:class:`Driven`). A task names the state it is about and
 holds the entries that were set in the last few, ``(coordinate, value)`` each. A worker that has a
 copy of one of these states brings it up to date; one that has none says so (:class:`Stale`), and is
-sent the whole point, once. So a step of SCGD costs some hundred bytes per task, whatever p is.
+sent the whole point, once. So a task of SCGD takes some kB at most, whatever p is.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
@@ -27,8 +28,6 @@ WINDOW = 256
 worker that had one of the last 256 / block_size steps."""
 KEPT = 4
 """Copies of points that a worker keeps, the last used: one for each run that goes on at a time."""
-
-
 STALE = "no copy of the point"
 """What comes in the place of a value where the worker must be sent the point."""
 
@@ -119,7 +118,7 @@ class Driven:
         self.trail = Trail(0)
         self.histories: dict[str, History] = {}
 
-    def moves(self, point: Point, under_way: list[Moves]) -> Moves:
+    def moves(self, point: Point, under_way: Iterable[Moves]) -> Moves:
         """Return the present state of a point; some states are still under way, oldest first."""
         moved = self.trail.moved() if point is self.point else None
         if moved is None or len(moved) > WINDOW:
@@ -127,8 +126,8 @@ class Driven:
         now = self.now
         now.go_to(point.x, np.unique(moved))
         if now.log:
-            same = [moves.state for moves in under_way[:1] if moves.key == now.key]
-            now.forget(min(same, default=now.state))
+            same = (moves.state for moves in under_way if moves.key == now.key)
+            now.forget(next(same, now.state))
         recent = now.recent()
         states = [np.full(len(coords), state) for state, coords, *_ in recent]
         return Moves(

@@ -136,9 +136,9 @@ def evaluated(job: Job, common: Common, coord: int, entry: Any) -> Any:
     base = common.base
     place: Any = slice(0)
     x = settled(base) if isinstance(base, Moves) else base.copy()
-    kept = isinstance(base, Moves)
-    if kept and x.size <= MOST_COPIED:
-        x, kept = x.copy(), False
+    kept = isinstance(base, Moves) and x.size > MOST_COPIED
+    if isinstance(base, Moves) and not kept:
+        x = x.copy()
     looked = kept and mine.due(EVERY)
     if common.joint:
         place = common.support if common.support.size else slice(None)
@@ -154,9 +154,11 @@ def evaluated(job: Job, common: Common, coord: int, entry: Any) -> Any:
             return job.jac(seen, common.support.copy(), *extra, *job.args)
         return job.fun(seen, *extra, *job.args)
     finally:
-        if looked and x.tobytes() != is_now:
-            raise ValueError(WRITTEN)
+        written = looked and x.tobytes() != is_now
         x[place] = before
+        if written:
+            mine.copies.clear()  # they are no copies any more
+            raise ValueError(WRITTEN)
 
 
 @dataclass(frozen=True)
