@@ -374,7 +374,7 @@ def picture() -> str:
             f'<circle cx="{x:.0f}" cy="{y:.0f}" r="9" fill="{inside}" stroke="{OURS}" stroke-width="3"/>'
         )
     x, y = place(1, 8)
-    parts.append(words(x + 10, y - 55, "measured, 1 s each", OURS))
+    parts.append(words(x + 10, y - 85, "measured, 1 s each", OURS))
     body = "\n".join(parts)
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1200 600" role="img" '
