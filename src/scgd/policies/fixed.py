@@ -128,20 +128,6 @@ def equal_weights(dist, out):  # type: ignore[no-untyped-def]
     out[:] = 1.0 / dist.n_coords[0]
 
 
-@njit(cache=True)
-def next_uniform(n_coords, stream, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
-    """Draw the next phase."""
-    draw_uniform(UniformDistribution(n_coords), stream, coords, probs)
-
-
-@njit(cache=True)
-def next_fixed(  # type: ignore[no-untyped-def]
-    n_coords, share, tree, levels, stream, coords, probs, grads, mixing
-):
-    """Draw the next phase."""
-    mixture.draw(FixedDistribution(n_coords, share, tree, levels), stream, coords, probs)
-
-
 def check_same(dist: Any, fresh: Any) -> None:
     """Raise ValueError unless the distribution is the fresh one: it never changes."""
     for name in fresh._fields:
@@ -151,20 +137,11 @@ def check_same(dist: Any, fresh: Any) -> None:
 
 register(
     UniformDistribution,
-    Kernels(
-        draw_uniform, draw_uniform_distinct, learn_nothing, equal_weights, next_uniform, check_same
-    ),
+    Kernels(draw_uniform, draw_uniform_distinct, learn_nothing, equal_weights, check_same),
 )
 register(
     FixedDistribution,
-    Kernels(
-        mixture.draw,
-        mixture.draw_distinct,
-        learn_nothing,
-        mixture.weights,
-        next_fixed,
-        check_same,
-    ),
+    Kernels(mixture.draw, mixture.draw_distinct, learn_nothing, mixture.weights, check_same),
 )
 
 
