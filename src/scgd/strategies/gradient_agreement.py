@@ -14,10 +14,11 @@ from scgd.typing import Floats
 
 __all__ = ["Trend", "follow_slopes", "gets_better"]
 
-SMOOTH, ROUGH = 0.9, 0.6
-"""Agreement from which slopes tell the trend, and below which they tell ripples."""
-STEEP, FRACTAL = 2.5, 30.0
-"""How much steeper than the trend slopes are those of ripples, and of ripples upon ripples."""
+SMOOTH = 0.9
+"""Agreement from which slopes tell the trend: half of it or half as much more costs a tenth."""
+STEEP = 2.5
+"""How much steeper than the trend slopes are those of ripples: a parabola over whose length f falls
+by a third is half as steep again."""
 BETTER = -0.25
 """The rank correlation of values with generations below which they get better."""
 
@@ -41,8 +42,8 @@ class Trend:
     >>> Trend.of(np.array([1.0, 2.0]), np.array([2.0, 4.0])).smooth
     True
     >>> flat = Trend.of(np.zeros(2), np.array([2.0, 4.0]))
-    >>> flat.rough, flat.steepness
-    (True, 0.0)
+    >>> flat.smooth, flat.flat
+    (False, True)
     """
 
     agreement: float
@@ -66,19 +67,9 @@ class Trend:
         return self.agreement >= SMOOTH and self.steepness <= STEEP
 
     @property
-    def rough(self) -> bool:
-        """Whether slopes tell ripples."""
-        return self.agreement < ROUGH or self.steepness > STEEP
-
-    @property
     def flat(self) -> bool:
         """Whether there are no slopes: f is made of steps."""
         return self.steepness == 0
-
-    @property
-    def fractal(self) -> bool:
-        """Whether slopes grow as one looks nearer."""
-        return self.steepness > FRACTAL
 
 
 def follow_slopes(
