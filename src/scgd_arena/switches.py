@@ -101,16 +101,6 @@ def only_restarts(share: Any, x: Any, start: Any, s: float) -> Any:
     yield from restarts.restarts(share, x, s)
 
 
-def leading(place: int) -> Callable[..., Any]:
-    """Return a choice that lets BFGS (0) or the population (1) lead; BFGS has its gradient."""
-
-    def ordered(share: Any, x: Any, s: float, newton: Any, *members: Any) -> Any:
-        yield from members[0].run(1)
-        return [members[place], members[1 - place]]
-
-    return ordered
-
-
 class Alone(restarts.Sample):
     """No sample of the box."""
 
@@ -154,13 +144,11 @@ def rules() -> list[Change]:
               returning(lambda x, f, s, change, *rest: Precision(0.0, change)))),
         rule("the unit as length on a plateau",
              (length_scale.Fall, "nothing", property(lambda self: 0.1))),
-        rule("a choice of who leads (always BFGS)", (portfolio, "ordered", leading(0))),
-        rule("a choice of who leads (always CMA-ES)", (portfolio, "ordered", leading(1))),
+        rule("a choice of who leads (always BFGS)", (portfolio, "slopes_tell", returning(True))),
+        rule("a choice of who leads (always CMA-ES)", (portfolio, "slopes_tell", returning(False))),
         rule("a descent from the best of a population", (portfolio, "AT_MOST", 0.0)),
         rule("lines that look beyond kinks", (bfgs, "STRAIGHT", inf)),
-        rule("CMA-ES", (portfolio, "populations", only_restarts),
-             (portfolio, "gets_better", lambda seen: True)),
-        rule("direct search", (portfolio, "random_direct_search", returning(inf))),
+        rule("CMA-ES", (portfolio, "populations", only_restarts)),
         rule("restarts from a sample of the box", (restarts, "Sample", Alone)),
         rule("the same, and a population across the box",
              (box.Box, "finite", property(lambda self: False))),

@@ -70,8 +70,8 @@ class BFGS:
     ----------
     f, gradient
         At the last point; None before the first gradient.
-    jammed, misled
-        Whether a wall stands across its way, and whether slopes promise what f does not keep.
+    jammed
+        Whether a wall stands across its way.
     """
 
     def __init__(
@@ -100,7 +100,6 @@ class BFGS:
         self.moved: Floats = np.zeros(self.p)
         self.shares = Shares(self.p)
         self.n_small = self.n_failed = self.n_walls = 0
-        self.agreement: list[float] = []  # of the last steps: actual over predicted decrease
 
     def run(self) -> Generator[Any, Any, None]:
         """Descend until nothing is left to gain."""
@@ -119,10 +118,7 @@ class BFGS:
             direction, slope = self._direction(gradient, size, held)
             rate, value, x = yield from self._search_line(direction, slope, gradient)
             self._rate_metric(rate)
-            predicted = -slope * max(rate, 1e-300)
-            fell = rate > 0 and value < self.f
-            self.agreement.append((self.f - value) / max(predicted, 1e-300) if fell else 0.0)
-            if fell:
+            if rate > 0 and value < self.f:
                 over = self._accept(x, value)
             else:
                 over = self._refuse()
@@ -316,12 +312,6 @@ class BFGS:
                 break
         self.n_walls = self.n_walls + 1 if wall else 0
         return best, lowest, found
-
-    @property
-    def misled(self) -> bool:
-        """Whether its last steps gained little of what slopes promised."""
-        last = self.agreement[-5:]
-        return len(last) == 5 and float(np.median(last)) < 0.15
 
     @property
     def jammed(self) -> bool:

@@ -12,15 +12,13 @@ from scgd.strategies.bfgs import WALL
 from scgd.strategies.box import Box
 from scgd.typing import Floats
 
-__all__ = ["Trend", "follow_slopes", "gets_better"]
+__all__ = ["Trend", "follow_slopes"]
 
 SMOOTH = 0.9
 """Agreement from which slopes tell the trend: half of it or half as much more costs a tenth."""
 STEEP = 2.5
 """How much steeper than the trend slopes are those of ripples: a parabola over whose length f falls
 by a third is half as steep again."""
-BETTER = -0.25
-"""The rank correlation of values with generations below which they get better."""
 
 
 @dataclass(frozen=True)
@@ -87,18 +85,3 @@ def follow_slopes(
     rise = WALL * float(np.abs(promised[sound]).max(initial=0.0))
     walled = not sound.all() or (rise > 0 and bool(np.any(np.abs(seen) > rise)))
     return replace(Trend.of(promised[sound], seen[sound]), walled=walled)
-
-
-def gets_better(generations: list[Floats]) -> bool:
-    """Tell whether later values rank lower: a population on f without a trend learns nothing.
-
-    Examples
-    --------
-    >>> gets_better([np.array([4.0, 3.0]), np.array([3.5, 2.0]), np.array([1.0, 2.5])])
-    True
-    >>> gets_better([np.array([4.0, 1.0]), np.array([3.5, 2.0]), np.array([3.0, 2.5])])
-    False
-    """
-    when = np.repeat(np.arange(len(generations)), [len(values) for values in generations])
-    ranks = np.argsort(np.argsort(np.concatenate(generations), kind="stable"))
-    return bool(np.corrcoef(when, ranks)[0, 1] < BETTER)

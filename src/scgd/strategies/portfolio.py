@@ -1,16 +1,16 @@
 """The default for deterministic functions: a portfolio of solvers that share the evaluations.
 
 How far f falls gives the unit of length. Coordinates that do nothing are left out, and a sum over
-coordinates goes to line searches. Everything else is for BFGS, CMA-ES or random direct search: how well
-gradients agree with differences over the length scale tells who leads. Who has the turn goes on
-while it improves on the best value known.
+coordinates goes to line searches. Everything else is for BFGS and CMA-ES: whether the gradient
+agrees with differences over the length scale tells who leads. Who has the turn goes on while it
+improves on the best value known.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from functools import partial
+from itertools import cycle
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from scgd.strategies.asks import Asking, Outcome, Report
 from scgd.strategies.bfgs import BFGS
 from scgd.strategies.box import Box, in_box
 from scgd.strategies.budget import Budget
-from scgd.strategies.cma_es import default_size
-from scgd.strategies.direct_search import random_direct_search
-from scgd.strategies.gradient_agreement import follow_slopes, gets_better
+from scgd.strategies.gradient_agreement import follow_slopes
 from scgd.strategies.length_scale import KEPT, WIDEST, initial_step_size
 from scgd.strategies.line_search import POOR, line_search, per_line
 from scgd.strategies.member import Best, Member
@@ -159,15 +157,14 @@ PER_LOOK, LOOKS = 60, (3, 8)
 TO_MINIMUM, AT_MOST = 10, 0.2
 """Gradients that BFGS needs from the best point of a population to the minimum near it, and the
 part of the budget that may be kept for them."""
-FLAGS = set(os.environ.get("XF", "").split(","))
 
 
 def compete(
     share: Shared, x: Floats, f: float, s: float, *, at_once: bool = False, plateau: bool = False
 ) -> Asking:
-    """Search lines where f is a sum over coordinates; else let the solver lead that fits f.
+    """Search lines where f is a sum over coordinates; else let solvers take turns.
 
-    That is BFGS where it is to go down ``at_once``.
+    BFGS is the first where it is to go down ``at_once``, or where f is smooth.
     """
     p, best = x.size, share.best
     few = share.budget.left < SLOPES * p and not share.has_gradient
@@ -183,11 +180,13 @@ def compete(
     newton = share.bfgs(x, f, s, main=True)
     descent = share.member("bfgs", newton.run())
     population = share.member("cma-es", populations(share, x, best.x, s))
-    members = [descent, population]
+    smooth = at_once
     if not at_once:
-        members = yield from ordered(share, x, s, newton, descent, population)
+        yield from descent.run(1)  # its first gradient
+        smooth = yield from share.member("measuring", slopes_tell(share, newton, s)).finish()
+    members = [descent, population] if smooth else [population, descent]
     yield Report(message=f"Deterministic: {members[0].name} leads a portfolio of solvers.")
-    yield from take_turns(share, x, s, newton, members, descent, population)
+    yield from take_turns(share, x, s, newton, {member.name: member for member in members})
 
 
 def lines(share: Shared, s: float) -> Asking:
@@ -213,70 +212,51 @@ def lines(share: Shared, s: float) -> Asking:
     return True
 
 
-def ordered(
-    share: Shared, x: Floats, s: float, newton: BFGS, descent: Member, population: Member
-) -> Asking:
-    """Return the members, who leads first: how gradients agree with differences tells that."""
-    p, left = x.size, share.budget.left
-    yield from descent.run(1)  # its first gradient
+def slopes_tell(share: Shared, newton: BFGS, s: float) -> Asking:
+    """Return whether the gradient agrees with differences over the length scale."""
     assert newton.gradient is not None
-    n = int(np.clip(left // PER_LOOK, *LOOKS))
-    look = follow_slopes(x, newton.gradient, s, share.rng, n, share.box)
-    trend = yield from share.member("measuring", look).finish()
+    n = int(np.clip(share.budget.left // PER_LOOK, *LOOKS))
+    trend = yield from follow_slopes(newton.x, newton.gradient, s, share.rng, n, share.box)
     share.flat = trend.flat
-    if trend.smooth and not trend.walled:
-        return [descent, population]
-    if trend.walled or trend.flat:
-        return [population, descent]
-    seen: list[Floats] = []
-    n = int(np.clip(share.budget.left / (4 * default_size(p)), 3, 8))  # generations looked at
-    while len(seen) < n and not population.over:
-        yield from population.run(1)
-        seen.append(population.values)
-    if gets_better(seen):
-        return [population, descent]
-    best, stride = share.best, 0.4 * share.within(s) * float(np.sqrt(p))
-    search = random_direct_search(best.x, best.f, stride, share.rng, share.box)
-    return [share.member("direct search", search), population]
+    return trend.smooth and not trend.walled
 
 
 def take_turns(
-    share: Shared, x: Floats, s: float, newton: BFGS, members: list[Member], descent: Member,
-    population: Member,
-) -> Asking:  # fmt: skip
+    share: Shared, x: Floats, s: float, newton: BFGS, members: dict[str, Member]
+) -> Asking:
     """Let each member go on while it improves on the best value known; the first one leads.
 
     Where BFGS led to a minimum inside finite bounds, the population looks at the whole box; then
     BFGS begins again elsewhere. The last evaluations of a population go into a descent from its
     best point.
     """
-    best, stopping, window, leads = share.best, share.stopping, WINDOW * x.size, members[0] is descent
-    reserve = min(TO_MINIMUM * (x.size + 3), AT_MOST * share.budget.total)
-    for turn in range(2**30):
+    budget, best, stopping, window = share.budget, share.best, share.stopping, WINDOW * x.size
+    descent, population, leads = members["bfgs"], members["cma-es"], "bfgs" == next(iter(members))
+    reserve = int(min(TO_MINIMUM * (x.size + 3), AT_MOST * budget.total))
+    for name in cycle(members):
         if stopping.over:
             return
-        k = turn % len(members)
-        member, n_idle = members[k], 0
-        if member is descent and member.over:
-            member = descent = members[k] = share.member("bfgs", restarts(share, x, s))
-        patience = 1
+        if name == "bfgs" and members[name].over:
+            members[name] = share.member(name, restarts(share, x, s))
+        member, patience, kept = members[name], 1, 0
         if member is population:
             share.across = leads and descent.over and share.box.finite
-            patience = PATIENCE if share.across or not leads or "pat" in FLAGS else 1
+            patience = PATIENCE if share.across or newton.jammed or not leads else 1
+            kept = reserve
+        n_idle = 0
         while n_idle < patience and not (member.over or stopping.over):
-            if turn == 0 and leads and (newton.jammed or "kink" in FLAGS and newton.misled):
+            if kept and budget.left <= kept:
                 break
-            n, before = window, best.f
-            if member is population and reserve:
-                n = min(window, int(share.budget.left - reserve))
-                if n <= 0:
-                    break
-            yield from member.run(n, stopping)
-            gained = before - best.f > stopping.worth(before)
+            if member is descent and newton.jammed and not population.n:
+                break
+            before = best.f
+            yield from member.run(min(window, budget.left - kept) if kept else window, stopping)
+            gained = before - best.f > stopping.least(before)
             n_idle = 0 if gained else n_idle + 1
             if gained:
                 stopping.gained()
-        if member is population and share.budget.left <= reserve:
+        if kept and budget.left <= kept:
             reserve = 0
-            last = share.bfgs(population.x, population.best, s)
-            yield from share.member("bfgs", last.run()).finish()
+            if population.n:
+                last = share.bfgs(population.x, population.best, s)
+                yield from share.member("bfgs", last.run()).finish()
