@@ -160,8 +160,11 @@ class Interpreter:
             self.n_engines += 1
             self.engine = engine
             engine.samples, engine.owner = self.samples, STRATEGY + self.n_engines
-        self.began = engine.n_evals
-        engine.begin_stage(asked.n_evals, asked.base)
+        self.began, n_evals = engine.n_evals, asked.n_evals
+        if asked.spare:
+            n_evals = self.budget.left - asked.spare
+            engine.plan_for(self.began + n_evals)
+        engine.begin_stage(n_evals, asked.base)
 
     def _begin_batch(self) -> None:
         """Take points: how many there are, how they share samples, and their checksum."""
@@ -364,8 +367,10 @@ class Interpreter:
         self._extend(mark)
         if isinstance(self.asked, Steps) and self.asked.n_evals is None:
             assert self.engine is not None
-            before = self.n_evals - self.began
-            self.engine.plan_for(None if limit is None else limit - before)
+            end = None if limit is None else limit + self.began - self.n_evals - self.asked.spare
+            self.engine.plan_for(end)
+            if self.asked.spare:
+                self.engine.until = -1 if end is None else end
 
     def _extend(self, mark: dict[str, Any]) -> None:
         self.marks.append(mark)
