@@ -167,7 +167,7 @@ def test_an_end_in_the_middle_of_a_step_takes_it_back(cls, parts, cost, n):
     whole = n // cost  # the last evaluation of a step is not cut
     assert len(seen) == n and opt.run.nfev == cost * whole
     search = steps_of(opt)
-    assert search.t == search.n_posed == whole
+    assert search.t == search.n_asked == whole
     rest = optimizer({**parts, "step": "rms"}, max_evals=150)
     told(rest, bowl, until=cost * whole)
     np.testing.assert_array_equal(opt.x, rest.x)
@@ -221,7 +221,7 @@ def test_a_room_pays_for_whole_steps(cls, parts):
         (2 * search.step_cost + 1, 3),
     ):
         run_with(cls, opt, python_quadratic, room=room)
-        assert search.t == search.n_posed == n and search.n_evals == n * search.step_cost
+        assert search.t == search.n_asked == n and search.n_evals == n * search.step_cost
     search.until = search.n_evals + 2 * search.step_cost + 1
     run_with(cls, opt, python_quadratic)
     assert search.t == 5

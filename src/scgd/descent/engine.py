@@ -52,7 +52,7 @@ DIVERGED, ASTRAY = 1e6, 10.0
 """How far the mean of a phase may lie above the first one, in sizes of that, once steps lead more
 than so many units from x0: no step that could still be of use goes there."""
 STATE = (
-    "n_posed", "n_open", "n_evals", "t", "until", "scale", "slots", "average", "observations",
+    "n_asked", "n_open", "n_evals", "t", "until", "scale", "slots", "average", "observations",
     "last_phase", "base", "first_radius", "gradient", "watched", "firsts", "n_phases", "sampler",
     "timetable", "direction_rng", "farthest", "diverged",
 )  # fmt: skip
@@ -84,8 +84,8 @@ class CoordinateDescent:
     ----------
     point
         Where it stands.
-    n_posed, n_open, n_evals
-        Questions posed, those of them that are open, and values told.
+    n_asked, n_open, n_evals
+        Questions asked, those of them that are open, and values told.
     journal
         What it saw, as (n_evals, mean value of a phase) pairs, for the run to take away.
     """
@@ -104,7 +104,7 @@ class CoordinateDescent:
     ) -> None:
         self.method, self.problem, self.samples, self.owner = method, problem, samples, owner
         self.point = Point(x)
-        self.n_posed = self.n_open = self.n_evals = 0
+        self.n_asked = self.n_open = self.n_evals = 0
         self.journal: list[tuple[int, float]] = []
         self.farthest = 0.0
         self.kept: dict[str, Any] = {}
@@ -269,23 +269,11 @@ class CoordinateDescent:
         if callable(self.method.importance):
             self._weigh()
 
-    def pose(self) -> Question | None:
-        """Return the next question, with a sample of its own; None when answers must come first."""
-        question = self.ask()
-        if question is not None:
-            question.sample = (self.n_posed, self.owner)
-            self.n_posed += 1
-            self.n_open += 1
-        return question
-
-    def take(self, question: Question, values: Floats) -> None:
-        """Take the values of a question that was posed."""
-        self.n_open -= 1
-        self.n_evals += len(question)
-        self.tell(question, values)
-
     def ask(self) -> Question | None:
-        """Return the next step's evaluations; steps may be asked before earlier ones are told."""
+        """Return the next evaluations, with a sample of their own; None when values must come.
+
+        Steps may be asked before the values of earlier ones are told.
+        """
         waits = self.policy.needs_gradient or isinstance(self.method.estimator, FirstOrder)
         if waits and self.n_open:
             return None
@@ -299,6 +287,9 @@ class CoordinateDescent:
             question.role = SCOUT
         else:
             question = self._step(place)
+        question.sample = (self.n_asked, self.owner)
+        self.n_asked += 1
+        self.n_open += 1
         return question
 
     def _due(self) -> bool:
@@ -321,7 +312,9 @@ class CoordinateDescent:
     # ---- tell ------------------------------------------------------------------------------------
 
     def tell(self, question: Question, values: Floats) -> None:
-        """Move along the gradient that the values show, and remember it."""
+        """Move along the gradient that the values of a question show, and remember it."""
+        self.n_open -= 1
+        self.n_evals += len(question)
         if question.role == LOOK:
             self.watched = self.t
             self.observe(float(values[0]))
@@ -452,7 +445,7 @@ class CoordinateDescent:
 
     def arguments(self, ahead: int = 0) -> tuple[Any, ...]:
         """Return the sample of a step that a body takes, as the user's function is given it."""
-        return self.samples.arguments(self.n_posed + ahead, self.owner)
+        return self.samples.arguments(self.n_asked + ahead, self.owner)
 
     # ---- what it stands for ----------------------------------------------------------------------
 
@@ -499,7 +492,7 @@ class CoordinateDescent:
         shapes = {name: np.shape(getattr(self, name)) for name in FIXED}
         for name in STATE:
             setattr(self, name, decoded(state[name], getattr(self, name)))
-        if min(self.n_posed, self.n_open, self.n_evals) < 0:
+        if min(self.n_asked, self.n_open, self.n_evals) < 0:
             raise ValueError("the engine counts below zero")
         x = state["x"]
         if np.shape(x) != self.point.x.shape or not np.isfinite(x).all():

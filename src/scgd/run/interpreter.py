@@ -156,7 +156,7 @@ class Interpreter:
         engine = asked.engine
         if engine is not self.engine:
             if self.engine is not None:
-                self.past_steps += self.engine.n_posed
+                self.past_steps += self.engine.n_asked
             self.n_engines += 1
             self.engine = engine
             engine.samples, engine.owner = self.samples, STRATEGY + self.n_engines
@@ -268,11 +268,11 @@ class Interpreter:
             return self.engine.cost
         return float("inf") if self.finished or isinstance(self.asked, Wait) else 1
 
-    def pose(self, room: float) -> Question | None:
+    def ask(self, room: float) -> Question | None:
         """Return the next question, of so many evaluations at most; None when values must come."""
         if self.stepping:
             assert self.engine is not None
-            return self.engine.pose()
+            return self.engine.ask()
         left = self.size - self.n_asked
         if left == 0:
             return None
@@ -309,11 +309,11 @@ class Interpreter:
         rows: Floats = self.asked[first // self.group][start : start + n]
         return rows
 
-    def take(self, question: Question, values: Any) -> None:
-        """Take the values of a question that was posed."""
+    def tell(self, question: Question, values: Any) -> None:
+        """Take the values of a question that was asked."""
         if self.stepping:
             assert self.engine is not None
-            self.engine.take(question, values)
+            self.engine.tell(question, values)
             self.settle()
         elif isinstance(self.asked, Gradient):
             self.values[:] = values[0]
@@ -458,7 +458,7 @@ class Interpreter:
     @property
     def n_steps(self) -> int:
         """Batches that were answered, and steps that were taken."""
-        steps = 0 if self.engine is None else self.engine.n_posed - self.engine.n_open
+        steps = 0 if self.engine is None else self.engine.n_asked - self.engine.n_open
         return self.n_batches + self.past_steps + steps
 
     @property
