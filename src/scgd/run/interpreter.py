@@ -160,10 +160,8 @@ class Interpreter:
             self.n_engines += 1
             self.engine = engine
             engine.samples, engine.owner = self.samples, STRATEGY + self.n_engines
-        self.began, n_evals = engine.n_evals, asked.n_evals
-        if asked.spare:
-            n_evals = self.budget.left - asked.spare
-            engine.plan_for(self.began + n_evals)
+        self.began = engine.n_evals
+        n_evals = self.budget.left - asked.spare if asked.spare else asked.n_evals
         engine.begin_stage(n_evals, asked.base)
 
     def _begin_batch(self) -> None:
@@ -369,8 +367,6 @@ class Interpreter:
             assert self.engine is not None
             end = None if limit is None else limit + self.began - self.n_evals - self.asked.spare
             self.engine.plan_for(end)
-            if self.asked.spare:
-                self.engine.until = -1 if end is None else end
 
     def _extend(self, mark: dict[str, Any]) -> None:
         self.marks.append(mark)
