@@ -183,7 +183,9 @@ class CoordinateDescent:
             self.plan_for(budget)
 
     def plan_for(self, budget: int | None) -> None:
-        """Have schedules fall over so many evaluations in all, from here."""
+        """Have schedules fall over so many evaluations in all, from here, and a stage end there."""
+        if self.until >= 0:
+            self.until = -1 if budget is None else budget
         total = (
             None if budget is None else self.t + max(1, (budget - self.n_evals) // self.step_cost)
         )
