@@ -102,21 +102,6 @@ def test_recent_gains_refuse(settings):
         scgd.RecentGains(**settings)
 
 
-def test_defaults():
-    assert scgd.Full.dense and not scgd.Uniform.dense and scgd.Adaptive().forget == 0.5
-    assert make_distribution(3, normalization="softmax").sharpness[0] == 1.0
-    assert len(make_distribution(3, normalization="softmax").heavy) == HEAVY + 16
-    for dist in (
-        make_distribution(3),
-        make_distribution(3, normalization="softmax"),
-        scgd.RecentGains().init(3),
-    ):
-        assert dist.mixing.tolist() == [1.0]
-    assert scgd.RecentGains().init(3).progress.tolist() == [0.0]
-    for cls in (scgd.Uniform, scgd.RecentGains):
-        assert type(cls().init(3)) is type(cls().init(3, False))
-
-
 # ---- draws ---------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -10,11 +9,9 @@ import numpy as np
 
 from scgd import steps
 from scgd.compiling import njit
-from scgd.descent.engine import CoordinateDescent
 from scgd.descent.single import SingleLoop, at
 from scgd.estimators import sides
 from scgd.policies import distribution as distributions
-from scgd.run.ledger import Ledger
 from scgd.run.signals import Stop
 from scgd.typing import Floats, Ints
 
@@ -63,15 +60,11 @@ class Codes(NamedTuple):
 class CompiledLoop(SingleLoop):
     """The compiled loop: draws, evaluates, moves and learns without coming back to Python."""
 
-    def __init__(
-        self,
-        engine: CoordinateDescent,
-        fun: Callable[..., Any],
-        args: tuple[Any, ...],
-        ledger: Ledger,
-    ) -> None:
-        super().__init__(engine, fun, args, ledger)
-        sampler, method, weights = engine.sampler, engine.method, engine.importance_weights
+    def _set_up(self) -> None:
+        """Lay out what the steps need."""
+        super()._set_up()
+        engine, sampler, method = self.engine, self.engine.sampler, self.engine.method
+        weights = engine.importance_weights
         self.work = Workspace(
             engine.point.x, engine.point.buffer, engine.problem.lower, engine.problem.upper,
             sampler.coords, sampler.probs, sampler.grads, engine.rate_scale, engine.radius_scale,
@@ -80,7 +73,7 @@ class CompiledLoop(SingleLoop):
         divisors = {"inverse": 1.0, "relative": float(engine.problem.n_coords)}
         kind = method.importance
         divisor = divisors[kind] if isinstance(kind, str) else 0.0
-        skip = ledger.on_nonfinite == "skip"
+        skip = self.ledger.on_nonfinite == "skip"
         self.codes = Codes(self.central, skip, divisor, not engine.uniform_scale)
         self.loop = runner(steps.compiled(method.step), self.sampled)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from scgd.calling import calls_user
 from scgd.descent.engine import CoordinateDescent
+from scgd.estimators import CentralDifference
 from scgd.problem import as_scalar
 from scgd.run.ledger import Ledger
 from scgd.run.signals import Late, Stop
@@ -53,6 +54,11 @@ class Loop:
         self.call = fun if not args and not self.sampled else self._call
         self.cost = engine.step_cost
         self.over: list[int] = []
+        self.central = isinstance(engine.method.estimator, CentralDifference)
+        self._set_up()
+
+    def _set_up(self) -> None:
+        """Lay out what the steps need."""
 
     @calls_user
     def _call(self, view: Floats) -> Any:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from scgd.calling import calls_user
-from scgd.descent.engine import CoordinateDescent
 from scgd.descent.loop import Loop
-from scgd.estimators import CentralDifference, farthest_side, sides
+from scgd.estimators import farthest_side, sides
 from scgd.problem import as_scalar
-from scgd.run.ledger import Ledger
 from scgd.run.signals import Stop
 from scgd.typing import Floats, Ints
 
@@ -29,15 +26,9 @@ class SingleLoop(Loop):
     During a part of a phase only the buffer moves; the point follows when the part ends.
     """
 
-    def __init__(
-        self,
-        engine: CoordinateDescent,
-        fun: Callable[..., Any],
-        args: tuple[Any, ...],
-        ledger: Ledger,
-    ) -> None:
-        super().__init__(engine, fun, args, ledger)
-        self.central = isinstance(engine.method.estimator, CentralDifference)
+    def _set_up(self) -> None:
+        """Lay out what the steps need."""
+        engine = self.engine
         self.slots = tuple(slot.data for slot in engine.slots)
         self.hyper = engine.method.step.hyper
         self.lower, self.upper = engine.problem.lower.data, engine.problem.upper.data

@@ -20,6 +20,7 @@ __all__ = [
     "CompiledPolicy",
     "Kernels",
     "Policy",
+    "UniformDistribution",
     "draw",
     "draw_blocks",
     "draw_distinct",
@@ -122,12 +123,18 @@ def draw_blocks(dist, stream, coords, probs, block):  # type: ignore[no-untyped-
         draw_distinct(dist, stream, coords[start:stop], probs[start:stop])
 
 
+class UniformDistribution(NamedTuple):
+    """The number of coordinates, as an array of one entry."""
+
+    n_coords: Ints
+
+
 class Policy:
     """How coordinates are chosen: a description without memory.
 
-    A subclass implements :meth:`init`, :meth:`draw` and :meth:`weights`, and what else differs from
-    the defaults here. ``state`` is a NamedTuple of arrays made by :meth:`init` and changed in place
-    by the others, so that it can be checkpointed as it is.
+    A subclass implements :meth:`draw`, and what else differs from the defaults here. ``state`` is a
+    NamedTuple of arrays made by :meth:`init` and changed in place by the others, so that it can be
+    checkpointed as it is.
     """
 
     needs_gradient: ClassVar[bool] = False
@@ -142,8 +149,8 @@ class Policy:
         return max(1, int(np.sqrt(n_coords)))
 
     def init(self, n_coords: int, replace: bool = True) -> Any:
-        """Return a fresh state."""
-        raise NotImplementedError
+        """Return a fresh state (here: the number of coordinates)."""
+        return UniformDistribution(np.array([n_coords]))
 
     def draw(
         self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
@@ -171,8 +178,9 @@ class Policy:
             self.draw(state, stream, coords, probs, block, replace)
 
     def weights(self, state: Any) -> Floats:
-        """Return the sampling weights in force, one per coordinate."""
-        raise NotImplementedError
+        """Return the sampling weights in force, one per coordinate (here: all alike)."""
+        n_coords = int(state.n_coords[0])
+        return np.full(n_coords, 1.0 / n_coords)
 
     def pace(self, state: Any, progress: float) -> None:
         """Learn, before a phase, which part of the budget is used (here: nothing)."""

@@ -12,7 +12,14 @@ import scipy  # whose rooms load when they are used
 from scgd.checks import number, reals
 from scgd.compiling import njit
 from scgd.policies import mixture
-from scgd.policies.base import CompiledPolicy, Kernels, Policy, draw_distinct, register
+from scgd.policies.base import (
+    CompiledPolicy,
+    Kernels,
+    Policy,
+    UniformDistribution,
+    draw_distinct,
+    register,
+)
 from scgd.policies.distinct import draw_equal
 from scgd.policies.sumtree import empty_tree, refresh
 from scgd.random import below
@@ -29,12 +36,6 @@ __all__ = [
     "fixed_distribution",
     "uniform_distribution",
 ]
-
-
-class UniformDistribution(NamedTuple):
-    """The number of coordinates, as an array of one entry."""
-
-    n_coords: Ints
 
 
 class FixedDistribution(NamedTuple):
@@ -156,10 +157,6 @@ class Uniform(CompiledPolicy):
     array([0.25, 0.25, 0.25, 0.25])
     """
 
-    def init(self, n_coords: int, replace: bool = True) -> UniformDistribution:
-        """Return a fresh state."""
-        return uniform_distribution(n_coords)
-
 
 @dataclass(frozen=True)
 class Full(Policy):
@@ -178,21 +175,12 @@ class Full(Policy):
         """Return the number of draws between two updates."""
         return n_coords
 
-    def init(self, n_coords: int, replace: bool = True) -> UniformDistribution:
-        """Return a fresh state."""
-        return uniform_distribution(n_coords)
-
     def draw(
         self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
     ) -> None:
         """Fill ``coords`` with 0, 1, ..., p-1; each has probability 1/p per draw."""
         coords[:] = np.arange(len(coords))
         probs[:] = 1.0 / len(coords)
-
-    def weights(self, state: UniformDistribution) -> Floats:
-        """Return equal weights."""
-        n_coords = int(state.n_coords[0])
-        return np.full(n_coords, 1.0 / n_coords)
 
 
 @dataclass(frozen=True)

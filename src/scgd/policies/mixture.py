@@ -32,8 +32,8 @@ __all__ = [
 
 GAINS = ("average", "absolute", "square")
 AVERAGE, ABSOLUTE, SQUARE = range(3)
-# Rewards are clipped here so that sums of them stay finite.
 LARGEST = 1e280
+"""Rewards are clipped here, so that 1e28 of them still have a finite sum."""
 
 
 @njit(cache=True)

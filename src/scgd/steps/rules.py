@@ -30,6 +30,10 @@ __all__ = [
 
 LONGEST = 300.0
 """The largest logarithm of a learned factor: two of them together are still a finite number."""
+COMMON = 0.002
+"""The weight of a visit in averages over all coordinates: 500 visits, many times those of one."""
+CERTAIN = 20.0
+"""Visits before which a mean is not shrunk: its share of noise is not known to a fifth."""
 Function = TypeVar("Function", bound=Callable[..., float])
 
 
@@ -263,7 +267,7 @@ def learned_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> 
     visits[k] = n
     shared[2] += 1.0
     size = rate * sqrt(square)  # in the units of f, which all coordinates share
-    shared[1] += max(1.0 / shared[2], 0.002) * (size - shared[1])
+    shared[1] += max(1.0 / shared[2], COMMON) * (size - shared[1])
     if size == 0.0:
         return 0.0
     # The divisor turns from the geometric mean of own and typical size to the own size alone.
@@ -348,7 +352,7 @@ def wiener_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> f
     if square == 0.0 or mean == 0.0:
         return 0.0
     shrunk = 1.0
-    if n >= 20.0:
+    if n >= CERTAIN:  # an average that forgets a share w per visit is one over 2 / w - 1 values
         shrunk = 1.0 - hyper[2] * square / (mean * mean * min(n, 2.0 / hyper[0] - 1.0))
         if shrunk <= 0.0:
             return 0.0
