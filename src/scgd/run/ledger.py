@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from scgd.checks import choice
 from scgd.outcomes import is_caught
 from scgd.questions import Point, Question
 from scgd.typing import Floats
 
 __all__ = ["Best", "Ledger"]
-
-CHOICES = ("raise", "skip", "worst")
 
 
 class Best:
@@ -80,8 +77,8 @@ class Ledger:
         it count as the ``"worst"`` finite one so far.
     repeats
         Whether f may repeat itself, so that its lowest value means something.
-    maximize
-        Whether values are the negatives of the user's.
+    sign
+        -1 where values are the negatives of the user's.
 
     Attributes
     ----------
@@ -99,9 +96,8 @@ class Ledger:
     """
 
     def __init__(
-        self, n_coords: int, on_nonfinite: str, *, repeats: bool, maximize: bool = False
+        self, n_coords: int, on_nonfinite: str, *, repeats: bool, sign: float = 1.0
     ) -> None:
-        choice(on_nonfinite, "on_nonfinite", CHOICES)
         self.on_nonfinite = on_nonfinite
         self.n_accepted = 0
         self.n_failed = 0
@@ -110,12 +106,7 @@ class Ledger:
         self.noted: list[float] | None = None
         self.marks: list[tuple[int, float]] = []
         self.worst = -float("inf")
-        self.sign = -1.0 if maximize else 1.0
-
-    def begin_noting(self, wanted: bool) -> list[float] | None:
-        """Have the next loop note what it sees, if that is wanted."""
-        self.noted, self.marks = ([] if wanted else None), [(0, monotonic())]
-        return self.noted
+        self.sign = sign
 
     def mark(self) -> None:
         """Note when the values noted so far had been seen."""
