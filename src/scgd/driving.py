@@ -6,20 +6,20 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scgd.calling import calls_user, from_handler, from_user, within_run
-from scgd.checks import as_number, shown
+from scgd.checks import as_number
 from scgd.compiling import is_compiled
 from scgd.descent import choose_loop
 from scgd.history import Status
 from scgd.options import HERE, Failures, Reporting, Workers
-from scgd.problem import as_scalar, count
+from scgd.problem import as_scalar
 from scgd.progress import Progress
+from scgd.run.asynchronous import Events, Flights
 from scgd.run.interpreter import Interpreter
 from scgd.run.ledger import Ledger
 from scgd.run.recording import record_all
@@ -27,7 +27,7 @@ from scgd.run.run import Run
 from scgd.run.saving import Saved, identity
 from scgd.run.signals import Interrupts, Stop, Ticker
 from scgd.strategies.asks import Along, Gradient, point_of
-from scgd.typing import Floats, Ints
+from scgd.typing import Floats
 from scgd.workers import Evaluator, evaluator
 from scgd.workers.local import private
 from scgd.workers.tasks import MOST_COPIED, Job
@@ -35,7 +35,7 @@ from scgd.workers.tasks import MOST_COPIED, Job
 if TYPE_CHECKING:
     from scgd.results import Result
 
-__all__ = ["Driver", "Events", "Inline"]
+__all__ = ["Driver", "Inline"]
 
 TICK = 0.1
 """Seconds between two looks at checkpoint and bar."""
@@ -45,48 +45,6 @@ SHORT = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)
 """Ends that are no success where a target was not reached."""
 NAN = float("nan")
 float64 = np.float64
-
-
-@dataclass(frozen=True)
-class Events:
-    """What happened in an asynchronous run.
-
-    Parameters
-    ----------
-    limit
-        How many evaluations were kept under way.
-    order
-        The numbers of the evaluations in the order in which their values were accepted; those of a
-        run that is to be replayed.
-    """
-
-    limit: int
-    order: Ints | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "limit", count(self.limit, "limit"))
-        if self.order is None:
-            return
-        order = np.asarray(self.order)
-        whole = order.ndim == 1 and (order.dtype.kind in "iu" or not order.size)
-        if not whole or np.any(order < 0) or len(np.unique(order)) < len(order):
-            raise ValueError(
-                f"order must be different whole numbers of evaluations, got {shown(self.order)}"
-            )
-        object.__setattr__(self, "order", order.astype(np.int64))
-
-    @classmethod
-    def check(cls, wanted: int | Events, run: Run, *, vectorized: bool) -> Events:
-        """Check the argument of the same name."""
-        if vectorized:
-            raise ValueError("a vectorized fun takes whole questions; drop asynchronous=")
-        events = wanted if isinstance(wanted, Events) else cls(count(wanted, "asynchronous"))
-        if events.limit < run.strategy.cost:
-            raise ValueError(
-                f"asynchronous must be at least the {run.strategy.cost} evaluations of a step, "
-                f"got {events.limit}"
-            )
-        return events
 
 
 class Driver:
@@ -147,16 +105,17 @@ class Driver:
         """Take up what was saved, drive the run, and return its result."""
         run, resumed = self.run, False
         with self.open as stack:
+            log = self.reporting.log
+            if log is None and (self.reporting.record or run.problem.space is not None):
+                record_all(run)
             if self.checkpoint is not None:
                 limit = 0 if self.events is None else self.events.limit
                 saved = Saved(self.checkpoint, run, identity(run, self.job.args, limit))
                 self.saved = stack.enter_context(saved)  # no other run on its file
                 resumed = saved.resume()
-            if self.reporting.record or self.reporting.log is not None or run.problem.space:
-                record_all(run, self.reporting.log, resumed=resumed)
+            if log is not None:
+                record_all(run, log, resumed=resumed)
                 stack.enter_context(closing(run.record))
-                if self.saved is not None:
-                    self.saved.recall()
             # Workers are made at once, so that what cannot work is said before any evaluation.
             local = self.workers is HERE or (self.evaluate.inline and self.events is None)
             if local and run.by_loops and run.ledger.on_nonfinite != "worst":
@@ -386,47 +345,3 @@ class Inline:
         """Evaluate a point of its own."""
         self.base, self.buffer[:] = x, x
         return self.fun(self.view, *extra)
-
-
-class Flights:
-    """Several questions under way at a time, for evaluations that take uneven time.
-
-    The trajectory is a function of the seed, the number of evaluations under way and the order in
-    which values are accepted; that order is recorded, so any run can be replayed.
-    """
-
-    def __init__(self, run: Run, evaluate: Evaluator, events: Events) -> None:
-        self.run, self.evaluate, self.limit = run, evaluate, events.limit
-        self.replay = None if events.order is None else events.order.tolist()
-        self.arrived: dict[int, Any] = {}
-        run.ordered = True
-        for opened in run.open.values():
-            evaluate.submit(opened)
-
-    def go(self, stop: Stop) -> None:
-        """Accept one value and keep the rest flying."""
-        self._launch()
-        while (ready := self._next()) is None:
-            if stop.raised:
-                return
-            for number, value in self.evaluate.arrived():
-                if number in self.run.place:
-                    self.arrived[number] = value
-        self.run.accept(ready, self.arrived.pop(ready))
-
-    def _launch(self) -> None:
-        """Ask as long as there is room; a question larger than that flies alone."""
-        run = self.run
-        while not run.place or len(run.place) + run.strategy.cost <= self.limit:
-            opened = run.next_question()
-            if opened is None:
-                return
-            self.evaluate.submit(opened)
-
-    def _next(self) -> int | None:
-        """Return the number of the value to accept next, if it is there."""
-        n = len(self.run.order)
-        if self.replay is not None and n < len(self.replay):
-            wanted = self.replay[n]
-            return wanted if wanted in self.arrived else None
-        return next(iter(self.arrived), None)

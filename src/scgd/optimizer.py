@@ -15,7 +15,7 @@ import numpy as np
 
 from scgd.checkpoint import Checkpoint, CheckpointError, write
 from scgd.checks import count, flag
-from scgd.constraints import Constraints, Measured
+from scgd.constraints import Measured
 from scgd.method import SCGD
 from scgd.methods import Method, screens
 from scgd.options import Failures, Rows
@@ -26,7 +26,7 @@ from scgd.run.build import build
 from scgd.run.filler import Filler
 from scgd.run.recording import record_all
 from scgd.run.run import Run
-from scgd.run.saving import check_identity, go_on, identity, recall, restore, whole_state
+from scgd.run.saving import check_identity, go_on, identity, restore, whole_state
 from scgd.samples import Sample
 from scgd.spaces import Space
 from scgd.strategies.asks import Strategy
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Optimizer", "Trial"]
 
+NAN = float("nan")
 FILLER = 2
 """Which child of the seed the filler draws from; see :mod:`scgd.run.build`."""
 
@@ -209,51 +210,44 @@ maximize, failures, seed
         told = [self._checked(*row) for row in zip(ids, values, errors, strict=True)]
         if len({number for number, _, _ in told}) < len(told):
             raise ValueError("tell got an evaluation twice; give each of them one value")
-        for number, value, spread in told:
-            self._take(number, value, spread)
+        for number, checked, spread in told:
+            self._take(number, *checked, spread)
 
-    def _checked(self, number: Any, value: Any, error: Any) -> tuple[int, Any, float]:
-        """Return a number, a value as the run minimises it (NaN: failed) and its error."""
+    def _checked(self, number: Any, value: Any, error: Any) -> tuple[int, tuple[Any, bool], float]:
+        """Return a number, a value as the strategy is to have it, and its error."""
         spread = check_error(error)
         if isinstance(number, bool) or not isinstance(number, int | np.integer):
             raise TypeError(f"ids must be numbers of trials, got {number!r}")
-        if number not in self.run.place:
-            raise ValueError(f"ids: evaluation {number} was not asked, or has been answered")
-        failed = failed_value(value)
-        if self.run.place[int(number)].question.kind == "values" and not failed:
-            check_told(value)
-        inward = CAUGHT if failed else negative(value) if self.run.ledger.sign < 0 else value
-        if self.run.merit is not None and not failed:
-            constraints = self.run.merit.constraints
-            inward = self._measured(int(number), as_scalar(inward), constraints)
-        self.run.check(int(number), inward, failed=failed)
-        return int(number), inward, spread
+        number = int(number)
+        inward: Any = CAUGHT
+        if not failed_value(value) and (opened := self.run.place.get(number)) is not None:
+            if opened.question.kind == "values":
+                check_told(value)
+            inward = negative(value) if self.run.ledger.sign < 0 else value
+            if self.run.merit is not None:
+                scalar, constraints = as_scalar(inward), self.run.merit.constraints
+                point = opened.question.at(self.run.offset(number))
+                inward = Measured(lambda x: scalar, constraints, ())(point)
+        return number, self.run.checked(number, inward), spread
 
-    def _measured(self, number: int, value: float, constraints: Constraints) -> Floats:
-        """Return a value with the constraints beside it."""
-        opened = self.run.place[number]
-        measured = Measured(lambda x: value, constraints, ())
-        return measured(opened.question.at(number - opened.first))
-
-    def _take(self, number: int, value: Any, error: float) -> None:
+    def _take(self, number: int, value: Any, failed: bool, error: float) -> None:
         """Enter a checked value in the run and in the table."""
         if number in self.queue:
             self.queue.remove(number)
             self.table.issue(number, self._trial(number).x)
         partials = self.run.place[number].question.kind == "partials"
-        failed, merit, penalty = value is CAUGHT, self.run.merit, 0.0
-        if failed:
-            self.run.fail(number)
-        else:
-            self.run.accept(number, value)
-        if merit is not None and not failed:
-            penalty, value = float(merit(value[None])[0] - value[0]), float(value[0])
-        scalar = None if partials and not failed else as_scalar(value)
+        self.run.enter(number, value, failed)
+        scalar, penalty = value, 0.0
+        if failed or partials:
+            scalar = NAN if failed else None
+        elif self.run.merit is not None:
+            scalar = float(value[0])
+            penalty = float(self.run.merit(value[None])[0]) - scalar
         self.table.enter(number, scalar, error, penalty)
 
     def fail(self, number: int) -> None:
         """Say that an evaluation will never have a value: that one is failed, and nothing else."""
-        self.tell([number], [float("nan")])
+        self.tell([number], [NAN])
 
     def add(self, x: Any, value: Any, error: float | None = None) -> None:
         """Hand in a measurement that nobody asked for; it costs nothing of the budget.
@@ -326,11 +320,9 @@ maximize, failures, seed
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a run where ``state_dict`` left it; evaluations that were out are still out."""
-        apart = ("asked", "arguments", "record")
+        apart = ("asked", "arguments")
         rest = {name: value for name, value in state.items() if name not in apart}
         restore(self.run, rest)
-        if "record" in state:
-            recall(self.run, state["record"])
         self.queue.clear()
         asked = state.get("asked")  # a run of minimize has none
         if asked is not None:

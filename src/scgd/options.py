@@ -11,8 +11,8 @@ from scgd.checks import count, flag, function, settle, shown
 from scgd.outcomes import Caught, check_catch
 
 if TYPE_CHECKING:
-    from scgd.driving import Events
     from scgd.results import Result
+    from scgd.run.asynchronous import Events
 
 __all__ = ["Failures", "Reporting", "Rows", "Workers"]
 

@@ -240,19 +240,6 @@ class Interpreter:
         else:
             self.history.append(n, float(total / len(values)), *self.incumbent)
 
-    def _end_stage(self) -> None:
-        """Send what a stage of SCGD saw."""
-        assert self.engine is not None
-        self._send_stage(self.engine.stage(self.engine.n_evals - self.began))
-
-    def _give_up(self) -> None:
-        """Send a stage that diverges; a strategy that was to go on for ever ends with it."""
-        self._end_stage()
-        self.generator.close()
-        self.asked, self.stepping, self.size = None, False, 0
-        self.solver = self.report["solver"]
-        self.outcome = Outcome(diverged=True)
-
     def _send_stage(self, stage: Stage) -> None:
         self.marks.append({"at": len(self.log), "stage": asdict(stage)})
         self.n_evals += stage.n_evals
@@ -344,12 +331,14 @@ class Interpreter:
             for n, value in engine.journal:
                 self.history.append(before + n, value, *self.incumbent)
             engine.journal.clear()
-            if engine.diverged and self.asked.n_evals is None and not engine.n_open:
-                self._give_up()
-            elif not engine.finished:
+            lost = engine.diverged and self.asked.n_evals is None and not engine.n_open
+            if not (lost or engine.finished):
                 return
-            else:
-                self._end_stage()
+            self._send_stage(engine.stage(engine.n_evals - self.began))
+            if lost:  # a strategy that was to go on for ever ends with it
+                self.generator.close()
+                self.asked, self.stepping, self.size = None, False, 0
+                self.outcome = Outcome(diverged=True)
             engine = self.engine
 
     def extend(self, limit: int | None, x: Floats | None = None) -> None:
@@ -372,7 +361,10 @@ class Interpreter:
 
     def _extend(self, mark: dict[str, Any]) -> None:
         self.marks.append(mark)
-        self._set_limit(mark["limit"])
+        self.budget.limit, self.grown = mark["limit"], True
+        if isinstance(self.asked, Wait) and self.budget.left > 0:
+            self.grown = False
+            self._advance(None)
         if "again" in mark:
             self.grown = False
             n_again = sum("again" in mark for mark in self.marks)
@@ -382,13 +374,6 @@ class Interpreter:
         """Take a measurement that was not asked for, which a strategy may look at."""
         self.marks.append({"at": len(self.log), "x": x.copy(), "value": value})
         self.problem.known.add(x, value)
-
-    def _set_limit(self, limit: int | None) -> None:
-        self.budget.limit = limit
-        self.grown = True
-        if isinstance(self.asked, Wait) and self.budget.left > 0:
-            self.grown = False
-            self._advance(None)
 
     # ---- what it stands for ----------------------------------------------------------------------
 

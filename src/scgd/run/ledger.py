@@ -124,16 +124,16 @@ class Ledger:
         if self.on_nonfinite == "worst" and isinstance(value, float) and value > self.worst:
             self.worst = value
 
-    def failed(
+    def refuse(
         self,
         value: float,
         number: int,
         point: Callable[[], Floats],
+        who: str = "fun",
         *,
         may_fail: bool,
-        who: str = "fun",
     ) -> None:
-        """Count a value that is not finite, or refuse it; ``who`` returned it.
+        """Refuse a value that is not finite where the user wants that; ``who`` returned it.
 
         ``may_fail`` says that it was seen where nobody had looked before: then it tells only that
         this was too far; the first value of a run must be sound all the same. Minus infinity is an
@@ -147,6 +147,12 @@ class Ledger:
                 f"{who} returned {self.sign * value} at evaluation {number}, x = {where}; mend "
                 f"{who.split()[-1]}, or pass failures='skip' to do without such values"
             )
+
+    def failed(
+        self, value: float, number: int, point: Callable[[], Floats], *, may_fail: bool
+    ) -> None:
+        """Count a value of fun that is not finite, or refuse it."""
+        self.refuse(value, number, point, may_fail=may_fail)
         self.n_failed += 1
 
     def state_dict(self) -> dict[str, Any]:

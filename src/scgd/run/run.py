@@ -19,6 +19,7 @@ from scgd.constraints.merit import Merit
 from scgd.history import History, Status, mean_and_error
 from scgd.method import SCGD
 from scgd.methods import Method, Ran
+from scgd.outcomes import CAUGHT
 from scgd.problem import Problem, as_scalar, count
 from scgd.questions import Open, Question, open_state, reopened
 from scgd.run.interpreter import Interpreter
@@ -174,110 +175,60 @@ class Run:
         A value that is refused (it is not a number, or not finite under ``"raise"``) leaves the
         question as it was.
         """
-        if number not in self.place:
-            raise ValueError(f"evaluation {number} was not asked, or has been answered")
-        opened = self.place[number]
-        j = number - opened.first
-        self._enter(number, self._checked(value, opened.question, number, j))
+        self.enter(number, *self.checked(number, value))
 
-    def check(self, number: int, value: Any, *, failed: bool = False) -> None:
-        """Refuse a value that would not be accepted; nothing is entered."""
-        if number not in self.place:
-            raise ValueError(f"evaluation {number} was not asked, or has been answered")
-        if failed:
-            return
-        opened, n_failed = self.place[number], self.ledger.n_failed
-        try:
-            self._checked(value, opened.question, number, number - opened.first)
-        finally:
-            self.ledger.n_failed = n_failed
+    def checked(self, number: int, value: Any) -> tuple[Any, bool]:
+        """Return a value as the strategy is to have it, and whether it failed; enter nothing.
 
-    def _enter(self, number: int, checked: Any) -> None:
-        """Enter a value in the account."""
-        opened = self.place[number]
-        j, question = number - opened.first, opened.question
-        opened.values[j] = checked
+        :data:`~scgd.outcomes.CAUGHT` is a failed value of any kind.
+        """
+        if number not in self.place:
+            raise ValueError(f"ids: evaluation {number} was not asked, or has been answered")
+        question, merit, j = self.place[number].question, self.merit, self.offset(number)
+        if question.kind == "partials":
+            n, who = len(question.support), "jac"
+            found: Any = np.full(n, CAUGHT) if value is CAUGHT else as_partials(value, n)
+        elif merit is not None:
+            found, who = np.array(np.full(merit.size, CAUGHT) if value is CAUGHT else value), "fun"
+            if np.isfinite(found[0]):
+                who = "one of the constraints"
+        else:
+            found, who = as_scalar(value), "fun"
+            if found - found == 0.0:
+                return found, False
+        bad = np.ravel(found)[~np.isfinite(np.ravel(found))]
+        if not bad.size:
+            return found, False
+        may_fail = question.may_fail
+        self.ledger.refuse(float(bad[0]), number, lambda: question.at(j), who, may_fail=may_fail)
+        if question.kind == "partials":
+            return found, True
+        return (self.ledger.stand_in if merit is None else np.full(merit.size, np.nan)), True
+
+    def offset(self, number: int) -> int:
+        """Return which evaluation of its question a number stands for."""
+        return number - self.place[number].first
+
+    def enter(self, number: int, value: Any, failed: bool = False) -> None:
+        """Enter a value that was checked in the account."""
+        opened, j, ledger = self.place[number], self.offset(number), self.ledger
+        question = opened.question
+        opened.values[j] = value
         opened.n_left -= 1
         del self.place[number]
-        self.ledger.accepted(checked)
+        ledger.n_failed += failed
+        ledger.accepted(value)
         if self.ordered:
             self.order.append(number)
-        self.record.add(number, opened.solver, checked, question, j)
-        best = self.ledger.best
-        if number == 0 and self.merit is None:
-            self._note_first(checked, question)
-        if (
-            self.merit is None
-            and best is not None
-            and question.kind == "values"
-            and checked < best.value
-        ):
-            best.offer(checked, question, j)
+        self.record.add(number, opened.solver, value, question, j)
+        if self.merit is None and question.kind == "values":
+            if ledger.best is not None and value < ledger.best.value:
+                ledger.best.offer(value, question, j)
+            first = number == 0 and not self.strategy.stepping  # compiled loops tell nothing of it
+            if first and np.array_equal(question.at(0), self.problem.x0):
+                ledger.first = value
         if opened.n_left == 0:
             self._commit(opened)
-
-    def _note_first(self, checked: Any, question: Question) -> None:
-        """Note f(x0) where a strategy begins with it (compiled loops tell nothing of theirs)."""
-        if self.strategy.stepping or question.kind != "values":
-            return
-        if np.array_equal(question.at(0), self.problem.x0):
-            self.ledger.first = checked
-
-    def fail(self, number: int) -> None:
-        """Take note that an evaluation will have no value."""
-        if number not in self.place:
-            raise ValueError(f"evaluation {number} was not asked, or has been answered")
-        question = self.place[number].question
-        n = len(question.support)
-        self.ledger.n_failed += 1
-        partials = question.kind == "partials"
-        failed: Any = np.full(n, np.nan) if partials else self.ledger.stand_in
-        self._enter(number, failed if self.merit is None else np.full(self.merit.size, np.nan))
-
-    def _checked(self, value: Any, question: Question, number: int, j: int) -> Any:
-        """Return the value as the strategy wants it; where it failed, what stands in for it."""
-        if question.kind == "partials":
-            return self._checked_partials(value, question, number, j)
-        if self.merit is not None:
-            return self._checked_vector(value, question, number, j)
-        scalar = as_scalar(value)
-        if scalar - scalar == 0.0:
-            return scalar
-        self.ledger.failed(scalar, number, lambda: question.at(j), may_fail=question.may_fail)
-        return self.ledger.stand_in
-
-    def _checked_vector(self, value: Any, question: Question, number: int, j: int) -> Any:
-        """Return f and the constraints; a constraint that is not finite loses the value."""
-        vector: Floats = np.array(value, np.float64)
-        if not np.isfinite(vector).all():
-            bad = float(vector[~np.isfinite(vector)][0])
-            who = "fun" if not np.isfinite(vector[0]) else "one of the constraints"
-            self.ledger.failed(
-                bad, number, lambda: question.at(j), may_fail=question.may_fail, who=who
-            )
-            return np.full(vector.shape, np.nan)
-        return vector
-
-    def _checked_partials(self, value: Any, question: Question, number: int, j: int) -> Any:
-        n = len(question.support)
-        try:
-            if np.iscomplexobj(value):
-                raise TypeError
-            array = np.array(value, np.float64)
-        except (TypeError, ValueError):
-            array = np.empty(0)
-        if array.shape != (n,):
-            raise TypeError(
-                f"jac must return {n} partial derivatives, real numbers and one per coordinate it "
-                f"is given, got {type(value).__name__} of shape {np.shape(value)} "
-                f"and type {getattr(value, 'dtype', 'object')}"
-            )
-        if not np.isfinite(array).all():
-            bad = float(array[~np.isfinite(array)].flat[0])
-            self.ledger.failed(
-                bad, number, lambda: question.at(j), may_fail=question.may_fail, who="jac"
-            )
-        return array
 
     def _commit(self, opened: Open) -> None:
         """Let the strategy take the values of a question."""
@@ -511,6 +462,23 @@ FILLER = "filler"
 """The solver of evaluations beside the strategy's."""
 ENDS = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)
 SUCCESSES = (Status.TARGET, Status.CALLBACK, *ENDS)
+
+
+def as_partials(value: Any, n: int) -> Floats:
+    """Return partial derivatives as an array, or say what they should have been."""
+    try:
+        if np.iscomplexobj(value):
+            raise TypeError
+        array = np.array(value, np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.shape != (n,):
+        raise TypeError(
+            f"jac must return {n} partial derivatives, real numbers and one per coordinate it is "
+            f"given, got {type(value).__name__} of shape {np.shape(value)} and type "
+            f"{getattr(value, 'dtype', 'object')}"
+        )
+    return array
 
 
 def remedy(value: float, problem: Problem) -> str:

@@ -19,7 +19,7 @@ from scgd.run.interpreter import OtherPoints
 from scgd.run.run import Run
 
 __all__ = [
-    "Lock", "Saved", "check_identity", "go_on", "identity", "recall", "restore", "whole_state",
+    "Lock", "Saved", "check_identity", "go_on", "identity", "restore", "whole_state",
 ]  # fmt: skip
 
 try:
@@ -141,11 +141,14 @@ def restore(run: Run, state: dict[str, Any]) -> None:
     and what the run holds afterwards must be what the file says.
     """
     try:
+        rows = state.pop("record", None)
         run.seed.take_up(state["seed"])
         if run.samples.controlled:
             run.samples.key[...] = run.seed.sample_key
         run.load_state_dict(state)
         check_same({**run.state_dict(), "seed": run.seed.text}, state)
+        if rows is not None:
+            run.record.load_state_dict(rows)
     except OtherPoints as error:
         raise CheckpointError(f"{error} {WAYS_OUT}") from None
     except Exception as error:  # a state from elsewhere can make its readers raise anything
@@ -187,17 +190,6 @@ def whole_state(run: Run) -> dict[str, Any]:
     return {**run.state_dict(), "seed": run.seed.text, **({} if rows is None else {"record": rows})}
 
 
-def recall(run: Run, rows: dict[str, Any]) -> None:
-    """Have the table of evaluations take up rows, or raise CheckpointError."""
-    try:
-        run.record.load_state_dict(rows)
-    except Exception as error:
-        raise CheckpointError(
-            f"the checkpoint's table of evaluations does not fit ({type(error).__name__}: {error});"
-            " delete it to start afresh"
-        ) from None
-
-
 def go_on(run: Run, wanted: int | None) -> None:
     """Give a run that was taken up the budget that is wanted now."""
     if wanted == run.max_evals:
@@ -228,7 +220,6 @@ class Saved:
         self.run, self.identity = run, identity
         self.file = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
         self.lock: Lock | None = None
-        self.rows: dict[str, Any] | None = None  # the table of evaluations of a run taken up
 
     def __enter__(self) -> Saved:
         """Refuse another run on the same file."""
@@ -251,13 +242,7 @@ class Saved:
 
     def _take_up(self, identity: dict[str, Any], state: dict[str, Any]) -> None:
         check_identity(self.file.path, self.identity, identity, seeded=self.run.seed.given)
-        self.rows = state.pop("record", None)
         restore(self.run, state)
-
-    def recall(self) -> None:
-        """Hand the run's table of evaluations the rows that were saved, where it keeps them."""
-        if self.rows is not None:
-            recall(self.run, self.rows)
 
     def save(self, *, force: bool = False) -> None:
         """Write the checkpoint when it is due; never in the middle of a commit."""
