@@ -53,7 +53,7 @@ def mover(
     steps: CoordinateDescent, fun: Callable[..., Any], args: tuple[Any, ...]
 ) -> Callable[[int], None]:
     """Return a function that takes so many steps, by a loop where there is one."""
-    ledger = Ledger(steps.problem.n_coords, "raise", repeats=False)
+    ledger = Ledger("raise", None)
     loop, stop = choose_loop(steps, fun, args, ledger), Stop()
 
     def advance(n_steps: int) -> None:

@@ -17,7 +17,7 @@ from scgd.methods import METHODS, Method, Named, as_method
 from scgd.options import Failures, Rows
 from scgd.problem import Known, Problem, check_noise
 from scgd.run.interpreter import Interpreter
-from scgd.run.ledger import Ledger
+from scgd.run.ledger import Best, Ledger
 from scgd.run.run import Run
 from scgd.samples import NO_SAMPLES, Samples
 from scgd.spaces import Space
@@ -124,9 +124,8 @@ def build(
     if noise is not None:
         refuse_noise(problem, method)
     budget = None if max_evals is None else whole(max_evals, "max_evals", 1)
-    ledger = Ledger(
-        problem.x0.size, Failures.of(failures).nonfinite, repeats=sample is None, sign=sign
-    )
+    best = None if problem.sampled else Best(np.zeros(problem.x0.size))
+    ledger = Ledger(Failures.of(failures).nonfinite, best, sign)
     interpreter = Interpreter(
         strategy_of(method, merit, problem), problem, samples, root, budget, History(),
         tol=tol if tol is TOL else check_tol(tol),

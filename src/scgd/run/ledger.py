@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
@@ -15,20 +16,20 @@ from scgd.typing import Floats
 __all__ = ["Best", "Ledger"]
 
 
+@dataclass(eq=False)
 class Best:
     """The lowest value seen and where; a better one costs as much as has moved since.
 
-    Attributes
+    Parameters
     ----------
-    value, x
-        The value (infinite before the first) and its point.
+    x, value
+        Its point, and the value (infinite before the first).
     """
 
-    def __init__(self, n_coords: int) -> None:
-        self.value = float("inf")
-        self.x: Floats = np.zeros(n_coords)
-        self.point: Point | None = None
-        self.elsewhere: Any = None  # coordinates in which x is not the point as it was
+    x: Floats
+    value: float = float("inf")
+    point: Point | None = None
+    elsewhere: Any = None  # coordinates in which x is not the point as it was
 
     def at(self, value: float, point: Point, coords: Any, entries: Any) -> None:
         """Take a value seen at a point with some coordinates set."""
@@ -65,18 +66,17 @@ class Best:
         self.x[...] = state["x"]
 
 
+@dataclass(eq=False)
 class Ledger:
     """What happened to the evaluations of a run.
 
     Parameters
     ----------
-    n_coords
-        The dimension.
     on_nonfinite
         ``"raise"`` a FloatingPointError for a value that is NaN or infinite, ``"skip"`` it, or have
         it count as the ``"worst"`` finite one so far.
-    repeats
-        Whether f may repeat itself, so that its lowest value means something.
+    best
+        The lowest value; None where samples make values incomparable.
     sign
         -1 where values are the negatives of the user's.
 
@@ -84,8 +84,6 @@ class Ledger:
     ----------
     n_accepted, n_failed
         Values accepted, and how many of them failed (not finite, or never made).
-    best
-        The lowest one; None where samples make values incomparable.
     first
         F at x0, where that was evaluated before anything else; NaN where it was not, or failed.
     noted, marks
@@ -95,18 +93,15 @@ class Ledger:
         The highest finite one (minus infinity before the first), where it stands in for others.
     """
 
-    def __init__(
-        self, n_coords: int, on_nonfinite: str, *, repeats: bool, sign: float = 1.0
-    ) -> None:
-        self.on_nonfinite = on_nonfinite
-        self.n_accepted = 0
-        self.n_failed = 0
-        self.best = Best(n_coords) if repeats else None
-        self.first = float("nan")
-        self.noted: list[float] | None = None
-        self.marks: list[tuple[int, float]] = []
-        self.worst = -float("inf")
-        self.sign = sign
+    on_nonfinite: str
+    best: Best | None
+    sign: float = 1.0
+    n_accepted: int = 0
+    n_failed: int = 0
+    first: float = float("nan")
+    noted: list[float] | None = None
+    marks: list[tuple[int, float]] = field(default_factory=list)
+    worst: float = -float("inf")
 
     def mark(self) -> None:
         """Note when the values noted so far had been seen."""
