@@ -226,19 +226,22 @@ class Interpreter:
 
     def _observe(self, values: Floats) -> None:
         """Note what was seen, for history, target and callback."""
-        total = np.add.reduce(values)
-        if total != total and len(values) > 1:  # failed ones
-            values = values[values == values]
-            total = np.add.reduce(values)
-        if not len(values):
-            return
-        low = float(np.minimum.reduce(values))
+        if len(values) == 1:
+            low = mean = float(values[0])
+        else:
+            mean = float(np.add.reduce(values) / max(1, len(values)))
+            if mean != mean:  # some failed
+                values = values[values == values]
+                mean = float(np.add.reduce(values) / max(1, len(values)))
+            if not len(values):
+                return
+            low = float(np.minimum.reduce(values))
         self.best = low if low < self.best else self.best
         n = self.n_evals + self.n_filled
         if self.deterministic:
             self.history.append(n, self.best, self.best, 0.0)
         else:
-            self.history.append(n, float(total / len(values)), *self.incumbent)
+            self.history.append(n, mean, *self.incumbent)
 
     def _send_stage(self, stage: Stage) -> None:
         self.marks.append({"at": len(self.log), "stage": asdict(stage)})
