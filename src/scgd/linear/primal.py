@@ -213,7 +213,10 @@ class Descent:
             first, self.since = max(first, gain), self.since + 1
             used, leapt = chosen[self.w[chosen] != 0.0], False
             due = self.since >= sweeps_before_leap(task, len(used))
-            small = max(min(SHARE * self.best.gap, RATIO * first), 0.02 * limit)
+            small = max(
+                min(SHARE * self.best.gap, RATIO * first),
+                0.02 * limit * min(1.0, limit / self.best.gap) ** 2,
+            )
             if due:
                 known = known or self.products_with(curve, total)
                 offset = leap(known, used, self.w, slopes, offset, 0.01 * limit)

@@ -41,8 +41,8 @@ class Design:
         self.X = X
         self.sparse = bool(sparse.issparse(X))
         self.n_samples, self.n_features = X.shape
-        self.grams: list[Any] = []
-        """Gram matrices made of it, with whose targets and shares."""
+        self.made: dict[str, tuple[Any, ...]] = {}
+        """What was made of it last, of each kind, with whose targets and shares."""
 
     @cached_property
     def columns(self) -> Data:
@@ -53,6 +53,20 @@ class Design:
     def rows(self) -> Data:
         """The matrix row by row."""
         return as_data(self.X)
+
+    def kept(self, kind: str, task: Task, make: Callable[[Task], Any] | None = None) -> Any:
+        """Return what was made last for the targets and shares of a task, or make and keep it.
+
+        The fits of a path share it. Without ``make`` nothing is made.
+        """
+        y, shares, intercept, found = self.made.get(kind, (None, None, None, None))
+        if y is task.y and shares is task.shares and intercept == task.intercept:
+            return found
+        if make is None:
+            return None
+        found = make(task)
+        self.made[kind] = task.y, task.shares, task.intercept, found
+        return found
 
     @property
     def by_rows(self) -> bool:
@@ -192,6 +206,12 @@ class Task:
     def rounded(self, epsilon: float) -> Task:
         """Return the task with another corner."""
         return replace(self, epsilon=epsilon)
+
+    def penalised(self, alpha: float) -> Task:
+        """Return the task with its penalties times ``alpha``; what they do not change is kept."""
+        task = replace(self, l2=alpha * self.l2, l1=alpha * self.l1)
+        vars(task).update(null=self.null, held=self.held, rounding=self.rounding)
+        return task
 
     def penalty(self, w: Floats) -> float:
         """Return the penalty of coefficients."""
