@@ -31,10 +31,10 @@ def steps_of(
 
 def answer(steps: CoordinateDescent, evaluate: Callable[..., Any], jac: Callable[..., Any]) -> None:
     """Have one question answered: ``evaluate(x, *sample)`` or ``jac(x, coords, *sample)``."""
-    question = steps.pose()
+    question = steps.ask()
     assert question is not None and question.sample is not None
     extra = steps.samples.arguments(*question.sample)
-    steps.take(question, values_of(question, extra, evaluate, jac))
+    steps.tell(question, values_of(question, extra, evaluate, jac))
 
 
 def values_of(

@@ -156,12 +156,13 @@ class Interpreter:
         engine = asked.engine
         if engine is not self.engine:
             if self.engine is not None:
-                self.past_steps += self.engine.n_posed
+                self.past_steps += self.engine.n_asked
             self.n_engines += 1
             self.engine = engine
             engine.samples, engine.owner = self.samples, STRATEGY + self.n_engines
         self.began = engine.n_evals
-        engine.begin_stage(asked.n_evals, asked.base)
+        n_evals = self.budget.left - asked.spare if asked.spare else asked.n_evals
+        engine.begin_stage(n_evals, asked.base)
 
     def _begin_batch(self) -> None:
         """Take points: how many there are, how they share samples, and their checksum."""
@@ -265,11 +266,11 @@ class Interpreter:
             return self.engine.cost
         return float("inf") if self.finished or isinstance(self.asked, Wait) else 1
 
-    def pose(self, room: float) -> Question | None:
+    def ask(self, room: float) -> Question | None:
         """Return the next question, of so many evaluations at most; None when values must come."""
         if self.stepping:
             assert self.engine is not None
-            return self.engine.pose()
+            return self.engine.ask()
         left = self.size - self.n_asked
         if left == 0:
             return None
@@ -306,11 +307,11 @@ class Interpreter:
         rows: Floats = self.asked[first // self.group][start : start + n]
         return rows
 
-    def take(self, question: Question, values: Any) -> None:
-        """Take the values of a question that was posed."""
+    def tell(self, question: Question, values: Any) -> None:
+        """Take the values of a question that was asked."""
         if self.stepping:
             assert self.engine is not None
-            self.engine.take(question, values)
+            self.engine.tell(question, values)
             self.settle()
         elif isinstance(self.asked, Gradient):
             self.values[:] = values[0]
@@ -364,8 +365,8 @@ class Interpreter:
         self._extend(mark)
         if isinstance(self.asked, Steps) and self.asked.n_evals is None:
             assert self.engine is not None
-            before = self.n_evals - self.began
-            self.engine.plan_for(None if limit is None else limit - before)
+            end = None if limit is None else limit + self.began - self.n_evals - self.asked.spare
+            self.engine.plan_for(end)
 
     def _extend(self, mark: dict[str, Any]) -> None:
         self.marks.append(mark)
@@ -453,7 +454,7 @@ class Interpreter:
     @property
     def n_steps(self) -> int:
         """Batches that were answered, and steps that were taken."""
-        steps = 0 if self.engine is None else self.engine.n_posed - self.engine.n_open
+        steps = 0 if self.engine is None else self.engine.n_asked - self.engine.n_open
         return self.n_batches + self.past_steps + steps
 
     @property

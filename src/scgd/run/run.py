@@ -38,10 +38,10 @@ class Filler(Protocol):
 
     n_evals: int
 
-    def pose(self) -> Question | None:
+    def ask(self) -> Question | None:
         """Return a question of one point."""
 
-    def take(self, question: Question, values: Floats) -> None:
+    def tell(self, question: Question, values: Floats) -> None:
         """Take its value."""
 
     @property
@@ -144,7 +144,7 @@ class Run:
         """Open the strategy's next question; None where it waits or the budget does not pay."""
         if self.strategy.cost > self.room:
             return None
-        question = self.strategy.pose(self.room)
+        question = self.strategy.ask(self.room)
         return None if question is None else self._opened(question, self.strategy.solver)
 
     def filler_question(self) -> Open | None:
@@ -154,7 +154,7 @@ class Run:
         if self.merit is not None:  # it compares numbers, and f alone says nothing here
             return None
         self.filler = self.filler or self.make_filler()
-        question = self.filler.pose()
+        question = self.filler.ask()
         return None if question is None else self._opened(question, FILLER)
 
     @property
@@ -300,7 +300,7 @@ class Run:
         with np.errstate(all="ignore"):
             taker = self.filler if opened.solver == FILLER else self.strategy
             assert taker is not None
-            taker.take(opened.question, values)
+            taker.tell(opened.question, values)
         self.note()
         self.whole = True
 
