@@ -129,7 +129,7 @@ def fit_path(
     seeds = check_random_state(model.random_state).randint(np.iinfo(np.int32).max, size=n_outputs)
     for k in range(1 if together else n_outputs):
         unit = model._task(design, targets[k], weights[k], int(seeds[k]))  # its alpha is one
-        unit = replace(unit, tol=ROUGH * unit.tol) if rough else unit
+        unit = replace(unit, tol=ROUGH * unit.tol, rough=True) if rough else unit
         if suits_gram(unit, len(alphas)):
             design.kept("gram", unit, Gram)
         last: Any = None

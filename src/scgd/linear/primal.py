@@ -117,6 +117,8 @@ class Descent:
             gain, terms = self.step(chosen, value, slopes, curve, limit)
             before, (value, slopes, curve) = value, self.look(terms)
             stalled = stalled + 1 if value >= before - 0.1 * rounding else 0
+            if task.rough and not stalled and before - value <= 0.1 * limit:
+                return True
 
     @property
     def plain_b(self) -> float:

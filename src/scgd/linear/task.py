@@ -178,6 +178,8 @@ class Task:
         When to stop, the seed of all draws, and whom to tell.
     watched
         Whether the report may stop the fit early, so that it should go in small steps.
+    rough
+        Whether sweeps may end without a certificate, when a step gains a tenth of the limit.
     """
 
     design: Design
@@ -193,6 +195,7 @@ class Task:
     seed: int
     report: Report | None = None
     watched: bool = False
+    rough: bool = False
 
     def terms(self, z: Floats) -> tuple[float, Floats, Floats]:
         """Return the risk at margins ``z``, and the slopes and curvatures times the shares."""

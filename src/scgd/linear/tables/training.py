@@ -125,7 +125,8 @@ def hints(X: Any, y: Array, names: Any) -> list[str]:
         middle = np.median(column)
         size = np.quantile(np.abs(column - middle), 0.99)
         if size > 0 and np.abs(column - middle).max() > FAR * size:
-            notes.append(f"{name!r} holds values far from all others; check them, or --drop it")
+            notes.append(f"{name!r} holds values far from all others, beside which the rest count "
+                         "for nothing; check them, or --scale robust")  # fmt: skip
         centred, spread = column - column.mean(), column.std() * targets.std()
         if spread > 0 and abs(np.mean(centred * (targets - targets.mean()))) > LEAK * spread:
             notes.append(f"{name!r} alone tells the target; --drop it if it is known only later")
