@@ -16,6 +16,8 @@ __all__ = ["Trend", "follow_slopes", "gets_better"]
 
 SMOOTH, ROUGH = 0.9, 0.6
 """Agreement from which slopes tell the trend, and below which they tell ripples."""
+CLEAR, LEVEL = 0.985, 1.3
+"""Agreement and steepness of a bowl without ripples, which few directions do not mistake."""
 STEEP, FRACTAL = 2.5, 30.0
 """How much steeper than the trend slopes are those of ripples, and of ripples upon ripples."""
 BETTER = -0.25
@@ -64,6 +66,11 @@ class Trend:
     def smooth(self) -> bool:
         """Whether slopes tell the trend."""
         return self.agreement >= SMOOTH and self.steepness <= STEEP
+
+    @property
+    def clear(self) -> bool:
+        """Whether f has no ripples at all."""
+        return self.agreement >= CLEAR and self.steepness <= LEVEL
 
     @property
     def rough(self) -> bool:

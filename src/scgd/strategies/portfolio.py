@@ -26,6 +26,7 @@ from scgd.strategies.implicit_filtering import ImplicitFiltering
 from scgd.strategies.length_scale import KEPT, WIDEST, initial_step_size
 from scgd.strategies.line_search import POOR, line_search, per_line
 from scgd.strategies.member import Best, Member
+from scgd.strategies.model_lead import first_step, is_scarce, lead_by_model, process
 from scgd.strategies.precision import Precision, measure_precision, single_precision
 from scgd.strategies.restarts import Shared, polisher, populations, restarts
 from scgd.strategies.separability import active_coordinates
@@ -105,8 +106,10 @@ def _minimize(
 ) -> Asking:  # fmt: skip
     """Measure, leave out what does nothing, let solvers compete."""
     p, best = x.size, Best(x, f)
-    at_once = (p < SMALL and budget.left < max(FEW, LEAN * p)) or (
-        problem.has_gradient and budget.left < TINY
+    at_once = (
+        (p < SMALL and budget.left < max(FEW, LEAN * p))
+        or (problem.has_gradient and budget.left < TINY)
+        or (is_scarce(p, budget) and budget.left >= SLOPES * p)
     )
     if at_once and np.isfinite(f):
         size = max(single_precision(f), noise)
@@ -201,6 +204,9 @@ def compete(
         if (yield from lines(share, s)):
             return
         x, f, at_once = best.x, best.f, True  # a sum near the start, but not here
+    if at_once and is_scarce(p, share.budget) and not (few or share.has_gradient):
+        yield from lead_by_model(share)
+        x, f = best.x, best.f
     newton = share.bfgs(x, f, s, main=True)
     stride = 0.4 * share.within(s) * float(np.sqrt(p))
     solvers = Solvers(
@@ -216,6 +222,8 @@ def compete(
         ),
     )
     leader = solvers.descent if at_once else (yield from choose(share, x, s, solvers))
+    if at_once and not share.has_gradient:
+        yield from first_step(share, newton, leader)
     yield Report(message=f"Deterministic: {leader.name} leads a portfolio of solvers.")
     leads = leader is solvers.descent
     if leads:
@@ -224,12 +232,12 @@ def compete(
             around = populations(share, x, solvers.descent.x, s)
             solvers.population = share.member("cma-es", around)
             yield from follow(share, solvers)
-    elif leader is solvers.filtering:
-        yield from go_on(leader, p)
     elif leader is solvers.direct:
         yield from go_on(leader, p, solvers.population if share.budget.left >= 40 * p else None)
-    else:
+    elif leader is solvers.population:
         leads = yield from follow(share, solvers)
+    else:
+        yield from go_on(leader, p)
     yield from take_turns(share, x, s, solvers, leads)
 
 
@@ -268,6 +276,9 @@ def choose(share: Shared, x: Floats, s: float, solvers: Solvers) -> Asking:
     share.rough, share.flat = trend.rough, trend.flat
     if trend.walled:
         return solvers.population
+    model = None if trend.clear else process(share, x, value)
+    if model is not None:
+        return model
     if trend.smooth:
         return solvers.descent
     if trend.flat and B < PLENTY * p:
