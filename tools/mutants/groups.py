@@ -55,9 +55,8 @@ GROUPS = (
     Group(
         "descent",
         ("descent/*.py",),
-        ("tests/test_stepping_numbers.py", "tests/test_bodies.py", "tests/test_single_body.py",
-         "tests/test_block_bodies.py", "tests/test_agreement.py", "tests/test_ask_tell.py",
-         "tests/test_timetable.py", "tests/test_limits.py"),
+        ("tests/test_stepping_numbers.py", "tests/test_loops.py", "tests/test_agreement.py",
+         "tests/test_ask_tell.py", "tests/test_timetable.py", "tests/test_limits.py"),
     ),
     Group(
         "strategies",

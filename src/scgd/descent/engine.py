@@ -182,7 +182,9 @@ class CoordinateDescent:
             self.plan_for(budget)
 
     def plan_for(self, budget: int | None) -> None:
-        """Have schedules fall over so many evaluations in all, from here."""
+        """Have schedules fall over so many evaluations in all, from here, and a stage end there."""
+        if self.until >= 0:
+            self.until = -1 if budget is None else budget
         total = (
             None if budget is None else self.t + max(1, (budget - self.n_evals) // self.step_cost)
         )
@@ -326,16 +328,15 @@ class CoordinateDescent:
             self.gradient = np.where(np.isfinite(grads), grads, 0.0)
             return
         self.sampler.place(question.support, question.probs)
-        self.move(question.support, grads, question.rate, question.probs)
         if self.gradient.size:
             self.gradient = np.empty(0)
-        self.observe(seen)
-        self.end_step(self.in_units(grads, question.support))
+        self.move(question.support, grads, seen, question.rate, question.probs)
 
-    def move(self, coords: Ints, grads: Floats, rate: float, probs: Floats) -> None:
-        """Move the drawn coordinates; one whose gradient is not a number stands still.
+    def move(self, coords: Ints, grads: Floats, seen: float, rate: float, probs: Floats) -> None:
+        """Move the drawn coordinates and end the step; ``seen`` is the value seen near the point.
 
-        Its gradient becomes 0, so that the distribution learns nothing from it.
+        A coordinate whose gradient is not a number stands still. Its gradient becomes 0, so that
+        the distribution learns nothing from it.
         """
         factors = self.importance(coords, probs)
         rates = rate * self.rate_scale[coords]
@@ -351,6 +352,10 @@ class CoordinateDescent:
         )  # fmt: skip
         self.point.follow(moving.copy())
         self.look(self.point.x[moving], moving)
+        self.observe(seen)
+        self.t += 1
+        if self.sampler.record(self.in_units(grads, coords)):
+            self.end_phase()
 
     def look(self, entries: Floats, coords: Ints) -> None:
         """Take note of how far from x0 entries of some coordinates lie: steps go where none was."""
@@ -361,12 +366,6 @@ class CoordinateDescent:
         """Note a value seen in the step in hand."""
         if seen - seen == 0.0:
             self.observations[self.sampler.position // self.sampler.block_size] = seen
-
-    def end_step(self, grads: Floats) -> None:
-        """Count the step in hand; its gradients end the phase where it is the last one."""
-        self.t += 1
-        if self.sampler.record(grads):
-            self.end_phase()
 
     def account_average(self, coords: Ints) -> None:
         """Add to the sum of iterates what stood still since the coordinates were last touched."""

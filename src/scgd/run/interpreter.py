@@ -161,7 +161,8 @@ class Interpreter:
             self.engine = engine
             engine.samples, engine.owner = self.samples, STRATEGY + self.n_engines
         self.began = engine.n_evals
-        engine.begin_stage(asked.n_evals, asked.base)
+        n_evals = self.budget.left - asked.spare if asked.spare else asked.n_evals
+        engine.begin_stage(n_evals, asked.base)
 
     def _begin_batch(self) -> None:
         """Take points: how many there are, how they share samples, and their checksum."""
@@ -364,8 +365,8 @@ class Interpreter:
         self._extend(mark)
         if isinstance(self.asked, Steps) and self.asked.n_evals is None:
             assert self.engine is not None
-            before = self.n_evals - self.began
-            self.engine.plan_for(None if limit is None else limit - before)
+            end = None if limit is None else limit + self.began - self.n_evals - self.asked.spare
+            self.engine.plan_for(end)
 
     def _extend(self, mark: dict[str, Any]) -> None:
         self.marks.append(mark)

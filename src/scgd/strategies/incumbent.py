@@ -351,8 +351,13 @@ def with_incumbent(inner: Strategy, problem: Problem, budget: Budget, rng: Any) 
             if isinstance(asked, Wait):
                 break
         else:
+            if isinstance(asked, Steps) and asked.n_evals is None and not problem.sampled:
+                asked = replace(asked, spare=reserved(watch, budget, stepping=True))
             sent = yield asked
-            watch.recommended |= isinstance(asked, Steps)  # its engine stands for a point
+            if isinstance(asked, Steps):
+                watch.recommended = True  # its engine stands for a point
+                if asked.spare:
+                    watch.x, watch.values = sent.x, sent.values
             if isinstance(asked, Along | np.ndarray):
                 watch.seen.see(asked, sent)
                 if watch.silent and 2 * budget.left <= budget.total:
@@ -371,13 +376,13 @@ def n_asked(asked: Any) -> int:
     return 1 if ndim == 1 else len(asked) if ndim == 2 else asked.shape[0] * asked.shape[1]
 
 
-def reserved(watch: _Watch, budget: Budget) -> int:
+def reserved(watch: _Watch, budget: Budget, *, stepping: bool = False) -> int:
     """Return the evaluations to keep back: none where f repeats itself or nothing is known.
 
     Samples are noise from the beginning: long stages of SCGD are planned before its level is known.
     """
-    noisy = watch.values.size and watch.seen.noise
-    if watch.deterministic or not (noisy or watch.sampled):
+    known = watch.values.size or (stepping and budget.limit is not None)
+    if watch.deterministic or not ((known and watch.seen.noise) or watch.sampled):
         return 0
     n = int(np.clip(SHARE * budget.total, LEAST, MOST))
     return max(0, min(n, budget.total // 4, budget.left))
@@ -396,7 +401,7 @@ def settle(watch: _Watch, budget: Budget) -> Asking:
             yield Report(x=rivals[0].x, values=[rivals[0].mean], noise=noise)
     elif rivals:
         won = yield from reevaluate(rivals, n // 2, watch.x, watch.values, noise)
-        watch.x, watch.values, n = won.x, won.values, n - n // 2
+        watch.x, watch.values, n = won.x, won.values, min(budget.left, MOST)
         yield Report(x=watch.x, values=watch.values, noise=noise)
     if not (n and noise and watch.values.size) or watch.deterministic or watch.exact:
         return
