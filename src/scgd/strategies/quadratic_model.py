@@ -124,7 +124,12 @@ def interpolate_quadratics(
             model.move_origin()
             continue
         at, lowest, reached = model.at.copy(), model.lowest, delta
-        d, gain, bend = trust_region_step(model.gradient(), model.hessian, *model.room(box), delta)
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope, room = model.gradient(), model.room(box)
+            d, gain, bend = trust_region_step(slope, model.hessian, *room, delta)
+        model.sound = bool(np.isfinite(d).all())
+        if not model.sound:
+            continue
         length, ratio, settled = min(delta, float(np.linalg.norm(d))), -1.0, False
         if length < rho / 2 or gain <= np.finfo(float).eps * abs(lowest):
             delta *= 0.1  # where errors could not move the minimum by rho, all is known here
@@ -307,7 +312,6 @@ class Interpolation:
             self.best = t
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def trust_region_step(
     gradient: Floats, hessian: Floats, lower: Floats, upper: Floats, radius: float
 ) -> tuple[Floats, float, float]:
