@@ -98,7 +98,7 @@ def projected(package: str, name: str, **settings: Any) -> Any:
 
 
 FULL = BLOCK = (5e-5, 1e-4, 2e-4, 4e-4)
-NEAR = (1e-4, 2e-4)  # laws of one block: where top-2 and inverse-cost are best, worse beside it
+NEAR = (1e-4, 2e-4)  # policies of one block: where top-2 and inverse-cost are best, worse beside it
 WIDE = (5e-5, 1e-4, 2e-4, 4e-4, 8e-4)
 METHODS: dict[str, Method] = {
     "adamw": Method(adamw, FULL),

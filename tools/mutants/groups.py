@@ -130,8 +130,7 @@ GROUPS = (
     ),
     Group(
         "torch",
-        ("torch/kernels.py", "torch/draws.py", "torch/rules.py", "torch/layer_law.py",
-         "torch/loss_trend.py"),
+        ("torch/kernels.py", "torch/draws.py", "torch/rules.py", "torch/layer_sampler.py"),
         ("tests/torch/test_torch_draws.py", "tests/torch/test_torch_agreement.py",
          "tests/torch/test_torch_rules.py", "tests/torch/test_torch_auto.py",
          "tests/torch/test_torch_numbers.py"),
@@ -146,7 +145,7 @@ GROUPS = (
     ),
     Group(
         "blocks",
-        ("torch/blocks/*.py", "torch/blocks/policies/*.py"),
+        ("torch/blocks/*.py",),
         ("tests/torch/test_block_policies.py", "tests/torch/test_block_defects.py",
          "tests/torch/test_block_training.py", "tests/torch/test_block_paths.py",
          "tests/torch/test_block_resume.py", "tests/torch/test_block_refusals.py",

@@ -19,7 +19,7 @@ from scgd.strategies.quadratic_model import (
 from scgd.strategies.restarts import Shared
 from scgd.typing import Floats
 
-__all__ = ["first_step", "is_scarce", "lead_by_model", "process"]
+__all__ = ["first_step", "is_scarce", "lead_by_model", "lead_by_process"]
 
 MODELLED = 64
 """Coordinates up to which quadratic models lead: an update of one costs as much as n^2."""
@@ -44,14 +44,15 @@ def lead_by_model(share: Shared) -> Asking:
     yield from share.member("quadratic model", search).finish()
 
 
-def process(share: Shared, x: Floats, f: float) -> Member | None:
-    """Return a Gaussian process within the bounds; None where it cannot look at the box."""
+def lead_by_process(share: Shared, x: Floats, f: float) -> Asking:
+    """Look at the box by a Gaussian process to the end of the budget, where it can."""
     box, best = share.box, share.best
     known = Known(np.stack([x, best.x]), np.array([f, best.f]))
     problem = Problem(x, box.least, box.most, None, noise=0.0, known=known)
-    if share.has_gradient or not models(problem, share.budget.total):
-        return None
-    return share.member("Gaussian process", gaussian_process(problem, share.budget, share.rng))
+    if models(problem, share.budget.total) and not share.has_gradient:
+        yield Report(message="Deterministic, with ripples: a Gaussian process leads.")
+        search = gaussian_process(problem, share.budget, share.rng)
+        yield from share.member("Gaussian process", search).finish()
 
 
 def first_step(share: Shared, newton: BFGS, descent: Member) -> Asking:
@@ -61,14 +62,12 @@ def first_step(share: Shared, newton: BFGS, descent: Member) -> Asking:
     at the box, where there is one; else, if evaluations are few, quadratic models go on.
     """
     x, f, p = newton.x, newton.f, newton.p
-    while not (newton.agreement or descent.over):
+    while newton.agreement is None and not descent.over:
         yield from descent.run(1)
-    gained = newton.agreement[0] if newton.agreement else 0.5
-    if PARABOLA[0] <= gained <= PARABOLA[1]:
+    gained = newton.agreement
+    if gained is None or PARABOLA[0] <= gained <= PARABOLA[1]:
         return
-    leader = process(share, x, f) if gained < PARABOLA[0] else None
-    if leader is not None:
-        yield Report(message="Deterministic, rough: a Gaussian process leads.")
-        yield from leader.finish()
-    elif p <= MODELLED and p + 2 < share.budget.left < FEW * p:
+    if gained < PARABOLA[0]:
+        yield from lead_by_process(share, x, f)
+    if p <= MODELLED and p + 2 < share.budget.left < FEW * p:
         yield from lead_by_model(share)

@@ -112,7 +112,8 @@ def interpolate_quadratics(
             end[places], f = yield from on_coordinates(inner, x, places)
         return end, f
     delta = rho = min(radius, 0.5 * float((box.upper - box.lower).min()))
-    model, errors = (yield from first_model(x, f, rho, box, n_points)), list[float]()
+    model: Interpolation = yield from first_model(x, f, rho, box, n_points)
+    errors: list[float] = []
     while True:
         if not model.sound:  # a degenerate set, or nothing but failures
             if rho <= final_radius:
