@@ -3,7 +3,7 @@
 ================================  =================================================================
 f is                              runs
 ================================  =================================================================
-deterministic                     a portfolio: BFGS, CMA-ES, implicit filtering, line searches, ...
+deterministic                     a portfolio of BFGS, CMA-ES and line searches
 noisy, with ``sample=``           SCGD on common random numbers, from 16 evaluations per coordinate
 noisy otherwise                   SPSA with quadratic models, populations, screening, joint steps
 noisy, with ``jac=``              MUSKETEER on exact partial derivatives

@@ -26,7 +26,10 @@ COVERED = 1e-4
 """Share of the squared gradient that inactive coordinates may hold."""
 LEAST = 16
 """Coordinates below which all are differentiated every time."""
-ARMIJO = 1e-4
+ARMIJO, STRAIGHT = 1e-4, 0.95
+"""The parts of what a slope promised that f must have fallen by (Nocedal and Wright, ch. 3), and
+beyond which f is still straight: a parabola gains so much at a tenth of the way to its minimum,
+where its slope is 0.9 of the first one, their second Wolfe constant."""
 CLOSE = 0.85
 """How near a step must come to the minimum that a parabola predicts."""
 MOST_TRIES = 25
@@ -65,14 +68,10 @@ class BFGS:
 
     Attributes
     ----------
-    steps, changes, gamma
-        The pairs and the first metric of the longest memory so far.
-    n_active
-        Coordinates that hold nearly all of the gradient; 0 before the first one.
-    agreement
-        Actual over predicted decrease of the steps so far.
-    gains, shares
-        The last ten decreases, and what share coordinates have in the first gradients.
+    f, gradient
+        At the last point; None before the first gradient.
+    jammed
+        Whether a wall stands across its way.
     """
 
     def __init__(
@@ -100,9 +99,7 @@ class BFGS:
         self.renew, self.turn, self.step_length = False, 0, s
         self.moved: Floats = np.zeros(self.p)
         self.shares = Shares(self.p)
-        self.n_active = self.n_small = self.n_failed = self.n_walls = 0
-        self.agreement, self.gains = list[float](), list[float]()
-        self.longest: tuple[list[Floats], list[Floats], float] = ([], [], 1.0)
+        self.n_small = self.n_failed = self.n_walls = 0
 
     def run(self) -> Generator[Any, Any, None]:
         """Descend until nothing is left to gain."""
@@ -121,10 +118,7 @@ class BFGS:
             direction, slope = self._direction(gradient, size, held)
             rate, value, x = yield from self._search_line(direction, slope, gradient)
             self._rate_metric(rate)
-            predicted = -slope * max(rate, 1e-300)
-            fell = rate > 0 and value < self.f
-            self.agreement.append((self.f - value) / max(predicted, 1e-300) if fell else 0.0)
-            if fell:
+            if rate > 0 and value < self.f:
                 over = self._accept(x, value)
             else:
                 over = self._refuse()
@@ -188,12 +182,12 @@ class BFGS:
         self.renew = False
         order = np.argsort(-squares)
         covered = np.cumsum(squares[order])
-        self.n_active = int(np.searchsorted(covered, (1 - COVERED) * total)) + 1
-        if self.n_active > self.p // 2:
+        n = int(np.searchsorted(covered, (1 - COVERED) * total)) + 1
+        if n > self.p // 2:
             return
         known = self.was_active
         active = np.zeros(self.p, np.bool_) if known is None else known.copy()
-        active[order[: self.n_active]] = True
+        active[order[:n]] = True
         if active.sum() <= self.p // 2:
             self.active, self.turn = active, 0
             gradient[~active] = 0.0
@@ -212,8 +206,6 @@ class BFGS:
                 self.gamma = short ** (1 - self.trust) * long**self.trust
                 self._bend()
         self.gradient = gradient
-        if len(self.steps) >= len(self.longest[0]):
-            self.longest = (list(self.steps), list(self.changes), self.gamma)
 
     def _bend(self) -> None:
         """Note over the last steps how f bends: differences may be wider where it bends less."""
@@ -274,42 +266,50 @@ class BFGS:
     def _search_line(
         self, direction: Floats, slope: float, gradient: Floats
     ) -> Generator[Any, Any, tuple[float, float, Floats]]:
-        """Return the best rate along the line, f and the point there; 0 where nothing fell."""
+        """Return a rate along the line, f and the point there; 0 where nothing fell.
+
+        The weak Wolfe conditions, by values: f fell (Armijo), and no longer as straight as its
+        slope. Where f is straight up to a rate that is too long, a kink lies between: halving finds
+        a point beyond it, whose slope tells BFGS of the kink (Lewis and Overton, 2013). Else the
+        parabola through the slope and a value proposes the next rate.
+        """
         f, rate, best, lowest, found, last = self.f, 1.0, 0.0, self.f, self.x, self.x
-        length, bracketed, wall = float(np.linalg.norm(direction)), False, False
+        length, too_long = float(np.linalg.norm(direction)), np.inf
+        straight = between = wall = False
         least = 1e-14 * (self.s + float(np.linalg.norm(self.x)))
         growth = 10.0 if self.first or not self.steps else 4.0
         for n in range(1, MOST_TRIES + 1):
-            straight = self.x + rate * direction
-            point = self.box.clip(straight)
-            on_line = np.array_equal(point, straight)
+            ahead = self.x + rate * direction
+            point = self.box.clip(ahead)
+            on_line = np.array_equal(point, ahead)
             expected = rate * slope if on_line else float(gradient @ (point - self.x))
             if np.array_equal(point, last):  # all of it lies along walls
                 break
             last, value = point, (yield point)
-            if value < lowest:
-                best, lowest, found = rate, value, point
+            fell, gained = value < f + ARMIJO * expected, f - value > STRAIGHT * abs(expected)
+            if value < lowest or (straight and fell and not gained):
+                best, lowest, found, straight = rate, value, point, fell and gained
             wall = wall or not value - f < WALL * abs(expected)
             excess = 2 * (value - f - expected)
             vertex = -expected * rate / excess if 0 < excess < np.inf else np.inf
-            if value < f + ARMIJO * expected:
-                near = CLOSE * rate <= vertex <= rate / CLOSE
-                if bracketed or near or best != rate:
+            if not fell:
+                too_long = rate
+                if best > 0 and not straight:
                     break
-                if vertex > rate:
-                    if n > 12:
-                        break
-                    rate = min(vertex, growth * rate)
-                else:
-                    rate, bracketed = vertex, True
-            else:
-                if best > 0:
-                    break
-                bracketed = True
                 shorter = vertex if np.isfinite(vertex) else 0.1 * rate
                 rate = min(max(shorter, 0.05 * rate), 0.5 * rate)
-                if rate * length < least:
+            elif too_long == np.inf:
+                near = CLOSE * rate <= vertex <= rate / CLOSE
+                if near or between or best != rate or (vertex > rate and n > 12):
                     break
+                between = vertex < rate
+                rate = min(vertex, growth * rate)
+            elif not straight:
+                break
+            if straight and too_long < np.inf:
+                rate = (best + too_long) / 2
+            if too_long < np.inf and (too_long - best) * length < max(least, 1e-6 * best * length):
+                break
         self.n_walls = self.n_walls + 1 if wall else 0
         return best, lowest, found
 
@@ -330,7 +330,6 @@ class BFGS:
         self.moved = x - self.x
         self.x, self.f, self.first, self.n_failed = x, value, False, 0
         self.step_length = max(float(np.linalg.norm(self.moved)), 1e-9 * self.s)
-        self.gains = [*self.gains, gain][-10:]
         small = max(1e-13 * abs(value), self.small, self.precision.noise)
         self.n_small = self.n_small + 1 if gain <= small else 0
         if self.n_small < 3:
@@ -370,13 +369,6 @@ class BFGS:
 
     def _forget(self) -> None:
         self.steps, self.changes = [], []
-
-    def metric(self) -> Floats:
-        """Return the inverse Hessian that the longest memory stands for."""
-        steps, changes, gamma = self.longest
-        rows = [two_loop(unit, steps, changes, gamma) for unit in np.eye(self.p)]
-        inverse = np.array(rows)
-        return (inverse + inverse.T) / 2
 
 
 def bends(step: Floats, change: Floats) -> bool:
