@@ -241,8 +241,7 @@ def take_turns(
         member, patience, kept = members[name], 1, 0
         if member is population:
             share.across = leads and descent.over and share.box.finite
-            patience = PATIENCE if share.across or newton.jammed or not leads else 1
-            kept = reserve
+            patience, kept = PATIENCE, reserve
         n_idle = 0
         while n_idle < patience and not (member.over or stopping.over):
             if kept and budget.left <= kept:
