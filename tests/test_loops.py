@@ -174,7 +174,7 @@ def test_values_are_told_where_somebody_listens(cls, parts):
         return seen[-1]
 
     body = cls(steps_of(opt), fun, (), opt.run.ledger)
-    told_to = opt.run.ledger.begin_noting(True)
+    opt.run.ledger.noted = told_to = []
     body.run(30, Stop(), by_phase=False)
     assert told_to == seen and len(seen) > 12
 

@@ -8,7 +8,7 @@ import pytest
 import scgd
 from scgd.descent import CoordinateDescent
 from scgd.problem import Problem
-from scgd.run.identity import Seed
+from scgd.run.build import Seed
 from scgd.samples import CHUNK, Samples
 from scgd_paper.walking import answer, steps_of
 
@@ -38,7 +38,7 @@ def made(own=None, scale=None, budget=None, bounds=None, **parts):
     own = recipe(**parts) if own is None else own
     scale = None if scale is None else np.asarray(scale, float)
     return CoordinateDescent(
-        own, problem, problem.x0, root.searches, scale=scale, budget=budget, samples=samples
+        own, problem, problem.x0, root.child(0), scale=scale, budget=budget, samples=samples
     )
 
 

@@ -27,7 +27,7 @@ from scgd.policies import Policy
 from scgd.problem import Problem
 from scgd.questions import Point, Question, here
 from scgd.sampler import CoordinateSampler
-from scgd.samples import Samples
+from scgd.samples import NO_SAMPLES, Samples
 from scgd.schedules import Relative, absolute
 from scgd.strategies.asks import Stage
 from scgd.timetable import Timetable
@@ -57,7 +57,6 @@ STATE = (
     "timetable", "direction_rng", "farthest", "diverged",
 )  # fmt: skip
 """What a checkpoint keeps, beside the point and the snapshot."""
-NO_SAMPLES = Samples(None, 1, np.zeros(2, np.uint64))
 
 
 class CoordinateDescent:
