@@ -19,8 +19,7 @@ MEMORY = 200
 """Pairs kept: of BBOB's f10 in 20 dimensions and 2,000 evaluations 4e-6 is left, L-BFGS-B with its
 ten leaves 1,600."""
 HERE = 3e-4
-"""The part of x itself that a difference must have, in radii: where x is large against the length
-scale, a smaller step would be lost in its rounding."""
+"""The part of x itself that a difference must have, in radii: else x's own rounding hides it."""
 WIDER = 3.0
 """How much wider differences become where noise in f hides a gradient: half a decade."""
 DROWNED = 2.0
@@ -43,8 +42,7 @@ NOT_BELOW, NOT_ABOVE, SHRUNK = 0.05, 0.5, 0.1
 """The limits of a shorter rate, in parts of the last, and the rate where no parabola tells it
 (Dennis and Schnabel 1983 have a tenth and a half)."""
 GROWTH, FIRST_GROWTH = 4.0, 10.0
-"""The most that a rate grows at once: where a memory tells the length of a step, and where none
-does."""
+"""The most that a rate grows at once where a memory tells the length of a step, and where not."""
 FARTHEST = 100.0
 """The longest step, in length scales per coordinate (root mean square): a metric may be wrong."""
 LONGER, SHORTER = 0.2, 0.3
@@ -85,13 +83,6 @@ class BFGS:
         How precise f is, and so how wide differences must be.
     main
         Whether it reports the relevance of coordinates: restarts do not.
-
-    Attributes
-    ----------
-    f, gradient
-        At the last point; None before the first gradient.
-    jammed
-        Whether a wall stands across its way.
     """
 
     def __init__(
@@ -205,8 +196,8 @@ class BFGS:
         n = int(np.searchsorted(covered, (1 - COVERED) * total)) + 1
         if n > self.p // 2:
             return
-        known = self.was_active
-        active = np.zeros(self.p, np.bool_) if known is None else known.copy()
+        before = self.was_active
+        active = np.zeros(self.p, np.bool_) if before is None else before.copy()
         active[order[:n]] = True
         if active.sum() <= self.p // 2:
             self.active, self.turn = active, 0
