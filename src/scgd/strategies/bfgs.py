@@ -9,6 +9,7 @@ import numpy as np
 
 from scgd.strategies.asks import Along, Gradient, Report
 from scgd.strategies.box import Box
+from scgd.strategies.limited_memory import bends, two_loop
 from scgd.strategies.precision import Precision
 from scgd.strategies.relevance import PLACES, Shares
 from scgd.typing import Array, Floats
@@ -83,6 +84,15 @@ class BFGS:
         How precise f is, and so how wide differences must be.
     main
         Whether it reports the relevance of coordinates: restarts do not.
+
+    Attributes
+    ----------
+    f, gradient
+        At the last point; None before the first gradient.
+    jammed
+        Whether a wall stands across its way.
+    agreement
+        Actual over predicted decrease of the last step; None before the first one.
     """
 
     def __init__(
@@ -111,6 +121,7 @@ class BFGS:
         self.moved: Floats = np.zeros(self.p)
         self.shares = Shares(self.p)
         self.n_small = self.n_failed = self.n_walls = 0
+        self.agreement: float | None = None
 
     def run(self) -> Generator[Any, Any, None]:
         """Descend until nothing is left to gain."""
@@ -129,7 +140,9 @@ class BFGS:
             direction, slope = self._direction(gradient, size, held)
             rate, value, x = yield from self._search_line(direction, slope, gradient)
             self._rate_metric(rate)
-            if rate > 0 and value < self.f:
+            fell = rate > 0 and value < self.f
+            self.agreement = (self.f - value) / max(-slope * rate, 1e-300) if fell else 0.0
+            if fell:
                 over = self._accept(x, value)
             else:
                 over = self._refuse()
@@ -380,23 +393,3 @@ class BFGS:
 
     def _forget(self) -> None:
         self.steps, self.changes = [], []
-
-
-def bends(step: Floats, change: Floats) -> bool:
-    """Tell whether the gradient rose along a step, by more than rounding."""
-    along = float(step @ change)
-    return along > 0 and along > 1e-10 * float(np.linalg.norm(step) * np.linalg.norm(change))
-
-
-def two_loop(g: Floats, steps: list[Floats], changes: list[Floats], gamma: float) -> Floats:
-    """Return the inverse Hessian of the pairs times a vector (Nocedal, 1980)."""
-    q, factors = g.copy(), []
-    for step, change in zip(reversed(steps), reversed(changes), strict=True):
-        rho = 1 / float(step @ change)
-        alpha = rho * float(step @ q)
-        q -= alpha * change
-        factors.append((alpha, rho))
-    q *= gamma
-    for step, change, (alpha, rho) in zip(steps, changes, reversed(factors), strict=True):
-        q += step * (alpha - rho * float(change @ q))
-    return q
