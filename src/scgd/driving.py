@@ -191,8 +191,9 @@ class Driver:
             self._go_on() if flights is None else flights.go(stop)
             if self.bar is not None:
                 self.bar.update()
-            if self.saved is not None:
-                self.saved.save()
+            reported = self.by_phase and run.history.n_reports != reports
+            if self.saved is not None and (stop.raised or reported or flights is not None):
+                self.saved.save()  # not after every question, which may take less than a write
 
     def _go_on(self) -> None:
         """Have a loop make many evaluations where there is one, or answer one question."""
