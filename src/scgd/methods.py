@@ -16,6 +16,7 @@ from scgd.strategies.asks import Strategy
 from scgd.strategies.auto import auto
 from scgd.strategies.gaussian_process import gaussian_process
 from scgd.strategies.mutation import dynamically_dimensioned_search
+from scgd.strategies.quadratic_model import quadratic_model
 from scgd.strategies.random_search import random_search
 from scgd.strategies.whole_box import Screen
 
@@ -47,6 +48,7 @@ Method = SCGD | Named
 ROWS: tuple[Method, ...] = (
     *NAMED.values(),
     Named("auto", auto, discrete=True),
+    Named("quadratic-model", quadratic_model),
     Named("random", random_search, discrete=True),
     Named("gp", gaussian_process, discrete=True),
     Named("dds", dynamically_dimensioned_search, discrete=True),

@@ -63,7 +63,7 @@ GROUPS = (
         ("strategies/*.py",),
         ("tests/strategies/test_constrained.py", "tests/strategies/test_gradient_check.py",
          "tests/strategies/test_noise_test.py", "tests/strategies/test_independent_noise.py",
-         "tests/strategies/test_portfolio.py",
+         "tests/strategies/test_portfolio.py", "tests/strategies/test_quadratic_model.py",
          "tests/strategies/test_scgd_strategies.py", "tests/strategies/test_spaces.py",
          "tests/strategies/test_verification.py", "tests/test_auto.py",
          "tests/test_interpreter.py",),

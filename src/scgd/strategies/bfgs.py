@@ -72,6 +72,8 @@ class BFGS:
         At the last point; None before the first gradient.
     jammed
         Whether a wall stands across its way.
+    agreement
+        Actual over predicted decrease of the last step; None before the first one.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class BFGS:
         self.moved: Floats = np.zeros(self.p)
         self.shares = Shares(self.p)
         self.n_small = self.n_failed = self.n_walls = 0
+        self.agreement: float | None = None
 
     def run(self) -> Generator[Any, Any, None]:
         """Descend until nothing is left to gain."""
@@ -118,7 +121,9 @@ class BFGS:
             direction, slope = self._direction(gradient, size, held)
             rate, value, x = yield from self._search_line(direction, slope, gradient)
             self._rate_metric(rate)
-            if rate > 0 and value < self.f:
+            fell = rate > 0 and value < self.f
+            self.agreement = (self.f - value) / max(-slope * rate, 1e-300) if fell else 0.0
+            if fell:
                 over = self._accept(x, value)
             else:
                 over = self._refuse()

@@ -16,6 +16,8 @@ __all__ = ["Trend", "follow_slopes"]
 
 SMOOTH = 0.9
 """Agreement from which slopes tell the trend: half of it or half as much more costs a tenth."""
+CLEAR, LEVEL = 0.985, 1.3
+"""Agreement and steepness of a bowl without ripples, which few directions do not mistake."""
 STEEP = 2.5
 """How much steeper than the trend slopes are those of ripples: a parabola over whose length f falls
 by a third is half as steep again."""
@@ -63,6 +65,11 @@ class Trend:
     def smooth(self) -> bool:
         """Whether slopes tell the trend."""
         return self.agreement >= SMOOTH and self.steepness <= STEEP
+
+    @property
+    def clear(self) -> bool:
+        """Whether f has no ripples at all."""
+        return self.agreement >= CLEAR and self.steepness <= LEVEL
 
     @property
     def flat(self) -> bool:

@@ -34,10 +34,10 @@ __all__ = ["Candidate", "Candidates", "Reevaluated", "reevaluate", "with_incumbe
 FORGET = 0.85
 """What each group of repeats leaves of the squares before it: noise may fall with f, and six or
 seven groups tell it well enough."""
-SHARE, LEAST, MOST = 0.06, 6, 80
+SHARE, LEAST, MOST = 0.03, 6, 40
 """The part of the budget for the last re-evaluation, and how few and many evaluations it may have:
-fewer than three fresh values have no standard error to speak of, 40 tell candidates apart that lie
-half a standard deviation from each other."""
+fewer than three fresh values have no standard error to speak of, 20 of each tell candidates apart
+that lie a standard deviation from each other. Twice as many cost the gap a tenth."""
 LUCK = 2.5
 """Standard deviations below the incumbent from which a value at the end competes with it."""
 CLEAR, BETTER, MEDIAN = 4.0, 1.65, 1.25
@@ -322,7 +322,7 @@ class _Watch:
 def with_incumbent(inner: Strategy, problem: Problem, budget: Budget, rng: Any) -> Asking:
     """Run a strategy; at the end re-evaluate the points that may beat what it recommends.
 
-    About 6 % of the budget is kept back for that, and x0 competes too. Half of it, or all where
+    About 3 % of the budget is kept back for that, and x0 competes too. Half of it, or all where
     nothing competes, are values of the winner that no choice has seen: only they are reported, so
     the value at the end is not too low.
     """

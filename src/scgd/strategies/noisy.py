@@ -124,9 +124,10 @@ def descend(
     while found.signal > CLEAR and budget.left >= PER_COORDINATE * problem.n_coords:
         part, before = budget.part(int(MOST_CLEAR * budget.left)), found
         x = yield from low_noise(problem, x, found.base, found.deviation, rng, part, data)
-        found = yield from trust_region_radius(problem, x, rng, budget.left, data)
+        noise = before.deviation
+        found = yield from trust_region_radius(problem, x, rng, budget.left, data, noise)
         yield Report(x=x, values=found.values, solver="spsa")
-        if not found.deviation < 0.5 * before.deviation:
+        if not found.deviation < 0.5 * noise:
             found = replace(found, radius=max(found.radius, before.radius))
             break
     return x, found

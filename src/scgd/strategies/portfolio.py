@@ -24,6 +24,7 @@ from scgd.strategies.gradient_agreement import follow_slopes
 from scgd.strategies.length_scale import KEPT, WIDEST, initial_step_size
 from scgd.strategies.line_search import POOR, line_search, per_line
 from scgd.strategies.member import Best, Member
+from scgd.strategies.model_lead import first_step, is_scarce, lead_by_model, lead_by_process
 from scgd.strategies.precision import Precision, measure_precision, single_precision
 from scgd.strategies.restarts import Shared, populations, restarts
 from scgd.strategies.separability import active_coordinates
@@ -103,8 +104,10 @@ def _minimize(
 ) -> Asking:  # fmt: skip
     """Measure, leave out what does nothing, let solvers compete."""
     p, best = x.size, Best(x, f)
-    at_once = (p < SMALL and budget.left < max(FEW, LEAN * p)) or (
-        problem.has_gradient and budget.left < TINY
+    at_once = (
+        (p < SMALL and budget.left < max(FEW, LEAN * p))
+        or (problem.has_gradient and budget.left < TINY)
+        or (is_scarce(p, budget) and budget.left >= SLOPES * p)
     )
     if at_once and np.isfinite(f):
         size = max(single_precision(f), noise)
@@ -177,13 +180,21 @@ def compete(
         if (yield from lines(share, s)):
             return
         x, f, at_once = best.x, best.f, True  # a sum near the start, but not here
+    if at_once and is_scarce(p, share.budget) and not (few or share.has_gradient):
+        yield from lead_by_model(share)
+        x, f = best.x, best.f
     newton = share.bfgs(x, f, s, main=True)
     descent = share.member("bfgs", newton.run())
     population = share.member("cma-es", populations(share, x, best.x, s))
     smooth = at_once
-    if not at_once:
+    if at_once and not share.has_gradient:
+        yield from first_step(share, newton, descent)
+    elif not at_once:
         yield from descent.run(1)  # its first gradient
-        smooth = yield from share.member("measuring", slopes_tell(share, newton, s)).finish()
+        trend = yield from share.member("measuring", slopes_tell(share, newton, s)).finish()
+        smooth = trend.smooth and not trend.walled
+        if not (trend.clear or trend.walled):
+            yield from lead_by_process(share, x, f)
     members = [descent, population] if smooth else [population, descent]
     yield Report(message=f"Deterministic: {members[0].name} leads a portfolio of solvers.")
     yield from take_turns(share, x, s, newton, {member.name: member for member in members})
@@ -213,12 +224,12 @@ def lines(share: Shared, s: float) -> Asking:
 
 
 def slopes_tell(share: Shared, newton: BFGS, s: float) -> Asking:
-    """Return whether the gradient agrees with differences over the length scale."""
+    """Return how the gradient agrees with differences over the length scale."""
     assert newton.gradient is not None
     n = int(np.clip(share.budget.left // PER_LOOK, *LOOKS))
     trend = yield from follow_slopes(newton.x, newton.gradient, s, share.rng, n, share.box)
     share.flat = trend.flat
-    return trend.smooth and not trend.walled
+    return trend
 
 
 def take_turns(

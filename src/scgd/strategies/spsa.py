@@ -26,7 +26,7 @@ SLOW, SHOWS = 2.0, 3.0
 deviations of the noise, from which it is not slowed down."""
 BETA1, BETA2 = 0.9, 0.99
 CLIP, REMEMBERED, FEWEST = 3.0, 50, 8
-"""Differences are clipped at so many times the median of the last 50, once there are 8."""
+"""Differences are clipped at so many times the median of the last 50, which every eighth tells."""
 RECENT = 30
 LARGEST = 100
 """Coordinates up to which a quadratic is fitted: beyond, rounds do not pay for its slopes, and
@@ -40,6 +40,10 @@ WIDEST, NARROWEST = 4.0, 0.1
 """Limits of the region in which proposals are trusted, in units of the radius."""
 CLEAR, HIDDEN = 8.0, 1.5
 """Odd parts of pairs, in deviations, above which the radius shrinks and below which it grows."""
+WIDER, FAR = 4.0, 2.0
+"""How much wider than where slope and bend weigh alike pairs begin, at most, and units of x beyond
+which none begin. What is even cancels in a difference, and the wider a pair, the less its noise
+weighs; but nothing is gained where it shows clearly already."""
 WORTH = 0.25
 """The part of what has been gained that the rise at a wider radius may cost."""
 FALL = 40
@@ -80,6 +84,7 @@ class SPSA:
     per_pair: float = 0.0
     falls: float = 0.0  # log of the factor by which step lengths fall beyond linearly
     trust: float = 1.0
+    most: float = np.inf  # slopes are clipped there
     odds: list[float] = field(default_factory=list)
     levels: list[float] = field(default_factory=list)
     slopes: list[float] = field(default_factory=list)
@@ -94,8 +99,11 @@ class SPSA:
         self.bounded = bool(self.problem.lower.size)
         self.effects: Floats = np.full((2, p), np.nan)
         if self.bounded:
-            self.radius = min(self.radius, 1.0)  # a quarter of the range
+            self.radius = min(self.radius, self.widest)
         self.step_radius = self.radius
+        if not self.rough:
+            factor = float(np.clip(CLEAR / max(self.signal, 1e-300), 1.0, WIDER))
+            self.radius = max(self.radius, min(factor * self.radius, FAR, self.widest))
 
     @classmethod
     def around(
@@ -107,6 +115,11 @@ class SPSA:
         )
         made.best_values = found.values
         return made
+
+    @property
+    def widest(self) -> float:
+        """The widest radius, in units of x: a quarter of the range, or ten units."""
+        return 1.0 if self.bounded else 10.0
 
     def pair(self) -> Floats:
         """Return the next two points."""
@@ -132,10 +145,10 @@ class SPSA:
         self.levels.append((plus + minus) / 2)
         slope = odd / self.radius
         self.slopes.append(abs(slope))
-        if len(self.slopes) > FEWEST:
+        if len(self.slopes) % FEWEST == 0:
             recent = sorted(self.slopes[-REMEMBERED:])
-            most = CLIP * recent[len(recent) // 2]
-            slope = min(max(slope, -most), most)
+            self.most = CLIP * recent[len(recent) // 2]
+        slope = min(max(slope, -self.most), self.most)
         unit = self.problem.unit
         self._step((slope / (2 * self.radius)) * (pair[0] - pair[1]) / unit)
 
@@ -223,8 +236,7 @@ class SPSA:
         elif self.signal < HIDDEN and self.levels and not self.rough:
             rise, gained = float(np.median(self.levels[-RECENT:])) - value, self.base - value
             if 4 * rise < WORTH * gained:
-                widest = 1.0 if self.bounded else 10.0
-                self.radius = max(self.radius, min(2 * self.radius, widest))
+                self.radius = max(self.radius, min(2 * self.radius, self.widest))
 
     @property
     def relevance(self) -> tuple[Floats, Floats] | None:

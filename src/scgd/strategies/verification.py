@@ -39,8 +39,8 @@ class Verified:
     f: float = float("inf")
 
 
-def verified(inner: Asking, budget: Budget, share: float = 0.05, least: int = 50) -> Asking:
-    """Run a strategy for a deterministic function and re-evaluate its best point now and then.
+def verified(inner: Asking, budget: Budget, first: int = 50) -> Asking:
+    """Run a strategy for a deterministic function; evaluate its best point again now and then.
 
     Few evaluations do not show noise that only some calls have. A strategy that keeps the best
     value seen then keeps a lucky one, which does not come again: the strategy is stopped.
@@ -51,13 +51,12 @@ def verified(inner: Asking, budget: Budget, share: float = 0.05, least: int = 50
         The strategy at work.
     budget
         Of the run.
-    share, least
-        The part of the budget after which the best point is evaluated again, and evaluations at
-        least.
+    first
+        The evaluations after which that is done first, and again whenever there are twice as many:
+        where few calls are noisy, the more there were, the likelier the best one is among them.
     """
     best, at, j = float("inf"), None, 0  # the array that was yielded must not change: a reference
-    period = max(int(share * budget.total), least)
-    due, send = budget.spent + period, inner.send
+    due, send = budget.spent + first, inner.send
     values: Any = None
     try:
         while True:
@@ -72,7 +71,7 @@ def verified(inner: Asking, budget: Budget, share: float = 0.05, least: int = 50
                     best, at, j = low, points, int(np.nanargmin(values))
             if budget.spent >= due and at is not None:
                 again = yield point_of(at, j)
-                due = budget.spent + period
+                due = 2 * budget.spent
                 if abs(again - best) > ROUNDING * abs(best):  # never for a failed evaluation
                     inner.close()
                     return Verified(True, None, point_of(at, j), best)
