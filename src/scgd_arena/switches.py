@@ -33,6 +33,7 @@ from scgd.strategies import (
     restarts,
     spsa,
 )
+from scgd.strategies.gradient_agreement import Trend
 from scgd.strategies.precision import Precision
 
 __all__ = ["Change", "Name", "changes", "names_used"]
@@ -144,8 +145,10 @@ def rules() -> list[Change]:
               returning(lambda x, f, s, change, *rest: Precision(0.0, change)))),
         rule("the unit as length on a plateau",
              (length_scale.Fall, "nothing", property(lambda self: 0.1))),
-        rule("a choice of who leads (always BFGS)", (portfolio, "slopes_tell", returning(True))),
-        rule("a choice of who leads (always CMA-ES)", (portfolio, "slopes_tell", returning(False))),
+        rule("a choice of who leads (always BFGS)",
+             (portfolio, "slopes_tell", returning(Trend(1.0, 1.0)))),
+        rule("a choice of who leads (always CMA-ES)",
+             (portfolio, "slopes_tell", returning(Trend(0.0, 1.0)))),
         rule("a descent from the best of a population", (portfolio, "AT_MOST", 0.0)),
         rule("lines that look beyond kinks", (bfgs, "STRAIGHT", inf)),
         rule("CMA-ES", (portfolio, "populations", only_restarts)),
