@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from inspect import getsource
 from math import inf
-from types import FrameType, FunctionType, ModuleType, SimpleNamespace
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from scgd.strategies import (
     restarts,
     spsa,
 )
+from scgd.strategies.gradient_agreement import Trend
 from scgd.strategies.precision import Precision
 
 __all__ = ["Change", "Name", "changes", "names_used"]
@@ -109,13 +110,9 @@ class Alone(restarts.Sample):
         self.finite = False
 
 
-class Unverified:
-    """Stands for a run whose values came again."""
-
-    def __call__(self, inner: Any, budget: Any) -> Any:
-        """Run a strategy to its end."""
-        found = yield from inner
-        return SimpleNamespace(differs=False, found=found)
+def unverified(inner: Any, budget: Any) -> Any:
+    """Run a strategy to its end."""
+    return (yield from inner)
 
 
 def every(p: int) -> Any:
@@ -144,8 +141,10 @@ def rules() -> list[Change]:
               returning(lambda x, f, s, change, *rest: Precision(0.0, change)))),
         rule("the unit as length on a plateau",
              (length_scale.Fall, "nothing", property(lambda self: 0.1))),
-        rule("a choice of who leads (always BFGS)", (portfolio, "slopes_tell", returning(True))),
-        rule("a choice of who leads (always CMA-ES)", (portfolio, "slopes_tell", returning(False))),
+        rule("a choice of who leads (always BFGS)",
+             (portfolio, "slopes_tell", returning(Trend(1.0, 1.0)))),
+        rule("a choice of who leads (always CMA-ES)",
+             (portfolio, "slopes_tell", returning(Trend(0.0, 1.0)))),
         rule("a descent from the best of a population", (portfolio, "AT_MOST", 0.0)),
         rule("lines that look beyond kinks", (bfgs, "STRAIGHT", inf)),
         rule("CMA-ES", (portfolio, "populations", only_restarts)),
@@ -158,7 +157,7 @@ def rules() -> list[Change]:
                                    lambda self, rate: setattr(self, "trust", 0.0))),
         rule("penalties beyond walls",
              (cma_es.Evolution, "penalties", lambda self, outside, values: 0.0 * values)),
-        rule("best point evaluated again", (auto, "verified", Unverified())),
+        rule("best point evaluated again", (auto, "verified", unverified)),
         rule("common random numbers", (auto, "common_random_numbers", returning(None))),
         rule("BFGS far above the noise",
              (noisy, "descend", returning(lambda problem, budget, rng, x, found, *_: (x, found)))),
@@ -168,7 +167,7 @@ def rules() -> list[Change]:
                                      lambda self, sizes: False)),
         rule("screening", (noisy, "relevant_coordinates", returning(np.empty(0, np.int64)))),
         rule("going back to the best point checked", (spsa.SPSA, "go_back", lambda self: None)),
-        rule("pairs adapt to the noise", (spsa.SPSA, "adapt_radius", lambda self, value: None)),
+        rule("pairs adapt to the noise", (spsa.SPSA, "adapt_radius", lambda self: None)),
     ]  # fmt: skip
 
 

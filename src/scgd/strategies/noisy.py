@@ -8,14 +8,13 @@ import numpy as np
 
 from scgd.problem import Problem
 from scgd.strategies.asks import Asking, Outcome, Report, Strategy, Wait
-from scgd.strategies.budget import Budget
+from scgd.strategies.budget import Budget, Stall
 from scgd.strategies.joint_directions import joint_directions
 from scgd.strategies.low_noise import low_noise
 from scgd.strategies.noisy_population import least_budget, noisy_population
 from scgd.strategies.regression import Evaluations
 from scgd.strategies.screening import FIRST, screen
 from scgd.strategies.spsa import LARGEST, SPSA, spsa_rounds
-from scgd.strategies.stall import Stall
 from scgd.strategies.subspace import on_coordinates
 from scgd.strategies.trust_region_radius import ROUGH, Surroundings, trust_region_radius
 from scgd.typing import Floats, Ints

@@ -153,8 +153,9 @@ def _measure(
 # ---- who gets the evaluations ------------------------------------------------------------------
 
 WINDOW, PATIENCE = 10, 6
-"""Evaluations per coordinate of a turn: a few gradients and lines, or generations; and turns that a
-population may go without a gain: it learns for long before it gains."""
+"""Evaluations per coordinate of a turn: a few gradients and lines, or generations; and turns that
+a solver may go without a gain, but for the first descent: populations learn and descents begin
+again for long before they gain."""
 PER_LOOK, LOOKS = 60, (3, 8)
 """Evaluations per direction along which slopes are followed, and how few and many those may be."""
 TO_MINIMUM, AT_MOST = 10, 0.2
@@ -249,11 +250,11 @@ def take_turns(
             return
         if name == "bfgs" and members[name].over:
             members[name] = share.member(name, restarts(share, x, s))
-        member, patience, kept = members[name], 1, 0
+        member, kept = members[name], 0
         if member is population:
             share.across = leads and descent.over and share.box.finite
-            patience = PATIENCE if share.across or newton.jammed or not leads else 1
             kept = reserve
+        patience = 1 if member is descent else PATIENCE
         n_idle = 0
         while n_idle < patience and not (member.over or stopping.over):
             if kept and budget.left <= kept:

@@ -56,7 +56,7 @@ class Shared:
 
     def is_sum(self, s: float, x: Floats, f: float, n_times: int = 3) -> Asking:
         """Tell whether f is a sum over coordinates around x."""
-        return is_separable(x, f, s, self.rng, self.box, self.precision, n_times=n_times)
+        return is_separable(x, f, s, self.rng, self.box, self.precision, n_times)
 
     def within(self, s: float, part: float = 0.1) -> float:
         """Return a length, but at most a part of the box: walls cut what lies beyond."""

@@ -119,7 +119,8 @@ def select(params: Any, only: str | Sequence[str] | None) -> Any:
     """
     if only is None:
         return params
-    patterns, params, seen = as_patterns("only", only), list(params), []
+    patterns, params = as_patterns("only", only), list(params)
+    seen: list[str] = []
     if params and isinstance(params[0], dict):
         chosen = [{**g, "params": matching(g["params"], patterns, seen)} for g in params]
         found = [pair for group in chosen for pair in group["params"]]

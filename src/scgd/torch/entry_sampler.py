@@ -110,7 +110,7 @@ class EntrySampler(Sampler):
         return dist._replace(sums=arrays["gains"], extra=extra)
 
     @property
-    def quantities(self) -> dict[str, tuple[Any, bool]]:  # type: ignore[override]
+    def quantities(self) -> dict[str, tuple[Any, bool]]:
         """What it remembers of each coordinate."""
         if not self.learns:
             return {}

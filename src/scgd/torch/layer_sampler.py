@@ -81,6 +81,8 @@ CLEAR = 3.0
 """Standard deviations of the loss that a curvature must show above."""
 SURPRISE = 16.0
 """By how much a loss or a curvature must exceed what is known to replace it."""
+FEW = 4
+"""Readings after which half of a curvature is believed: of a single one, a fifth."""
 FORGET_LOSS = 0.05
 """Weight of the newest of about 20 losses."""
 RECOVERY, STALL = 1.006, 0.99
@@ -149,6 +151,11 @@ class Layer:
     def worth(self) -> float:
         """What a probe here is expected to bring."""
         return self.pace * self.slope
+
+    @property
+    def trust(self) -> float:
+        """The share of a step to take: a curvature of few readings may be far too small."""
+        return self.n_curvatures / (self.n_curvatures + FEW)
 
     @property
     def is_new(self) -> bool:
@@ -247,8 +254,9 @@ class LossTrend:
     single one; a rise by a whole scatter above the least mean seen is no accident and halves them.
     """
 
-    boldness: float = 0.2
-    """A factor on all steps, first 0.2: the first curvatures are single readings."""
+    boldness: float = 0.5
+    """A factor on all steps, first 0.5: in a product of factors one of which starts at zero each
+    step makes the other's curvature larger than its last reading."""
     cost: float = 0.0
     mean: float = 0.0
     variance: float = 0.0
@@ -367,7 +375,7 @@ class LayerSampler(Sampler):
         layer.radius = radius
         down = float(changes[1]) if len(changes) > 1 else None
         slope = layer.see(scatter, float(changes[0]), down)
-        boldness = min(lr * SHARE, 1.0) * self.trend.boldness
+        boldness = min(lr * SHARE, 1.0) * self.trend.boldness * layer.trust
         step = layer.step(slope, boldness)
         self.trend.cost += 0.5 * step**2 * layer.curvature
         layer.widen(scatter, 2.0 * eps)

@@ -66,7 +66,8 @@ def sampler_in(state: Any, params: list[torch.Tensor]) -> dict[str, Any] | None:
     """Return what the states of a group's parameters hold of its sampler."""
     for p in params:
         for name in {SAMPLER, "law"} & state.get(p, {}).keys():  # version 0.2 said "law"
-            return unpack(state[p][name])
+            found: dict[str, Any] = unpack(state[p][name])
+            return found
     return None
 
 

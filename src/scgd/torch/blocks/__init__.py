@@ -5,15 +5,14 @@ from scgd.torch.blocks.policies import (
     BLOCK_POLICIES,
     MISA,
     BlockMusketeer,
-    BlockPolicy,
     Cyclic,
     InverseCost,
-    RandomBlockPolicy,
     Shuffled,
     Top,
     TopDown,
     UniformBlocks,
 )
+from scgd.torch.blocks.policy import BlockPolicy, RandomBlockPolicy
 
 __all__ = [
     "BLOCK_POLICIES",

@@ -185,7 +185,7 @@ class BlockMusketeer(RandomBlockPolicy):
         ``"adam"``: norm of the inner optimizer's scaled step; ``"loss"``: fall of the loss over
         the visit (tell it by ``optimizer.tell(loss)`` or a closure).
     gain_per
-        ``"cost"`` or ``"step"``.
+        ``"step"``, or ``"cost"``: better where blocks are whole layers, whose costs differ more.
     normalization, eta
         ``"l1"`` needs no temperature; ``"softmax"`` takes ``eta``.
     forget
@@ -200,7 +200,7 @@ class BlockMusketeer(RandomBlockPolicy):
 
     mix: float = 0.1
     gain: str = "square"  # type: ignore[misc]
-    gain_per: str = "cost"
+    gain_per: str = "step"
     normalization: str = "l1"
     eta: float = 1.0
     forget: float = 0.5  # type: ignore[misc]
