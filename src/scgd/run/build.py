@@ -102,7 +102,8 @@ def build(
     )  # fmt: skip
     strategy = strategy_of(method)
     if merit is not None:
-        strategy = (by_feasibility if problem.space else constrained)(strategy, merit)
+        continuous = problem.space is None or problem.space.continuous
+        strategy = (constrained if continuous else by_feasibility)(strategy, merit)
     interpreter = Interpreter(
         strategy, problem, samples, root.searches, budget, tol=check_tol(tol),
         max_stall=None if max_stall is None else count(max_stall, "max_stall"),
