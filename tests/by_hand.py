@@ -17,9 +17,9 @@ def made(cls, *more, p=3, bounds=None, scale=1.0, x0=0.0, **words):
 
 def answer(search, values):
     """Answer the next question; return its points."""
-    question = search.pose()
+    question = search.ask()
     points = question.points()
-    search.take(question, np.broadcast_to(np.asarray(values, float), (len(question),)).copy())
+    search.tell(question, np.broadcast_to(np.asarray(values, float), (len(question),)).copy())
     return points
 
 

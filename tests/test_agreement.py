@@ -23,7 +23,6 @@ from reference import musketeer
 from registry import CURVATURES, MINIMUM, POLICIES, STEPS, P, quadratic
 from scgd.descent.blocks import BlockLoop
 from scgd.descent.compiled import CompiledLoop
-from scgd.descent.joint import JointLoop
 from scgd.descent.single import SingleLoop
 from scgd.sampler import CoordinateSampler
 from skeletons import run_page
@@ -274,7 +273,7 @@ def test_compiled_function_takes_the_compiled_loop():
     assert type(loop_of(opt, compiled_quadratic)) is CompiledLoop
     assert type(loop_of(opt, python_quadratic)) is SingleLoop
     assert type(loop_of(optimizer({"block_size": 2}), compiled_quadratic)) is BlockLoop
-    assert type(loop_of(optimizer({"estimator": "spsa"}), compiled_quadratic)) is JointLoop
+    assert type(loop_of(optimizer({"estimator": "spsa"}), compiled_quadratic)) is BlockLoop
     # What compiled code cannot ask in the middle keeps it in Python.
     assert type(loop_of(optimizer({"importance": falling}), compiled_quadratic)) is SingleLoop
     sampled = optimizer({}, sample=lambda rng: rng.random())

@@ -70,7 +70,7 @@ def test_waiting_is_filled_with_new_points():
     opt = scgd.Optimizer(np.zeros(P), "auto", max_evals=500, scale=1.0, seed=0)
     trials = opt.ask(40)
     points = {trial.x.tobytes() for trial in trials}
-    assert len(trials) == len(points) == 40 and opt.run.filler.n_posed > 30
+    assert len(trials) == len(points) == 40 and opt.run.filler.n_asked > 30
 
 
 def test_filling_in_changes_nothing_where_nobody_waits():

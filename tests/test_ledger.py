@@ -190,7 +190,7 @@ def test_there_is_no_best_where_samples_differ():
 )
 def test_best_follows_a_point_that_moves(moves):
     """A copy of the point at every better value is what the ledger holds."""
-    points, best = [Point(np.zeros(5)), Point(np.ones(5))], Best(5)
+    points, best = [Point(np.zeros(5)), Point(np.ones(5))], Best(np.zeros(5))
     lowest, where, now = np.inf, None, 0
     for n, (kind, k, entry) in enumerate(moves):
         point = points[now]
@@ -223,7 +223,7 @@ def test_best_follows_a_point_that_moves(moves):
 
 
 def test_minus_infinity_is_refused_even_far_out():
-    ledger = Ledger(2, "raise", repeats=True)
+    ledger = Ledger("raise", Best(np.zeros(2)))
     ledger.failed(np.nan, 4, lambda: np.zeros(2), may_fail=True)
     ledger.failed(np.inf, 1, lambda: np.zeros(2), may_fail=True)
     with pytest.raises(FloatingPointError, match=r"-inf at evaluation 2, x = \[0\. 0\.\]"):

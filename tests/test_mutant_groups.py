@@ -26,7 +26,7 @@ def test_groups_have_files_and_tests(group):
     "room",
     ["scgd/policies", "scgd/steps", "scgd/descent", "scgd/strategies", "scgd/run",
      "scgd/constraints", "scgd/spaces", "scgd/linear", "scgd/linear/tables", "scgd/torch",
-     "scgd/torch/blocks", "scgd/torch/blocks/policies", "scgd_paper", "scgd_paper/linear",
+     "scgd/torch/blocks", "scgd_paper", "scgd_paper/linear",
      "scgd_paper/theory", "scgd_arena", "scgd_arena/peers"],
 )  # fmt: skip
 def test_every_room_is_looked_at(room):

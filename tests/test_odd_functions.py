@@ -10,7 +10,7 @@ import pytest
 
 import scgd
 from scgd.cli import main
-from scgd.driving import Events
+from scgd.run.asynchronous import Events
 
 ESCAPE = "\x1b[2J"
 

@@ -56,3 +56,17 @@ def test_few_noisy_measurements_within_bounds():
         result = minimize(fun, np.zeros(6), bounds=[(-5, 5)] * 6, max_evals=80, seed=seed)
         ends.append(value(result.x) / value(np.zeros(6)))
     assert np.median(ends) < 0.2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_noisy_run_of_scgd_ends_no_higher_than_it_began_or_says_so(seed):
+    rng, truth = np.random.default_rng(seed), 0.6 * np.tile([1.0, -1.0], 3)
+    value = lambda x: float(np.sum((x[::50] - truth) ** 2))  # noqa: E731
+    fun = lambda x: value(x) + 0.5 * rng.standard_normal()  # noqa: E731
+    bounds = [(-1, 1)] * 300
+    result = minimize(
+        fun, np.zeros(300), method="musketeer", bounds=bounds, max_evals=3000, seed=seed
+    )
+    assert value(result.x) <= value(np.zeros(300))
+    assert result.success == (value(result.x) < value(np.zeros(300)))
+    assert abs(result.fun - value(result.x)) < 4 * result.fun_error

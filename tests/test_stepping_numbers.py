@@ -8,7 +8,7 @@ import pytest
 import scgd
 from scgd.descent import CoordinateDescent
 from scgd.problem import Problem
-from scgd.run.identity import Seed
+from scgd.run.build import Seed
 from scgd.samples import CHUNK, Samples
 from scgd_paper.walking import answer, steps_of
 
@@ -38,7 +38,7 @@ def made(own=None, scale=None, budget=None, bounds=None, **parts):
     own = recipe(**parts) if own is None else own
     scale = None if scale is None else np.asarray(scale, float)
     return CoordinateDescent(
-        own, problem, problem.x0, root.searches, scale=scale, budget=budget, samples=samples
+        own, problem, problem.x0, root.child(0), scale=scale, budget=budget, samples=samples
     )
 
 
@@ -164,13 +164,13 @@ def test_a_leg_is_over_when_it_does_not_pay_for_another_step():
     go(search, 3)
     search.begin_stage(5, base=2.0)
     assert search.until == 11 and search.base == 2.0
-    one = search.pose()
-    two = search.pose()
-    assert one is not None and two is not None and search.pose() is None
-    search.take(one, np.array([1.0, 1.0]))
+    one = search.ask()
+    two = search.ask()
+    assert one is not None and two is not None and search.ask() is None
+    search.tell(one, np.array([1.0, 1.0]))
     assert not search.finished
-    search.take(two, np.array([1.0, 1.0]))
-    assert search.finished and search.n_evals == 10 and search.pose() is None
+    search.tell(two, np.array([1.0, 1.0]))
+    assert search.finished and search.n_evals == 10 and search.ask() is None
     search.begin_stage(2)
     assert not search.finished and search.firsts == [] and search.n_phases == 0
     assert len(search.recent) == 0 and np.isnan(search.base)
@@ -198,17 +198,17 @@ def test_going_back_keeps_the_stream():
 def test_who_scouts_asks_for_a_whole_gradient_before_each_step():
     search = made(policy="gauss-southwell")
     for _ in range(3):
-        scout = search.pose()
-        assert len(scout) == 2 * P and scout.role == 1 and search.pose() is None
+        scout = search.ask()
+        assert len(scout) == 2 * P and scout.role == 1 and search.ask() is None
         values = np.array([bowl(point) for point in scout.points()])
         values[0] = np.nan  # of coordinate 0: nothing is known of it
-        search.take(scout, values)
+        search.tell(scout, values)
         assert search.gradient.size == P and search.gradient[0] == 0.0
         np.testing.assert_allclose(search.gradient[1:], slopes(search.point.x, [1, 2, 3]))
         steepest = int(np.argmax(np.abs(search.gradient)))
-        step = search.pose()
+        step = search.ask()
         assert step.role == 0 and step.support.tolist() == [steepest]
-        search.take(step, np.array([bowl(point) for point in step.points()]))
+        search.tell(step, np.array([bowl(point) for point in step.points()]))
         assert search.gradient.size == 0
     assert search.t == 3 and search.n_evals == 30
 
@@ -217,12 +217,12 @@ def test_derivatives_alone_are_looked_at_from_time_to_time():
     search = made(recipe().first_order())
     roles = []
     for _ in range(45):
-        question = search.pose()
+        question = search.ask()
         roles.append(question.role)
-        assert search.pose() is None  # they wait for each other
+        assert search.ask() is None  # they wait for each other
         kind = question.kind == "partials"
         values = [slopes(question.at(0), question.support)] if kind else np.array([7.0])
-        search.take(question, values)
+        search.tell(question, values)
     looks = [k for k, role in enumerate(roles) if role == 2]
     assert looks == [0, 21, 42] and search.t == 42 and search.watched == 40
     assert search.watched == 40 and not search._due()
@@ -230,11 +230,11 @@ def test_derivatives_alone_are_looked_at_from_time_to_time():
 
 def test_a_lost_gradient_leaves_its_coordinate_and_the_law_learns_nothing():
     search = made(block_size=2, replace=False)
-    question = search.pose()
+    question = search.ask()
     k, j = question.support.tolist()
     values = np.array([bowl(point) for point in question.points()])
     values[0] = np.nan
-    search.take(question, values)
+    search.tell(question, values)
     assert search.point.x[k] == 0.0
     np.testing.assert_allclose(search.point.x[j], 0.1 * 2 * CENTRE[j])
     assert search.sampler.n_phases == 1 or search.sampler.grads[0] == 0.0

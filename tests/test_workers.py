@@ -265,8 +265,8 @@ class TwiceEngine(ExecutorEngine):
 def test_ledger_accepts_every_evaluation_once():
     method = scgd.SCGD(block_size=5)
     keywords = {"max_evals": 100, "seed": 3, "scale": 1.0}
-    built = build(np.zeros(P), method, **keywords)
-    run, job = built.run, Job(quadratic, None, (), built.samples)
+    run = build(np.zeros(P), method, **keywords)
+    job = Job(quadratic, None, (), run.samples)
     with ThreadPoolExecutor(2) as executor:
         evaluate = RemoteEvaluator(TwiceEngine(job, executor))
         while not run.done:

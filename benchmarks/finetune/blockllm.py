@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from scgd.checks import whole
 from scgd.torch.blocks.ledger import Ledger
-from scgd.torch.blocks.policies.base import BlockPolicy, check_count
+from scgd.torch.blocks.policy import BlockPolicy
 from scgd.typing import Array
 
 __all__ = ["BlockLLM"]
@@ -36,7 +37,7 @@ class BlockLLM(BlockPolicy):
     needs_loss: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_count("patience", self.patience, 1)
+        whole(self.patience, "patience", 1)
 
     def scores(self, book: Ledger) -> Array:
         """Return scaled gradients over frequencies; infinite for blocks not yet seen."""

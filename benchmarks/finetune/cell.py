@@ -1,6 +1,6 @@
 """Train once with one method, rate and seed, in a process of its own; print the row.
 
-    python benchmarks/finetune/cell.py METHOD RATE SEED SECONDS [only-measure]
+    python benchmarks/finetune/cell.py METHOD RATE SEED SECONDS [only-measure] [shifted]
 
 Seconds are CPU seconds of this process on one thread, so a busy machine does not shorten a run. The
 rate falls linearly to zero over them. Memory is the peak of the process above what it holds when
@@ -105,10 +105,15 @@ def fit(
 
 
 def train(
-    method: str, rate: float, seed: int, seconds: float, judged: bool = True
+    method: str,
+    rate: float,
+    seed: int,
+    seconds: float,
+    judged: bool = True,
+    shifted: bool = False,
 ) -> dict[str, Any]:
     """Return what came out of one run, without accuracy and loss unless it is judged."""
-    data, test = splits(seed)
+    data, test = splits(seed, shifted)
     torch.manual_seed(seed)
     model, optimizer = METHODS[method].build(Classifier(seed).train(), rate, seed)
     batches = drawn(len(data[0]), torch.Generator().manual_seed(seed))
@@ -122,7 +127,7 @@ def train(
     if judged:
         accuracy, loss = judge(model, test)
         row |= {"accuracy": round(accuracy, 4), "loss": round(loss, 4)}
-    if hasattr(optimizer, "law"):
+    if hasattr(optimizer, "book"):
         row["visits"] = json.dumps(visits(optimizer))
     return row
 
@@ -155,5 +160,6 @@ def judge(model: torch.nn.Module, test: Any) -> tuple[float, float]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    name, rate, seed, seconds, *only = sys.argv[1:]
-    print("ROW " + json.dumps(train(name, float(rate), int(seed), float(seconds), not only)))
+    name, rate, seed, seconds, *words = sys.argv[1:]
+    chosen = {"judged": "only-measure" not in words, "shifted": "shifted" in words}
+    print("ROW " + json.dumps(train(name, float(rate), int(seed), float(seconds), **chosen)))

@@ -24,7 +24,7 @@ FIELDS = (
 )  # fmt: skip
 SHOWN = (
     "adamw", "adamw, 8 bits", "galore", "apollo", "lisa", "adafactor in backward", "lora", "top-2",
-    "badam", "misa", "default", "default, adafactor",
+    "badam", "misa", "per cost", "per cost, adafactor",
 )  # fmt: skip
 
 

@@ -97,8 +97,9 @@ def projected(package: str, name: str, **settings: Any) -> Any:
     return build
 
 
+PER_COST = BlockMusketeer(gain_per="cost")
 FULL = BLOCK = (5e-5, 1e-4, 2e-4, 4e-4)
-NEAR = (1e-4, 2e-4)  # laws of one block: where top-2 and inverse-cost are best, worse beside it
+NEAR = (1e-4, 2e-4)  # policies of one block: where top-2 and inverse-cost are best, worse beside it
 WIDE = (5e-5, 1e-4, 2e-4, 4e-4, 8e-4)
 METHODS: dict[str, Method] = {
     "adamw": Method(adamw, FULL),
@@ -120,8 +121,9 @@ METHODS: dict[str, Method] = {
         WIDE,
     ),
     "default": Method(defaults(), WIDE),
-    "default, adafactor": Method(
-        defaults(inner=torch.optim.Adafactor, in_backward=True), (2e-3, 5e-3)
+    "per cost": Method(defaults(policy=PER_COST), WIDE),
+    "per cost, adafactor": Method(
+        defaults(policy=PER_COST, inner=torch.optim.Adafactor, in_backward=True), (2e-3, 5e-3)
     ),
     "adafactor in backward": Method(
         defaults(
@@ -146,5 +148,5 @@ METHODS: dict[str, Method] = {
     "descending": Method(blocks(policy=Cyclic("descending")), BLOCK),
     "blockllm": Method(blocks(policy=BlockLLM()), BLOCK),
 }
-LEADERS, RIVALS, FURTHER = list(METHODS)[:4], list(METHODS)[4:11], list(METHODS)[17:]
+LEADERS, RIVALS, FURTHER = list(METHODS)[:4], list(METHODS)[4:11], list(METHODS)[18:]
 """The order of the runs: what decides most comes first."""

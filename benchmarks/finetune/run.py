@@ -1,6 +1,9 @@
 """Fine-tune MiniLM with every method at equal CPU seconds; rows that exist are not run again.
 
     python benchmarks/finetune/run.py --seconds 300 --seeds 0 1 2 3 4
+    python benchmarks/finetune/run.py --shifted --seconds 45 --seeds 0 1 --rate 2e-4 --methods default
+
+``--shifted`` takes the vowels out of longer words, so that the lower layers must change.
 
 Every method's rates are tried for ``--trial`` seconds on a seed with test sentences of its own, then
 the best rate is judged on the other seeds, one seed over all methods after the other. A run may be
@@ -23,6 +26,8 @@ from methods import FURTHER, LEADERS, METHODS, RIVALS
 from sentences import TUNING
 
 HERE = Path(__file__).parent
+SHIFTED = "shifted.csv"
+"""The file whose rows are of sentences whose long words have no vowels."""
 FIELDS = (
     "method", "rate", "seed", "seconds", "steps", "accuracy", "loss", "gradients_state_mb",
     "activations_mb", "process_mb", "visits",
@@ -47,9 +52,10 @@ def store(path: Path, fields: tuple[str, ...], row: dict[str, Any]) -> None:
         writer.writerow(row)
 
 
-def train(method: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
+def train(path: Path, method: str, rate: float, seed: int, seconds: float) -> dict[str, Any]:
     """Return the row of one cell, run in a process of its own on one thread."""
     command = [sys.executable, str(HERE / "cell.py"), method, str(rate), str(seed), str(seconds)]
+    command += ["shifted"] if path.name == SHIFTED else []
     one = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=one)
     row: dict[str, Any] = json.loads(done.stdout.split("ROW ")[1])
@@ -62,7 +68,7 @@ def run(path: Path, method: str, rate: float, seed: int, seconds: float) -> None
         key = (row["method"], float(row["rate"]), int(row["seed"]), float(row["seconds"]))
         if key == (method, rate, seed, seconds):
             return
-    row = train(method, rate, seed, seconds)
+    row = train(path, method, rate, seed, seconds)
     store(path, FIELDS, row)
     print(method, rate, seed, "accuracy", row["accuracy"], "loss", row["loss"], flush=True)
 
@@ -82,8 +88,11 @@ def main() -> None:
     parser.add_argument("--trial", type=float, default=60.0, help="seconds of a run for the rates")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), help="instead of the plan")
-    parser.add_argument("--out", type=Path, default=HERE / "results.csv")
+    parser.add_argument("--shifted", action="store_true", help="long words without vowels")
+    parser.add_argument("--rate", type=float, help="one for all seeds: nothing is tuned")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    options.out = options.out or HERE / (SHIFTED if options.shifted else "results.csv")
     seeds = options.seeds
     stages = [(LEADERS, seeds[:1]), (RIVALS, seeds[:1]), (LEADERS + RIVALS, seeds[1:])]
     stages += [(FURTHER, seeds)]
@@ -91,11 +100,11 @@ def main() -> None:
         stages = [(options.methods, seeds)]
     for methods, judged in stages:
         for method in methods:
-            for rate in METHODS[method].rates:
+            for rate in METHODS[method].rates if options.rate is None else ():
                 run(options.out, method, rate, TUNING, options.trial)
         for seed in judged:
             for method in methods:
-                rate = best_rate(options.out, method, options.trial)
+                rate = options.rate or best_rate(options.out, method, options.trial)
                 run(options.out, method, rate, seed, options.seconds)
 
 

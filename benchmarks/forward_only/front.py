@@ -26,9 +26,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from scgd.torch import ZeroOrderSCGD
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "block_laws"))
+sys.path.insert(0, str(HERE.parent / "block_policies"))
 from adapters import adapters  # noqa: E402
-from tasks import digits, make  # noqa: E402
+from tasks import adapt, digits, make  # noqa: E402
 
 FIELDS = ("task", "method", "rate", "seed", "forwards", "loss", "accuracy", "favoured")
 TUNING, BATCH, N_TRAIN = 100, 64, 1300
@@ -58,7 +58,10 @@ def model_of(task: str, seed: int, cache: Path) -> tuple[nn.Module, Tensor, Tens
         return logistic(), x, y
     new = (3 * y + 1) % 10
     if task.startswith("transformer"):
-        made = make("top", seed, cache, "tiny" if "4 layers" in task else "small")
+        return make("top", seed, cache, "tiny").model, x, new
+    if task == LORA:
+        made = make("top", seed, cache, "small")
+        adapt(made.model)
         return made.model, x, new
     if task == "adapters of MiniLM":
         return adapters(seed, cache)
@@ -128,6 +131,7 @@ def zeroth_order(model: nn.Module, lr: float | None, seed: int, **settings: Any)
 
 
 OURS = "ZeroOrderSCGD(params)"
+LORA = "adapters of a transformer of 6 layers, labels permuted"
 
 
 METHODS: dict[str, Any] = {
@@ -140,7 +144,7 @@ TASKS = {
     "logistic regression": (500, 1500, 3000),
     "convolutions, labels permuted": (500, 1500, 3000),
     "transformer of 4 layers, labels permuted": (500, 1500, 3000),
-    "transformer of 6 layers, labels permuted": (500, 1500),
+    LORA: (500, 1500),
     "adapters of MiniLM": (500, 1500),
 }
 """What is trained, and after how many forward passes one looks."""
@@ -224,7 +228,7 @@ def main() -> None:
     """Run what is missing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=Path, default=HERE / "front.csv")
-    parser.add_argument("--cache", type=Path, default=Path("results/block_laws"))
+    parser.add_argument("--cache", type=Path, default=Path("results/block_policies"))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tasks", nargs="*", default=list(TASKS))
     given = parser.parse_args()

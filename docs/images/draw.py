@@ -80,7 +80,7 @@ def auto():
         box(10, 230, 340, ["Exact", "step, precision, effects"]),
         box(400, 230, 400, ["Repeats with sample=", "length scale"]),
         box(850, 230, 340, ["Independent noise", "radius, screening"]),
-        box(10, 425, 340, ["Portfolio", "BFGS, CMA-ES,", "line and direct search"], ours=True),
+        box(10, 425, 340, ["Portfolio", "BFGS, CMA-ES,", "line searches"], ours=True),
         box(400, 425, 400, ["SCGD", "common random numbers,", "blocks of coordinates"], ours=True),
         box(850, 425, 340, ["SPSA, models", "then the best points", "are re-evaluated"], ours=True),
         arrow(430, 125, 200, 222, "no", dx=-30),

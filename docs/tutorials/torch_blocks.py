@@ -58,7 +58,7 @@ blocks = scgd.torch.BlockOptimizer(
     model, torch.optim.AdamW, active=1, period=25, policy="shuffled", lr=3e-3, seed=0
 )
 by_block = train(model, blocks)
-print({name: round(float(weight), 3) for name, weight in blocks.law().items()})
+print({name: round(float(weight), 3) for name, weight in blocks.probabilities().items()})
 
 # %%
 # What it saves is memory: gradients and state of one layer instead of all. After equally many steps

@@ -31,7 +31,7 @@ from scgd.typing import Array, Floats
 
 __all__ = ["Checkpoint", "CheckpointError", "OtherRun", "decoded", "encoded"]
 
-FORMAT = 5
+FORMAT = 6
 ARRAY = ESCAPE = "~"
 """Stands in the place of an array, and before names that begin like that."""
 FIRST = 1.0

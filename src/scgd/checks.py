@@ -127,6 +127,8 @@ def whole(value: Any, name: str, least: int = 0, wanted: str = "") -> int:
     ...
     ValueError: n must be a whole number >= 0, got 2.5
     """
+    if type(value) is int and least <= value <= LARGEST:
+        return value
     found = as_number(value)
     wanted = wanted or f"be a whole number >= {least}"
     if found is None or found != found or not least <= found <= LARGEST or found != int(found):

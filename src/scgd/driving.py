@@ -2,187 +2,248 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from contextlib import ExitStack, closing
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scgd.calling import calls_user, from_handler, from_user
-from scgd.checks import as_number, shown
+from scgd.calling import calls_user, from_handler, from_user, within_run
+from scgd.checks import as_number
 from scgd.compiling import is_compiled
 from scgd.descent import choose_loop
 from scgd.history import Status
-from scgd.problem import count
+from scgd.options import HERE, Failures, Reporting, Workers
+from scgd.problem import as_scalar
 from scgd.progress import Progress
-from scgd.run.inline import Inline
+from scgd.run.asynchronous import Events, Flights
+from scgd.run.interpreter import Interpreter
+from scgd.run.ledger import Ledger
+from scgd.run.recording import record_all
 from scgd.run.run import Run
-from scgd.run.saving import Saved
+from scgd.run.saving import Saved, identity
 from scgd.run.signals import Interrupts, Stop, Ticker
-from scgd.typing import Ints
-from scgd.workers import Evaluator
+from scgd.strategies.asks import Along, Gradient, point_of
+from scgd.typing import Floats
+from scgd.workers import Evaluator, evaluator
+from scgd.workers.local import private
+from scgd.workers.tasks import MOST_COPIED, Job
 
 if TYPE_CHECKING:
     from scgd.results import Result
 
-__all__ = ["Events", "Limits", "drive"]
+__all__ = ["Driver", "Inline"]
 
 TICK = 0.1
 """Seconds between two looks at checkpoint and bar."""
-Callback = Callable[["Result"], Any]
+LONGEST = 1000
+"""Points of a batch that are answered without a question, at most: beyond, it costs nothing."""
+SHORT = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)
+"""Ends that are no success where a target was not reached."""
+NAN = float("nan")
+float64 = np.float64
 
 
-class Limits:
-    """What ends a run besides its budget."""
+class Driver:
+    """Has the questions of a run answered until something ends it.
 
-    def __init__(
-        self, max_time: float | None, target: float | None, *, maximize: bool = False
-    ) -> None:
-        seconds = None if max_time is None else as_number(max_time)
-        if max_time is not None and (seconds is None or not seconds > 0):
-            raise ValueError(f"max_time must be a positive number of seconds, got {max_time!r}")
-        aim = None if target is None else as_number(target)
-        if target is not None and (aim is None or np.isnan(aim)):
-            raise ValueError(f"target must be a number, got {target!r}")
-        self.sign = -1.0 if maximize else 1.0
-        self.target = None if aim is None else self.sign * aim
-        self.deadline = None if seconds is None else time.monotonic() + seconds
-
-    def check(self, run: Run) -> Status:
-        """Return why the run must end now, or that it goes on."""
-        if self.target is not None and run.strategy.level <= self.target:
-            return Status.TARGET
-        if self.deadline is not None and time.monotonic() >= self.deadline:
-            return Status.TIME
-        return Status.RUNNING
-
-    def checked(self, result: Result) -> Result:
-        """Return the result, which is no success where it was stopped short of the target."""
-        ended = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)
-        if self.target is not None and result.status in ended:
-            result.success = result.success and bool(self.sign * result.fun <= self.target)
-        return result
-
-
-@dataclass(frozen=True)
-class Events:
-    """What happened in an asynchronous run.
+    What a run does not ask for is not made: workers, a bar, a clock, a checkpoint.
 
     Parameters
     ----------
-    limit
-        How many evaluations were kept under way.
-    order
-        The numbers of the evaluations in the order in which their values were accepted; those of a
-        run that is to be replayed.
+    run
+        The run.
+    job
+        The user's functions.
+    workers, failures, reporting, max_time, target, checkpoint
+        As of :func:`scgd.minimize`.
     """
 
-    limit: int
-    order: Ints | None = None
+    def __init__(
+        self,
+        run: Run,
+        job: Job,
+        *,
+        workers: Workers,
+        failures: Failures,
+        reporting: Reporting,
+        max_time: float | None,
+        target: float | None,
+        checkpoint: Any,
+    ) -> None:
+        self.run, self.job, self.checkpoint = run, job, checkpoint
+        self.workers, self.failures, self.reporting = workers, failures, reporting
+        self.target = self.deadline = None
+        if target is not None:
+            self.target = run.ledger.sign * checked_target(target)
+        if max_time is not None:
+            self.deadline = run.began + checked_time(max_time)
+        self.events: Events | None = None
+        if workers.asynchronous is not None:
+            events, vectorized = workers.asynchronous, workers.vectorized
+            self.events = Events.check(events, run, vectorized=vectorized)
+        self.saved: Saved | None = None
+        self.bar: Progress | None = None
+        self.by_phase = reporting.callback is not None or target is not None
+        self.stop, self.open = Stop(), ExitStack()
+        self.interrupts = Interrupts(self.stop)
+        self.inline: Inline | None = None
+        self.engine: Any = None
+        self.loop: Any = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "limit", count(self.limit, "limit"))
-        if self.order is None:
-            return
-        order = np.asarray(self.order)
-        whole = order.ndim == 1 and (order.dtype.kind in "iu" or not order.size)
-        if not whole or np.any(order < 0) or len(np.unique(order)) < len(order):
-            raise ValueError(
-                f"order must be different whole numbers of evaluations, got {shown(self.order)}"
-            )
-        object.__setattr__(self, "order", order.astype(np.int64))
+    @cached_property
+    def evaluate(self) -> Evaluator:
+        """Where evaluations are made."""
+        made = evaluator(self.workers, self.job, skip=self.failures.skip_timeouts)
+        self.open.callback(made.close)
+        return made
 
-    @classmethod
-    def check(cls, wanted: int | Events | None, run: Run, *, vectorized: bool) -> Events | None:
-        """Check the argument of the same name."""
-        if wanted is None:
-            return None
-        if vectorized:
-            raise ValueError("a vectorized fun takes whole questions; drop asynchronous=")
-        events = wanted if isinstance(wanted, Events) else cls(count(wanted, "asynchronous"))
-        if events.limit < run.strategy.cost:
-            raise ValueError(
-                f"asynchronous must be at least the {run.strategy.cost} evaluations of a step, "
-                f"got {events.limit}"
-            )
-        return events
+    def result(self) -> Result:
+        """Take up what was saved, drive the run, and return its result."""
+        run, resumed = self.run, False
+        with self.open as stack:
+            log = self.reporting.log
+            if log is None and (self.reporting.record or run.problem.space is not None):
+                record_all(run)
+            if self.checkpoint is not None:
+                limit = 0 if self.events is None else self.events.limit
+                saved = Saved(self.checkpoint, run, identity(run, self.job.args, limit))
+                self.saved = stack.enter_context(saved)  # no other run on its file
+                resumed = saved.resume()
+            if log is not None:
+                record_all(run, log, resumed=resumed)
+                stack.enter_context(closing(run.record))
+            # Workers are made at once, so that what cannot work is said before any evaluation.
+            local = self.workers is HERE or (self.evaluate.inline and self.events is None)
+            if local and run.by_loops and run.ledger.on_nonfinite != "worst":
+                self.inline = Inline(run.strategy, self.job, run.ledger)
+            if not run.remark:  # else a saved run is only read back
+                self._drive()
+        result = run.result()
+        result.nfev_repeated = self.evaluate.n_repeated if "evaluate" in vars(self) else 0
+        if self.events is not None:
+            result.events = Events(self.events.limit, np.array(run.order, np.int64))
+        if self.target is not None and result.status in SHORT:
+            reached = bool(run.ledger.sign * result.fun <= self.target)
+            result.success = result.success and reached
+        return result
 
+    def _drive(self) -> None:
+        """Go on until the budget, a limit, the callback or a signal ends the run."""
+        run, saved = self.run, self.saved
+        with ExitStack() as self.watching:
+            if self.reporting.progress:
+                self.bar = self.watching.enter_context(Progress(run, self.deadline))
+            self.watching.enter_context(self.interrupts)
+            if self.deadline is not None or self.bar is not None or saved is not None:
+                self._tick(None if self.bar is None and saved is None else TICK)
+            try:
+                run.status = self._ended()
+            except BaseException as error:
+                # Somebody else's handler may have raised anywhere, in the middle of ours.
+                torn = from_handler(error) or not (isinstance(error, Exception) or from_user(error))
+                if self.interrupts.abandoned or torn:
+                    raise
+                if saved is not None:
+                    saved.save(force=True)
+                if not isinstance(error, KeyboardInterrupt):
+                    raise
+                run.status = Status.INTERRUPTED
+            else:
+                if saved is not None:
+                    saved.save(force=True)
+        if self.interrupts.seen or run.status is Status.INTERRUPTED:
+            cut = run.status is Status.INTERRUPTED and within_run(sys._getframe())
+            self.interrupts.hand_on(cut=cut)
 
-def drive(
-    run: Run,
-    evaluate: Evaluator,
-    limits: Limits,
-    saved: Saved,
-    callback: Callback | None,
-    events: Events | None,
-    *,
-    progress: bool,
-) -> None:
-    """Have questions answered until the budget, a limit, the callback or a signal ends the run."""
-    if run.remark:  # a saved run that is only read back
-        return
-    stop, by_phase = Stop(), callback is not None or limits.target is not None
-    advance = partial(forward, run, Serial(run, evaluate), stop, by_phase)
-    if events is not None:
-        advance = partial(fly, run, Flights(run, evaluate, events), stop)
-    compiled = is_compiled(evaluate.job.fun)
-    ticks = progress or saved.file is not None or compiled
-    interrupts = Interrupts(stop)
-    with (
-        Progress(run, limits.deadline, wanted=progress) as bar,
-        interrupts,
-        Ticker(stop, TICK if ticks else None, limits.deadline),
-    ):
-        try:
-            run.status = ended(run, advance, limits, saved, callback, bar, stop, interrupts)
-        except BaseException as error:
-            # Somebody else's handler may have raised anywhere, in the middle of something of ours.
-            torn = from_handler(error) or not (isinstance(error, Exception) or from_user(error))
-            if interrupts.abandoned or torn:
-                raise
-            saved.save(force=True)
-            if not isinstance(error, KeyboardInterrupt):
-                raise
-            run.status = Status.INTERRUPTED
+    def _tick(self, every: float | None) -> None:
+        self.watching.enter_context(Ticker(self.stop, every, self.deadline))
+
+    def _ended(self) -> Status:
+        """Go on until something ends the run; return what did."""
+        run, stop, target, reports = self.run, self.stop, self.target, -1
+        flights = None if self.events is None else Flights(run, self.evaluate, self.events)
+        run.status = Status.RUNNING
+        while True:
+            if run.history.n_reports != reports:
+                if reports >= 0 and self.reporting.callback is not None:
+                    if not called(self.reporting.callback, run):
+                        return Status.CALLBACK
+                reports = run.history.n_reports
+                if target is not None and run.strategy.level <= target:
+                    return Status.TARGET
+            if self.deadline is not None and time.monotonic() >= self.deadline:
+                return Status.TIME
+            if self.interrupts.seen:
+                return Status.INTERRUPTED
+            if run.done:
+                return Status.RUNNING  # the result tells why
+            if stop.raised:
+                stop.clear()
+                if self.interrupts.seen:  # it came just before the flag was taken down
+                    continue
+            self._go_on() if flights is None else flights.go(stop)
+            if self.bar is not None:
+                self.bar.update()
+            if self.saved is not None:
+                self.saved.save()
+
+    def _go_on(self) -> None:
+        """Have a loop make many evaluations where there is one, or answer one question."""
+        run, strategy, inline, loop = self.run, self.run.strategy, self.inline, None
+        if inline is not None and not run.open:
+            if not strategy.stepping:
+                loop = inline if inline.ready(run.room) else None
+            else:
+                loop = self._loop(strategy.engine)
+        if loop is None:
+            self._answer()
         else:
-            saved.save(force=True)
-    interrupts.hand_on(cut=run.status is Status.INTERRUPTED)
+            run.run_loop(partial(loop.run, stop=self.stop, by_phase=self.by_phase))
+
+    def _loop(self, engine: Any) -> Any:
+        """Return the loop that takes the steps of an engine; None where only questions will do."""
+        if engine is not self.engine:
+            self.engine, fun = engine, self.evaluate.job.fun
+            self.loop = choose_loop(engine, fun, self.job.args, self.run.ledger)
+            if self.bar is None and self.saved is None and is_compiled(fun):
+                self._tick(TICK)  # no signal reaches us within compiled code
+        return self.loop
+
+    def _answer(self) -> None:
+        """Answer the question that is open, or the next one; stop between two evaluations."""
+        run = self.run
+        opened = next(iter(run.open.values()), None) or run.next_question()
+        if opened is None:
+            return
+        for arrived in self.evaluate.answers(opened):
+            for number, value in arrived:  # all that was paid for, whatever the flag says
+                run.accept(number, value)
+            if self.stop.raised:
+                return
 
 
-def ended(
-    run: Run,
-    advance: Callable[[], None],
-    limits: Limits,
-    saved: Saved,
-    callback: Callback | None,
-    bar: Progress,
-    stop: Stop,
-    interrupts: Interrupts,
-) -> Status:
-    """Go on until something ends the run; return what did."""
-    run.status, reports = Status.RUNNING, run.n_reports
-    while (status := limits.check(run)) is Status.RUNNING:
-        if interrupts.seen:
-            return Status.INTERRUPTED
-        if run.done:
-            return Status.RUNNING  # the result tells why
-        stop.clear()
-        if interrupts.seen:  # it came just before the flag was taken down
-            continue
-        advance()
-        bar.update()
-        if run.n_reports != reports:
-            reports = run.n_reports
-            if callback is not None and not called(callback, run):
-                return Status.CALLBACK
-        saved.save()
-    return status
+def checked_time(max_time: Any) -> float:
+    """Return seconds."""
+    seconds = as_number(max_time)
+    if seconds is None or not seconds > 0:
+        raise ValueError(f"max_time must be a positive number of seconds, got {max_time!r}")
+    return seconds
+
+
+def checked_target(target: Any) -> float:
+    """Return a number that is one; infinities are."""
+    aim = as_number(target)
+    if aim is None or np.isnan(aim):
+        raise ValueError(f"target must be a number, got {target!r}")
+    return aim
 
 
 @calls_user
-def called(callback: Callback, run: Run) -> bool:
+def called(callback: Callable[[Result], Any], run: Run) -> bool:
     """Call the callback; tell whether the run may go on."""
     try:
         callback(run.result())
@@ -191,93 +252,96 @@ def called(callback: Callback, run: Run) -> bool:
     return True
 
 
-class Serial:
-    """Answers in this process, or by workers one question at a time."""
+class Inline:
+    """Send a strategy the values of its points, one after the other, without a question for each.
 
-    def __init__(self, run: Run, evaluate: Evaluator) -> None:
-        self.run, self.evaluate, job = run, evaluate, evaluate.job
-        self.inline = Inline(run.strategy, job.fun, job.args, run.ledger, job.samples)
-        self.engine: Any = None
-        self.loop: Any = None
+    A cut between two points of a batch loses nothing: the interpreter keeps the values it has.
 
-    def fitting(self) -> Any:
-        """Return what makes many evaluations at a time, if there is something for what comes."""
-        run, job = self.run, self.evaluate.job
-        if not self.evaluate.inline or not run.by_loops or run.ledger.on_nonfinite == "worst":
-            return None
-        if not run.strategy.stepping:
-            return self.inline if self.inline.ready(run.room) else None
-        if run.strategy.engine is not self.engine:
-            self.engine = run.strategy.engine
-            self.loop = choose_loop(self.engine, job.fun, job.args, run.ledger)
-        return self.loop
-
-
-def forward(run: Run, serial: Serial, stop: Stop, by_phase: bool) -> None:
-    """Answer questions until stopped, or until there is something to report."""
-    reports = run.n_reports
-    while not stop.raised and not run.done:
-        loop = None if run.open else serial.fitting()
-        if loop is not None:
-            run.run_loop(partial(loop.run, stop=stop, by_phase=by_phase))
-        else:
-            answer(run, serial.evaluate, stop)
-        if by_phase and run.n_reports != reports:
-            return
-
-
-def answer(run: Run, evaluate: Evaluator, stop: Stop) -> None:
-    """Answer the question that is open, or the next one; stop between two evaluations."""
-    opened = next(iter(run.open.values()), None) or run.next_question()
-    if opened is None:
-        return
-    for arrived in evaluate.answers(opened):
-        for number, value in arrived:  # all that was paid for, whatever the flag says
-            run.accept(number, value)
-        if stop.raised:
-            return
-
-
-class Flights:
-    """Several questions under way at a time, for evaluations that take uneven time.
-
-    The trajectory is a function of the seed, the number of evaluations under way and the order in
-    which values are accepted; that order is recorded, so any run can be replayed.
+    Parameters
+    ----------
+    strategy
+        The interpreter.
+    job
+        The user's function and its further arguments.
+    ledger
+        Where failed values are counted, and the best one is kept.
     """
 
-    def __init__(self, run: Run, evaluate: Evaluator, events: Events) -> None:
-        self.run, self.evaluate, self.limit = run, evaluate, events.limit
-        self.replay = None if events.order is None else events.order.tolist()
-        self.arrived: dict[int, Any] = {}
-        run.ordered = True
-        for opened in run.open.values():
-            evaluate.submit(opened)
+    def __init__(self, strategy: Interpreter, job: Job, ledger: Ledger) -> None:
+        self.strategy, self.ledger = strategy, ledger
+        self.args, self.samples = job.args, job.samples
+        self.buffer: Floats = np.empty(strategy.problem.x0.size)
+        self.view = self.buffer.view()
+        self.view.flags.writeable = False
+        self.copied = self.buffer.size <= MOST_COPIED  # all of the buffer, before each call
+        self.fun = job.fun if self.copied else private(job.fun)
+        self.base: Floats = np.empty(0)
 
-    def launch(self) -> None:
-        """Ask as long as there is room; a question larger than that flies alone."""
-        run = self.run
-        while not run.place or len(run.place) + run.strategy.cost <= self.limit:
-            opened = run.next_question()
-            if opened is None:
-                return
-            self.evaluate.submit(opened)
+    def ready(self, room: float) -> bool:
+        """Whether what the strategy asks next is for this loop, and can be paid."""
+        strategy = self.strategy
+        n = strategy.size - strategy.n_asked
+        waiting = strategy.n_asked != strategy.n_answered
+        return 0 < n <= min(room, LONGEST) and not (
+            waiting or strategy.stepping or isinstance(strategy.asked, Gradient)
+        )
 
-    def next(self) -> int | None:
-        """Return the number of the value to accept next, if it is there."""
-        n = len(self.run.order)
-        if self.replay is not None and n < len(self.replay):
-            wanted = self.replay[n]
-            return wanted if wanted in self.arrived else None
-        return next(iter(self.arrived), None)
+    def run(self, room: float, stop: Stop, *, by_phase: bool) -> None:
+        """Answer for ``room`` evaluations, until stopped or another solver asks.
 
+        ``by_phase``: until a batch is complete.
+        """
+        strategy, ledger = self.strategy, self.ledger
+        solver, sampled = strategy.solver, strategy.problem.sampled
+        past = ledger.n_accepted - strategy.n_evals - strategy.n_answered
+        while not stop.raised and self.ready(room):
+            asked, size, first = strategy.asked, strategy.size, strategy.n_asked
+            rows = None if isinstance(asked, Along) else asked.reshape(-1, asked.shape[-1])
+            values, before = strategy.values, past + strategy.n_evals
+            for j in range(first, size):
+                if stop.raised:
+                    break
+                extra = self.args
+                if sampled:
+                    number = strategy.n_samples + j // strategy.group
+                    extra = (*self.samples.arguments(number, 0), *extra)
+                value = self._along(asked, j, extra) if rows is None else self._at(rows[j], extra)
+                if value.__class__ is not float:
+                    value = float(value) if value.__class__ is float64 else as_scalar(value)
+                if value - value != 0.0:
+                    ledger.failed(value, before + j, partial(point_of, asked, j), may_fail=True)
+                    value = NAN
+                elif ledger.best is not None and value < ledger.best.value:
+                    ledger.best.put(value, point_of(asked, j))
+                if before + j == 0 and value == value:
+                    if np.array_equal(point_of(asked, j), strategy.problem.x0):
+                        ledger.first = value
+                if ledger.noted is not None:
+                    ledger.noted.append(value)
+                values[j] = value
+                strategy.n_asked = strategy.n_answered = j + 1
+                room -= 1
+            if strategy.n_answered == size:
+                strategy.answer()
+            if strategy.solver != solver or (by_phase and strategy.asked is not asked):
+                break  # the table of evaluations has one solver for all that a loop made
+        ledger.mark()
 
-def fly(run: Run, flights: Flights, stop: Stop) -> None:
-    """Accept one value and keep the rest flying."""
-    flights.launch()
-    while (ready := flights.next()) is None:
-        if stop.raised:
-            return
-        for number, value in flights.evaluate.arrived():
-            if number in run.place:
-                flights.arrived[number] = value
-    run.accept(ready, flights.arrived.pop(ready))
+    @calls_user
+    def _along(self, asked: Along, j: int, extra: tuple[Any, ...]) -> Any:
+        """Evaluate a point that differs from the others in one coordinate."""
+        x, k = self.buffer, asked.coords[j]
+        if self.copied or asked.x is not self.base:
+            self.base, x[:] = asked.x, asked.x
+        here = x[k]
+        x[k] = asked.entries[j]
+        try:
+            return self.fun(self.view, *extra)
+        finally:
+            x[k] = here
+
+    @calls_user
+    def _at(self, x: Floats, extra: tuple[Any, ...]) -> Any:
+        """Evaluate a point of its own."""
+        self.base, self.buffer[:] = x, x
+        return self.fun(self.view, *extra)

@@ -109,11 +109,13 @@ def farthest_side(central, x, entries, coords, radii, lower, upper, start, unit)
 
 
 @njit(cache=True)
-def slopes(lows, highs, downs, ups, out):  # type: ignore[no-untyped-def]
-    """Set ``out`` to the difference quotients, 0 for a coordinate pinned by its bounds."""
+def slopes(lows, highs, downs, ups):  # type: ignore[no-untyped-def]
+    """Return the difference quotients, 0 for a coordinate pinned by its bounds."""
+    out = np.empty(len(downs))
     for i in range(len(out)):
         width, change = ups[i] - downs[i], highs[i] - lows[i]
         out[i] = change / width if width != 0.0 else change * 0.0
+    return out
 
 
 @register_jitable
@@ -128,11 +130,6 @@ def middle(lows: Floats, highs: Floats) -> float:
     if not (whole := np.isfinite(means)).all():
         means = means[whole]
     return float(means.mean()) if means.size else float("nan")
-
-
-def quotient(differences: Floats, widths: Floats) -> Floats:
-    """Divide, with 0 where the width is 0 (a coordinate pinned by its bounds)."""
-    return np.divide(differences, widths, out=np.zeros_like(differences), where=widths != 0)
 
 
 @dataclass(frozen=True)
@@ -172,9 +169,8 @@ class ForwardDifference:
 
     def gradient(self, question: Question, values: Floats) -> tuple[Floats, float]:
         """Return the difference quotients and the value at theta."""
-        grads = np.empty(len(question.support))
-        lows = np.broadcast_to(values[:1], grads.shape)
-        slopes(lows, values[1:], question.origin, question.entries[1:], grads)
+        lows = np.full(len(question.support), values[0])
+        grads = slopes(lows, values[1:], question.origin, question.entries[1:])
         return grads, float(values[0])
 
 
@@ -212,9 +208,8 @@ class CentralDifference:
 
     def gradient(self, question: Question, values: Floats) -> tuple[Floats, float]:
         """Return the difference quotients and the mean value."""
-        grads = np.empty(len(question.support))
         lows, highs = values[::2], values[1::2]
-        slopes(lows, highs, question.entries[::2], question.entries[1::2], grads)
+        grads = slopes(lows, highs, question.entries[::2], question.entries[1::2])
         return grads, middle(lows, highs)
 
 
@@ -316,7 +311,7 @@ class SphereSmoothing(DirectionEstimator):
 
 
 @njit(cache=True)
-def spread(x, coords, bits, radii, lower, upper, ups, downs, widths):  # type: ignore[no-untyped-def]
+def spread(x, coords, bits, radii, lower, upper, ups, downs):  # type: ignore[no-untyped-def]
     """Lay out two points on opposite sides of x along random signs, inside the bounds.
 
     Near a bound the move shrinks to the room there is, at most to a quarter, and then its centre
@@ -337,7 +332,6 @@ def spread(x, coords, bits, radii, lower, upper, ups, downs, widths):  # type: i
             downs[i] = min(max(here - move, low), high)
         else:
             ups[i], downs[i] = here + move, here - move
-        widths[i] = ups[i] - downs[i]
 
 
 def random_signs(n: int, rng: np.random.Generator) -> Floats:
@@ -377,14 +371,14 @@ class SPSA(DirectionEstimator):
     ) -> Question:
         """Return two points on opposite sides."""
         entries, bits = np.empty((2, len(coords))), random_bits(len(coords), rng)
-        spread(point.x, coords, bits, radii, lower, upper, *entries, np.empty(len(coords)))
+        spread(point.x, coords, bits, radii, lower, upper, *entries)
         return Question(point, coords, np.full(2, BASE), entries)
 
     def gradient(self, question: Question, values: Floats) -> tuple[Floats, float]:
         """Return the difference divided by how far each coordinate was moved."""
-        first, second = question.entries
-        change = np.full(len(first), values[0] - values[1])
-        return quotient(change, first - second), float(halfway(values[0], values[1]))
+        (ups, downs), (high, low) = question.entries, values.tolist()
+        n = len(question.support)
+        return slopes(np.full(n, low), np.full(n, high), downs, ups), halfway(high, low)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -54,13 +55,14 @@ MESSAGES = {
 }
 
 
+@dataclass
 class History:
     """A bounded record of the run against evaluations, thinned by halves.
 
     One entry per phase at first; when ``capacity`` is reached, neighbours are averaged and from
     then on each entry stands for twice as many phases. An entry has the mean observed value
     (``fun``), and of the point that would have been returned then the value (``incumbent``) and its
-    standard error (``error``); NaN where these are not known.
+    standard error (``error``); NaN where these are not known. ``n_reports`` counts phases.
 
     Examples
     --------
@@ -71,17 +73,18 @@ class History:
     (array([2, 4]), array([0.5, 2. ]))
     """
 
-    def __init__(self, capacity: int = 1000) -> None:
-        self.capacity = capacity
-        self.stride = 1
-        self.last = 0
-        self.pending: list[Entry] = []
-        self.nfev: list[int] = []
-        self.entries: list[Entry] = []
+    capacity: int = 1000
+    stride: int = 1
+    last: int = 0
+    n_reports: int = 0
+    pending: list[Entry] = field(default_factory=list)
+    nfev: list[int] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
 
     def append(self, nfev: int, fun: float, incumbent: float, error: float) -> None:
         """Add what was seen in a phase that ended after ``nfev`` evaluations."""
         self.last, entry = nfev, (fun, incumbent, error)
+        self.n_reports += 1
         self.pending.append(entry)
         if len(self.pending) < self.stride:
             return

@@ -10,11 +10,13 @@ from typing import Any
 
 from scgd.checks import registry
 from scgd.errors import nearest
+from scgd.estimators import FirstOrder
 from scgd.method import NAMED, SCGD
 from scgd.strategies.asks import Strategy
 from scgd.strategies.auto import auto
 from scgd.strategies.gaussian_process import gaussian_process
 from scgd.strategies.mutation import dynamically_dimensioned_search
+from scgd.strategies.quadratic_model import quadratic_model
 from scgd.strategies.random_search import random_search
 from scgd.strategies.whole_box import Screen
 
@@ -46,6 +48,7 @@ Method = SCGD | Named
 ROWS: tuple[Method, ...] = (
     *NAMED.values(),
     Named("auto", auto, discrete=True),
+    Named("quadratic-model", quadratic_model),
     Named("random", random_search, discrete=True),
     Named("gp", gaussian_process, discrete=True),
     Named("dds", dynamically_dimensioned_search, discrete=True),
@@ -53,22 +56,41 @@ ROWS: tuple[Method, ...] = (
 METHODS: dict[str, Method] = registry(*((method.name, method) for method in ROWS))
 
 
-def as_method(method: Any) -> Method:
-    """Look up a method by name, wrap a generator function, or return SCGD as it is."""
-    if isinstance(method, SCGD | Named):
+def as_method(method: Any, *, exact: bool = False) -> Method:
+    """Look up a method by name, wrap a generator function, or return SCGD as it is.
+
+    ``exact`` says that there are exact partial derivatives, which SCGD then uses.
+    """
+    if isinstance(method, str):
+        if method not in METHODS:
+            raise ValueError(f"{WANTED}, got {method!r}{nearest(method, METHODS)}")
+        chosen = METHODS[method]
+    elif isinstance(method, SCGD | Named):
+        chosen = method
+    elif callable(method) and not isinstance(method, type):
+        chosen = Named(getattr(method, "__name__", "strategy"), method, discrete=True)
+    else:
+        raise ValueError(f"{WANTED}, got {method!r}. Known: {', '.join(METHODS)}")
+    if isinstance(chosen, SCGD):
+        return with_derivatives(chosen, exact=exact)
+    if exact and chosen.name in METHODS and chosen.name != "auto":
+        raise ValueError(f"method {chosen.name!r} does not use jac; drop it, or choose another")
+    return chosen
+
+
+WANTED = "method must be scgd.SCGD(...), a generator function or a name"
+
+
+def with_derivatives(method: SCGD, *, exact: bool) -> SCGD:
+    """Return SCGD with exact derivatives where there are some, and only there."""
+    first_order = isinstance(method.estimator, FirstOrder)
+    if not exact:
+        if first_order:
+            raise ValueError("estimator 'first-order' needs jac=, a function of (x, coords)")
         return method
-    if callable(method) and not isinstance(method, type):
-        return Named(getattr(method, "__name__", "strategy"), method, discrete=True)
-    if not isinstance(method, str) or method not in METHODS:
-        hint = (
-            nearest(method, METHODS)
-            if isinstance(method, str)
-            else f". Known: {', '.join(METHODS)}"
-        )
-        raise ValueError(
-            f"method must be scgd.SCGD(...), a generator function or a name, got {method!r}{hint}"
-        )
-    return METHODS[method]
+    if not first_order and method.estimator != SCGD().estimator:
+        raise ValueError("jac and an estimator of differences exclude each other; drop one of them")
+    return method.first_order()
 
 
 def screens(method: Method) -> bool:

@@ -7,8 +7,6 @@ and looks after time, target, callback, progress and checkpoint.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,19 +14,16 @@ import numpy as np
 from scgd.checkpoint import Checkpoint
 from scgd.checks import function
 from scgd.constraints import Measured
-from scgd.driving import Events, Limits, drive
+from scgd.driving import Driver
 from scgd.method import SCGD
 from scgd.methods import Method
 from scgd.options import Failures, Reporting, Rows, Workers
 from scgd.outcomes import called
-from scgd.run.build import build, choose_method, ran
-from scgd.run.recording import recorded
-from scgd.run.saving import Saved
+from scgd.run.build import build
 from scgd.samples import Sample
 from scgd.spaces import InSpace, Space
 from scgd.strategies.asks import Strategy
 from scgd.strategies.budget import TOL
-from scgd.workers import evaluator
 from scgd.workers.tasks import Job
 
 if TYPE_CHECKING:
@@ -198,49 +193,32 @@ def minimize(
     if jac is not None:
         function(jac, "jac")
     workers, failures = Workers.of(workers), Failures.of(failures)
-    reporting, vectorized = Reporting.of(reporting), workers.vectorized
     if isinstance(x0, Space):
-        x0.problem(bounds=bounds, scale=scale, jac=jac, vectorized=vectorized)
+        x0.problem(bounds=bounds, scale=scale, jac=jac, vectorized=workers.vectorized)
         fun = InSpace(x0, fun)
-    chosen = choose_method(method, jac)
-    limits = Limits(max_time, target, maximize=maximize is True)
     if max_evals is None and max_time is None and target is None:
         max_evals = max(1000, DEFAULT_BUDGET * np.size(x0))
         if isinstance(x0, Space):
             max_evals = max(150, 15 * x0.n_coords)
     if target is not None and (max_evals is not None or max_time is not None):
         tol = 0.0  # short of the target something is left to gain
-    built = build(
-        x0, chosen, sample=sample, bounds=bounds, scale=scale, noise=noise, max_evals=max_evals,
+    run = build(
+        x0, method, sample=sample, bounds=bounds, scale=scale, noise=noise, max_evals=max_evals,
         seed=seed, failures=failures, tol=tol, max_stall=max_stall, maximize=maximize,
         known=known, constraints=constraints, first_order=jac is not None,
     )  # fmt: skip
-    args = args if isinstance(args, tuple) else (args,)
-    flights = Events.check(workers.asynchronous, built.run, vectorized=vectorized)
-    identity = partial(built.identity, args, 0 if flights is None else flights.limit)
-    saved = Saved(checkpoint, built.run, built.seed, identity)
-    inward = partial(called, maximize=maximize, catch=failures.catch)
-    jac = None if jac is None else inward(jac, shape="partials")
-    fun = inward(fun, shape="values" if vectorized else "value")
-    if built.constraints is not None:
-        if jac is not None or vectorized:
+    if maximize or failures.catch:
+        shape = "values" if workers.vectorized else "value"
+        fun = called(fun, maximize=maximize, catch=failures.catch, shape=shape)
+        if jac is not None:
+            jac = called(jac, maximize=maximize, catch=failures.catch, shape="partials")
+    if run.merit is not None:
+        if jac is not None or workers.vectorized:
             raise ValueError("constraints do not go with jac or vectorized; drop those")
-        fun = Measured(fun, built.constraints, failures.catch)
-    job = Job(fun, jac, args, built.samples)
-    with saved:  # no other run on its file
-        record = built.run.record = recorded(
-            built.run, built.problem, reporting.record, reporting.log, saved.resume()
-        )
-        saved.recall()
-        evaluate = evaluator(workers, job, skip=failures.skip_timeouts)
-        with closing(record), closing(evaluate):
-            drive(
-                built.run, evaluate, limits, saved, reporting.callback, flights,
-                progress=reporting.progress,
-            )  # fmt: skip
-    result = built.run.result()
-    result.method = ran(built)
-    result.nfev_repeated = evaluate.n_repeated
-    if flights is not None:
-        result.events = Events(flights.limit, np.array(built.run.order, np.int64))
-    return limits.checked(result)
+        fun = Measured(fun, run.merit.constraints, failures.catch)
+    driver = Driver(
+        run, Job(fun, jac, args if isinstance(args, tuple) else (args,), run.samples),
+        workers=workers, failures=failures, reporting=Reporting.of(reporting), max_time=max_time,
+        target=target, checkpoint=checkpoint,
+    )  # fmt: skip
+    return driver.result()

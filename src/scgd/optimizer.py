@@ -15,18 +15,18 @@ import numpy as np
 
 from scgd.checkpoint import Checkpoint, CheckpointError, write
 from scgd.checks import count, flag
-from scgd.constraints import Constraints, Measured
+from scgd.constraints import Measured
 from scgd.method import SCGD
 from scgd.methods import Method, screens
 from scgd.options import Failures, Rows
 from scgd.outcomes import CAUGHT, negative
 from scgd.problem import as_scalar, check_start
 from scgd.run.arguments import from_file, to_file
-from scgd.run.build import Built, build, choose_method, ran
+from scgd.run.build import build
 from scgd.run.filler import Filler
-from scgd.run.identity import check_identity
-from scgd.run.recording import recorded
-from scgd.run.saving import go_on, kept_rows, recall, restore
+from scgd.run.recording import record_all
+from scgd.run.run import Run
+from scgd.run.saving import check_identity, go_on, identity, restore, whole_state
 from scgd.samples import Sample
 from scgd.spaces import Space
 from scgd.strategies.asks import Strategy
@@ -48,8 +48,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Optimizer", "Trial"]
 
+NAN = float("nan")
 FILLER = 2
-"""Which child of the seed the filler draws from; see :mod:`scgd.run.identity`."""
+"""Which child of the seed the filler draws from; see :mod:`scgd.run.build`."""
 
 
 class Optimizer:
@@ -99,36 +100,37 @@ maximize, failures, seed
         flag(first_order, "first_order")
         if isinstance(x0, Space):
             x0.problem(first_order=first_order)
-        chosen = choose_method(method, True if first_order else None)
         self.arguments: dict[str, Any] = {
-            "x0": x0, "method": chosen, "sample": sample, "bounds": bounds, "scale": scale,
+            "x0": x0, "method": method, "sample": sample, "bounds": bounds, "scale": scale,
             "noise": noise, "max_evals": max_evals, "tol": tol, "max_stall": max_stall,
             "maximize": maximize, "failures": failures, "known": known, "seed": seed,
             "constraints": constraints, "first_order": first_order,
         }  # fmt: skip
-        self.record = record
-        if self._build().constraints is not None and first_order:
+        self.record = flag(record, "record")
+        self._build()
+        if self.run.merit is not None and first_order:
             raise ValueError("constraints do not go with first_order; drop it")
 
-    def _build(self) -> Built:
+    def _build(self) -> None:
         """Make the run of the arguments."""
-        self.built = build(**self.arguments)
-        self.run = self.built.run
-        self.run.record = recorded(self.run, self.built.problem, self.record)
+        self.run: Run = build(**self.arguments)
+        if self.record or self.run.problem.space:
+            record_all(self.run)
         self.queue: deque[int] = deque()  # numbers issued and not yet handed out
-        self.table = Trials(self.built.problem.n_coords)
-        for x, value in zip(*self.built.known, strict=True):
+        self.table = Trials(self.run.problem.n_coords)
+        known, sign = self.run.problem.known, self.run.ledger.sign
+        for x, value in zip(known.points, known.values, strict=True):
             self.table.add(x, value)
-        self.run.make_filler = None if screens(self.built.method) else self._filler
-        self.arguments["known"] = [
-            (row["x"], row["value"]) for row in self.table.rows(self.run.ledger.sign)
-        ]
-        return self.built
+        self.run.make_filler = None if screens(self.run.method) else self._filler
+        pairs = zip(known.points, known.values, strict=True)
+        self.arguments |= {
+            "method": self.run.method, "known": tuple((x, sign * value) for x, value in pairs)
+        }  # fmt: skip
 
     def _filler(self) -> Filler:
         """Return work for while the method waits."""
-        rng = np.random.Generator(np.random.PCG64(self.built.seed.child(FILLER)))
-        return Filler(self.built.problem, self.table, rng)
+        rng = np.random.Generator(np.random.PCG64(self.run.seed.child(FILLER)))
+        return Filler(self.run.problem, self.table, rng)
 
     @property
     def done(self) -> bool:
@@ -174,11 +176,11 @@ maximize, failures, seed
         opened = self.run.place[number]
         question = opened.question
         assert question.sample is not None
-        arguments = self.built.samples.arguments(*question.sample)
+        arguments = self.run.samples.arguments(*question.sample)
         coords = question.support.copy() if question.kind == "partials" else None
-        x, space = question.at(number - opened.first), self.built.problem.space
-        if self.built.constraints is not None:
-            x = self.built.constraints.inside(x)
+        x, space = question.at(number - opened.first), self.run.problem.space
+        if self.run.merit is not None:
+            x = self.run.merit.constraints.inside(x)
         params = None if space is None else space.decode(x)
         return Trial(number, x, arguments, coords, params)
 
@@ -208,50 +210,44 @@ maximize, failures, seed
         told = [self._checked(*row) for row in zip(ids, values, errors, strict=True)]
         if len({number for number, _, _ in told}) < len(told):
             raise ValueError("tell got an evaluation twice; give each of them one value")
-        for number, value, spread in told:
-            self._take(number, value, spread)
+        for number, checked, spread in told:
+            self._take(number, *checked, spread)
 
-    def _checked(self, number: Any, value: Any, error: Any) -> tuple[int, Any, float]:
-        """Return a number, a value as the run minimises it (NaN: failed) and its error."""
+    def _checked(self, number: Any, value: Any, error: Any) -> tuple[int, tuple[Any, bool], float]:
+        """Return a number, a value as the strategy is to have it, and its error."""
         spread = check_error(error)
         if isinstance(number, bool) or not isinstance(number, int | np.integer):
             raise TypeError(f"ids must be numbers of trials, got {number!r}")
-        if number not in self.run.place:
-            raise ValueError(f"ids: evaluation {number} was not asked, or has been answered")
-        failed = failed_value(value)
-        if self.run.place[int(number)].question.kind == "values" and not failed:
-            check_told(value)
-        inward = CAUGHT if failed else negative(value) if self.run.ledger.sign < 0 else value
-        if self.built.constraints is not None and not failed:
-            inward = self._measured(int(number), as_scalar(inward), self.built.constraints)
-        self.run.check(int(number), inward, failed=failed)
-        return int(number), inward, spread
+        number = int(number)
+        inward: Any = CAUGHT
+        if not failed_value(value) and (opened := self.run.place.get(number)) is not None:
+            if opened.question.kind == "values":
+                check_told(value)
+            inward = negative(value) if self.run.ledger.sign < 0 else value
+            if self.run.merit is not None:
+                scalar, constraints = as_scalar(inward), self.run.merit.constraints
+                point = opened.question.at(self.run.offset(number))
+                inward = Measured(lambda x: scalar, constraints, ())(point)
+        return number, self.run.checked(number, inward), spread
 
-    def _measured(self, number: int, value: float, constraints: Constraints) -> Floats:
-        """Return a value with the constraints beside it."""
-        opened = self.run.place[number]
-        measured = Measured(lambda x: value, constraints, ())
-        return measured(opened.question.at(number - opened.first))
-
-    def _take(self, number: int, value: Any, error: float) -> None:
+    def _take(self, number: int, value: Any, failed: bool, error: float) -> None:
         """Enter a checked value in the run and in the table."""
         if number in self.queue:
             self.queue.remove(number)
             self.table.issue(number, self._trial(number).x)
         partials = self.run.place[number].question.kind == "partials"
-        failed, merit, penalty = value is CAUGHT, self.run.merit, 0.0
-        if failed:
-            self.run.fail(number)
-        else:
-            self.run.accept(number, value)
-        if merit is not None and not failed:
-            penalty, value = float(merit(value[None])[0] - value[0]), float(value[0])
-        scalar = None if partials and not failed else as_scalar(value)
+        self.run.enter(number, value, failed)
+        scalar, penalty = value, 0.0
+        if failed or partials:
+            scalar = NAN if failed else None
+        elif self.run.merit is not None:
+            scalar = float(value[0])
+            penalty = float(self.run.merit(value[None])[0]) - scalar
         self.table.enter(number, scalar, error, penalty)
 
     def fail(self, number: int) -> None:
         """Say that an evaluation will never have a value: that one is failed, and nothing else."""
-        self.tell([number], [float("nan")])
+        self.tell([number], [NAN])
 
     def add(self, x: Any, value: Any, error: float | None = None) -> None:
         """Hand in a measurement that nobody asked for; it costs nothing of the budget.
@@ -267,13 +263,13 @@ maximize, failures, seed
         value, error
             What was measured there, and its standard error where it is known.
         """
-        problem, sign = self.built.problem, self.run.ledger.sign
+        problem, sign = self.run.problem, self.run.ledger.sign
         point = check_point(x, problem, "x")
         inward = sign * check_value(value, "value")
         spread = check_error(error)
         if self.run.n_issued == 0:
             errors = array("d", [*self.table.errors, spread])
-            self.arguments["known"].append((point, sign * inward))
+            self.arguments["known"] += ((point, sign * inward),)
             self._build()
             self.table.errors = errors
         else:
@@ -284,7 +280,7 @@ maximize, failures, seed
     def trials(self) -> list[dict[str, Any]]:
         """The table so far: id, state (out, told, failed, known), value, error, x, params."""
         rows = self.table.rows(self.run.ledger.sign)
-        if (space := self.built.problem.space) is not None:
+        if (space := self.run.problem.space) is not None:
             for row in rows:
                 row["params"] = space.decode(row["x"])
         return rows
@@ -305,9 +301,7 @@ maximize, failures, seed
 
     def result(self) -> Result:
         """Return the result so far, as :func:`scgd.minimize` does."""
-        result = self.run.result()
-        result.method = ran(self.built)
-        return result
+        return self.run.result()
 
     def __repr__(self) -> str:
         """Return the result so far, and how many trials are out."""
@@ -322,16 +316,13 @@ maximize, failures, seed
     def state_dict(self) -> dict[str, Any]:
         """Return everything in the run as nested dicts of arrays and plain values."""
         asked = {"queue": np.array(self.queue, np.int64), "trials": self.table.state_dict()}
-        own = {"seed": self.built.seed.text, "asked": asked}
-        return {**self.run.state_dict(), **own, **kept_rows(self.run)}
+        return {**whole_state(self.run), "asked": asked}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a run where ``state_dict`` left it; evaluations that were out are still out."""
-        apart = ("asked", "arguments", "record")
+        apart = ("asked", "arguments")
         rest = {name: value for name, value in state.items() if name not in apart}
-        restore(self.run, self.built.seed, rest)
-        if "record" in state:
-            recall(self.run, state["record"])
+        restore(self.run, rest)
         self.queue.clear()
         asked = state.get("asked")  # a run of minimize has none
         if asked is not None:
@@ -346,7 +337,7 @@ maximize, failures, seed
         x0 = self.arguments["x0"]
         x0 = x0 if isinstance(x0, Space) else check_start(x0)
         arguments = to_file({**self.arguments, "x0": x0, "seed": None, "record": self.record})
-        write(file.path, self._identity(), {**self.state_dict(), "arguments": arguments})
+        write(file.path, identity(self.run), {**self.state_dict(), "arguments": arguments})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **again: Any) -> Optimizer:
@@ -372,11 +363,11 @@ maximize, failures, seed
         """
         found: list[Optimizer] = []
 
-        def take_up(identity: dict[str, Any], state: dict[str, Any]) -> None:
+        def take_up(same: dict[str, Any], state: dict[str, Any]) -> None:
             if "arguments" not in state:
                 raise CheckpointError(f"{path} was not written by Optimizer.save")
             opt = cls(**from_file(state["arguments"], again))
-            opt._take_up(path, identity, state)
+            opt._take_up(path, same, state)
             if "max_evals" in again:
                 go_on(opt.run, again["max_evals"])
             found.append(opt)
@@ -393,9 +384,6 @@ maximize, failures, seed
             go_on(self.run, wanted)
         return found
 
-    def _take_up(self, path: Any, identity: dict[str, Any], state: dict[str, Any]) -> None:
-        check_identity(path, self._identity(), identity, self.built.seed)
+    def _take_up(self, path: Any, found: dict[str, Any], state: dict[str, Any]) -> None:
+        check_identity(path, identity(self.run), found, seeded=self.run.seed.given)
         self.load_state_dict(state)
-
-    def _identity(self) -> dict[str, Any]:
-        return {**self.built.identity(), "seed": self.built.seed.text}

@@ -11,8 +11,8 @@ from scgd.checks import count, flag, function, settle, shown
 from scgd.outcomes import Caught, check_catch
 
 if TYPE_CHECKING:
-    from scgd.driving import Events
     from scgd.results import Result
+    from scgd.run.asynchronous import Events
 
 __all__ = ["Failures", "Reporting", "Rows", "Workers"]
 
@@ -55,7 +55,13 @@ class Workers:
     @classmethod
     def of(cls, given: Any) -> Workers:
         """Return what the argument of the same name stands for."""
+        if type(given) is int and given == 1:
+            return HERE
         return given if isinstance(given, Workers) else cls(given)
+
+
+HERE = Workers()
+"""One evaluation after the other, in this process."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,8 @@ class Failures:
             raise ValueError(
                 f"failures (nonfinite) must be one of {NONFINITE}, got {shown(self.nonfinite)}"
             )
-        settle(self, catch=check_catch(self.catch))
+        if self.catch != ():
+            settle(self, catch=check_catch(self.catch))
 
     @classmethod
     def of(cls, given: Any) -> Failures:
@@ -95,7 +102,7 @@ class Failures:
         if isinstance(given, Failures):
             return given
         if isinstance(given, str):
-            return cls(given)
+            return RAISE if given == "raise" else cls(given)
         try:
             return cls(catch=given)
         except TypeError as error:
@@ -107,6 +114,9 @@ class Failures:
     def skip_timeouts(self) -> bool:
         """Whether an evaluation that takes too long counts as failed."""
         return self.nonfinite != "raise" or any(issubclass(TimeoutError, c) for c in self.catch)
+
+
+RAISE = Failures()
 
 
 @dataclass(frozen=True)
@@ -151,7 +161,7 @@ class Reporting:
         None: nothing; True: a bar; a function: a callback; a path: a log.
         """
         if given is None or isinstance(given, Reporting):
-            return given or cls()
+            return given or SILENT
         if isinstance(given, bool):
             return cls(progress=given)
         if isinstance(given, str | os.PathLike):
@@ -162,6 +172,9 @@ class Reporting:
             "reporting must be True (a bar), a callback, the path of a log or a Reporting, got "
             f"{shown(given)}"
         )
+
+
+SILENT = Reporting()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ argument, the value and the remedy.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,8 @@ APART = 1000.0
 """The ratio of two entries of x0 from which they are taken for numbers in different units."""
 ALL = slice(None)
 """All coordinates, without a copy of anything."""
+NONE: Floats = np.empty(0)
+"""The bounds where there are none."""
 SMALLEST = 1e-150
 """Lengths below this tell no unit, and ranges have one value: squares of them vanish."""
 
@@ -53,9 +56,7 @@ def check_start(x0: Any) -> Floats:
 
 
 def check_bounds(bounds: Any, x0: Floats) -> tuple[Floats, Floats]:
-    """Return lower and upper bounds as arrays, both empty when there are none."""
-    if bounds is None:
-        return np.empty(0), np.empty(0)
+    """Return lower and upper bounds as arrays."""
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
         lower, upper = bounds.lb, bounds.ub
     else:
@@ -126,9 +127,9 @@ class Known:
         In the order in which they came.
     """
 
-    def __init__(self, points: Floats | None = None, values: Floats | None = None) -> None:
-        self.points: list[Floats] = [] if points is None else list(points)
-        self.values: list[float] = [] if values is None else values.tolist()
+    def __init__(self, points: Iterable[Floats] = (), values: Iterable[float] = ()) -> None:
+        self.points = list(points)
+        self.values = [float(value) for value in values]
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -180,7 +181,7 @@ class Problem:
     space: Space | None = None
     sampled: bool = False
     has_gradient: bool = False
-    known: Known = field(default_factory=lambda: Known(), compare=False)
+    known: Known = field(default_factory=Known, compare=False)
 
     @property
     def n_coords(self) -> int:
@@ -222,24 +223,24 @@ class Problem:
     def check(cls, x0: Any, bounds: Any = None, scale: Any = None, noise: Any = None) -> Problem:
         """Check the arguments and derive the scale from them where they tell it."""
         theta = check_start(x0)
-        lower, upper = check_bounds(bounds, theta)
+        lower, upper = (NONE, NONE) if bounds is None else check_bounds(bounds, theta)
         known = None if noise is None else check_noise(noise)
         if scale is not None:
             return cls(theta, lower, upper, check_scale(scale, theta.size), True, known)
         scale_known = bool(np.all(np.isfinite(upper - lower))) and lower.size > 0
-        return cls(theta, lower, upper, derived_scale(theta, lower, upper), scale_known, known)
+        size = sizes_of(theta)
+        if lower.size:
+            size = scale_within(lower, upper, size)
+        return cls(theta, lower, upper, size, scale_known, known)
 
 
-def derived_scale(x0: Floats, lower: Floats, upper: Floats) -> Floats | None:
+def scale_within(lower: Floats, upper: Floats, size: Floats | None) -> Floats | None:
     """Return a quarter of each bounded range, else the size of x0, else None."""
-    size = sizes_of(x0)
-    if lower.size:
-        width = upper - lower
-        known = np.isfinite(width) & (width > 0)
-        if known.any():
-            rest = size if size is not None else float(np.mean(width[known]) / 4)
-            return np.where(known, width / 4, rest)
-    return size
+    width = upper - lower
+    known = np.isfinite(width) & (width > 0)
+    if not known.any():
+        return size
+    return np.where(known, width / 4, np.mean(width[known]) / 4 if size is None else size)
 
 
 def sizes_of(x0: Floats) -> Floats | None:

@@ -28,7 +28,7 @@ TERMINAL, NOTEBOOK, FILE = 0.2, 0.5, 10.0
 
 
 class Progress:
-    """Shows value and error, speed, time left and the solver at work; nothing when not wanted.
+    """Shows value and error, speed, time left and the solver at work.
 
     Parameters
     ----------
@@ -36,13 +36,11 @@ class Progress:
         The run.
     deadline
         When it must end, on the clock of ``time.monotonic``; None for no limit.
-    wanted
-        Whether to show anything.
     """
 
-    def __init__(self, run: Run, deadline: float | None = None, *, wanted: bool = True) -> None:
+    def __init__(self, run: Run, deadline: float | None = None) -> None:
         self.run, self.deadline = run, deadline
-        self.wanted = wanted and sys.stderr is not None  # as in a program without a console
+        self.wanted = sys.stderr is not None  # else a program without a console
         self.began = self._next = time.monotonic()
         self.seen = deque([(self.began, run.nfev)], maxlen=LOOKS)
         self.display: Any = None

@@ -149,7 +149,7 @@ class Question:
         The base at the support and the radius of each of its coordinates, where differences are
         taken.
     sample
-        Which sample the evaluations share: (number, owner); given when the question is posed.
+        Which sample the evaluations share: (number, owner); given when the question is asked.
     may_fail
         Whether the points lie farther out than what is known: a value that is not finite then
         tells that it was too far, and does not end the run.

@@ -20,9 +20,9 @@ from scgd.typing import Floats
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from scgd.driving import Events
     from scgd.method import SCGD
     from scgd.methods import Ran
+    from scgd.run.asynchronous import Events
 
 __all__ = ["Result"]
 

@@ -17,7 +17,7 @@ from scgd.calling import calls_user
 from scgd.problem import count
 from scgd.typing import Array, Ints
 
-__all__ = ["CHUNK", "Sample", "Samples"]
+__all__ = ["CHUNK", "NO_SAMPLES", "Sample", "Samples"]
 
 Sample = int | Callable[[np.random.Generator], Any] | None
 CHUNK = 512
@@ -107,3 +107,6 @@ class Samples:
     def __getstate__(self) -> dict[str, Any]:
         """Leave the rows at home when the samples travel to a worker."""
         return {**self.__dict__, "_rows": {}}
+
+
+NO_SAMPLES = Samples(None, 1, np.zeros(2, np.uint64))

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from scgd.checks import reals
-from scgd.problem import Problem, as_scalar
+from scgd.problem import Known, Problem, as_scalar
 from scgd.typing import Array, Floats, Ints
 
 __all__ = [
-    "Known",
     "Trial",
     "Trials",
     "check_error",
@@ -194,10 +193,6 @@ class Trials:
         self.place = {number: i for i, number in enumerate(self.ids) if number != NO_ID}
 
 
-Known = tuple[Floats, Floats]
-"""Points, one per row, and their values as they are minimised."""
-
-
 NOT_A_LIST = (str, bytes, dict, set)
 
 
@@ -207,8 +202,8 @@ def is_scalar(value: Any) -> bool:
 
 
 def check_known(known: Any, problem: Problem, sign: float) -> Known:
-    """Return earlier measurements as arrays, or say what is wrong with them."""
-    points, values = [], []
+    """Return earlier measurements, values as they are minimised, or say what is wrong."""
+    found = Known()
     if not isinstance(known, Iterable) or isinstance(known, NOT_A_LIST) or is_scalar(known):
         raise TypeError(f"known must be a list of pairs (x, value), got {known!r}")
     for i, pair in enumerate(known):
@@ -216,9 +211,9 @@ def check_known(known: Any, problem: Problem, sign: float) -> Known:
             x, value = pair
         except (TypeError, ValueError):
             raise TypeError(f"known[{i}] must be a pair (x, value), got {pair!r}") from None
-        points.append(check_point(x, problem, f"the point of known[{i}]"))
-        values.append(sign * check_value(value, f"the value of known[{i}]"))
-    return np.array(points).reshape(len(points), problem.n_coords), np.array(values, np.float64)
+        point = check_point(x, problem, f"the point of known[{i}]")
+        found.add(point, sign * check_value(value, f"the value of known[{i}]"))
+    return found
 
 
 def check_point(x: Any, problem: Problem, name: str) -> Floats:

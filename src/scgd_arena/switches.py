@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from inspect import getsource
 from math import inf
-from types import FrameType, FunctionType, ModuleType, SimpleNamespace
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -96,44 +96,10 @@ def first_of(x: Any, f: float, *rest: Any) -> tuple[float, Any, float, bool]:
     return 0.1, x, f, False
 
 
-class NoFiltering:
-    """A solver that is over at once."""
-
-    def __init__(self, *args: Any) -> None:
-        pass
-
-    def run(self) -> Any:
-        """Ask nothing."""
-        return
-        yield
-
-
 def only_restarts(share: Any, x: Any, start: Any, s: float) -> Any:
     """Restart BFGS where populations would be restarted."""
     share.n_restarts += 1
     yield from restarts.restarts(share, x, s)
-
-
-def bfgs_leads(share: Any, x: Any, s: float, solvers: Any) -> Any:
-    """Let BFGS lead after its first gradient."""
-    yield from solvers.descent.run(1)
-    return solvers.descent
-
-
-def population_leads(share: Any, x: Any, s: float, solvers: Any) -> Any:
-    """Let the population lead; BFGS has its first gradient."""
-    yield from solvers.descent.run(1)
-    return solvers.population
-
-
-def by_its_past(share: Any, solvers: Any) -> Any:
-    """Let BFGS go on while it improves on itself."""
-    p, newton, descent = solvers.newton.p, solvers.newton, solvers.descent
-    most, gained = portfolio.MOST_GRADIENTS * (p + 3), True
-    while gained and not (descent.over or newton.jammed) and descent.n < most:
-        before = descent.best
-        yield from descent.run(portfolio.WINDOW * p)
-        gained = before - descent.best > share.stopping.worth(before)
 
 
 class Alone(restarts.Sample):
@@ -144,13 +110,9 @@ class Alone(restarts.Sample):
         self.finite = False
 
 
-class Unverified:
-    """Stands for a run whose values came again."""
-
-    def __call__(self, inner: Any, budget: Any) -> Any:
-        """Run a strategy to its end."""
-        found = yield from inner
-        return SimpleNamespace(differs=False, found=found)
+def unverified(inner: Any, budget: Any) -> Any:
+    """Run a strategy to its end."""
+    return (yield from inner)
 
 
 def every(p: int) -> Any:
@@ -179,19 +141,13 @@ def rules() -> list[Change]:
               returning(lambda x, f, s, change, *rest: Precision(0.0, change)))),
         rule("the unit as length on a plateau",
              (length_scale.Fall, "nothing", property(lambda self: 0.1))),
-        rule("both tried where slopes are unclear (BFGS leads)",
-             (portfolio, "race", returning(lambda share, x, f, s, solvers, turn: solvers.descent))),
-        rule("slopes choose who leads (both are tried)",
-             (portfolio, "follow_slopes", returning(Trend(0.75, 1.0)))),
-        rule("a choice of who leads (always BFGS)", (portfolio, "choose", bfgs_leads)),
-        rule("a choice of who leads (always CMA-ES)", (portfolio, "choose", population_leads)),
-        rule("leader against the best value known", (portfolio, "lead", by_its_past)),
-        rule("CMA-ES", (portfolio, "populations", only_restarts),
-             (portfolio, "gets_better", lambda seen: True)),
-        rule("implicit filtering", (portfolio, "ImplicitFiltering", NoFiltering)),
-        rule("direct search", (portfolio, "random_direct_search", returning(inf)),
-             (restarts, "random_direct_search", returning(lambda x, f, *rest: f))),
-        rule("CMA-ES in the metric of BFGS", (portfolio, "polisher", lambda share, newton: None)),
+        rule("a choice of who leads (always BFGS)",
+             (portfolio, "slopes_tell", returning(Trend(1.0, 1.0)))),
+        rule("a choice of who leads (always CMA-ES)",
+             (portfolio, "slopes_tell", returning(Trend(0.0, 1.0)))),
+        rule("a descent from the best of a population", (portfolio, "AT_MOST", 0.0)),
+        rule("lines that look beyond kinks", (bfgs, "STRAIGHT", inf)),
+        rule("CMA-ES", (portfolio, "populations", only_restarts)),
         rule("restarts from a sample of the box", (restarts, "Sample", Alone)),
         rule("the same, and a population across the box",
              (box.Box, "finite", property(lambda self: False))),
@@ -201,7 +157,7 @@ def rules() -> list[Change]:
                                    lambda self, rate: setattr(self, "trust", 0.0))),
         rule("penalties beyond walls",
              (cma_es.Evolution, "penalties", lambda self, outside, values: 0.0 * values)),
-        rule("best point evaluated again", (auto, "verified", Unverified())),
+        rule("best point evaluated again", (auto, "verified", unverified)),
         rule("common random numbers", (auto, "common_random_numbers", returning(None))),
         rule("BFGS far above the noise",
              (noisy, "descend", returning(lambda problem, budget, rng, x, found, *_: (x, found)))),
@@ -211,7 +167,7 @@ def rules() -> list[Change]:
                                      lambda self, sizes: False)),
         rule("screening", (noisy, "relevant_coordinates", returning(np.empty(0, np.int64)))),
         rule("going back to the best point checked", (spsa.SPSA, "go_back", lambda self: None)),
-        rule("pairs adapt to the noise", (spsa.SPSA, "adapt_radius", lambda self, value: None)),
+        rule("pairs adapt to the noise", (spsa.SPSA, "adapt_radius", lambda self: None)),
     ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from scgd.descent import CoordinateDescent, choose_loop
 from scgd.method import SCGD
 from scgd.problem import Problem
 from scgd.questions import Question
-from scgd.run.identity import Seed
+from scgd.run.build import Seed
 from scgd.run.ledger import Ledger
 from scgd.run.signals import Stop
 from scgd.samples import Sample, Samples
@@ -26,15 +26,15 @@ def steps_of(
     """Return the steps of a recipe from x0."""
     problem, root = Problem.check(x0), Seed(seed)
     samples = Samples.check(sample, 1, root.sample_key)
-    return CoordinateDescent(method, problem, problem.x0, root.searches, samples=samples, owner=0)
+    return CoordinateDescent(method, problem, problem.x0, root.child(0), samples=samples, owner=0)
 
 
 def answer(steps: CoordinateDescent, evaluate: Callable[..., Any], jac: Callable[..., Any]) -> None:
     """Have one question answered: ``evaluate(x, *sample)`` or ``jac(x, coords, *sample)``."""
-    question = steps.pose()
+    question = steps.ask()
     assert question is not None and question.sample is not None
     extra = steps.samples.arguments(*question.sample)
-    steps.take(question, values_of(question, extra, evaluate, jac))
+    steps.tell(question, values_of(question, extra, evaluate, jac))
 
 
 def values_of(
@@ -53,7 +53,7 @@ def mover(
     steps: CoordinateDescent, fun: Callable[..., Any], args: tuple[Any, ...]
 ) -> Callable[[int], None]:
     """Return a function that takes so many steps, by a loop where there is one."""
-    ledger = Ledger(steps.problem.n_coords, "raise", repeats=False)
+    ledger = Ledger("raise", None)
     loop, stop = choose_loop(steps, fun, args, ledger), Stop()
 
     def advance(n_steps: int) -> None:

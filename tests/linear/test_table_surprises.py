@@ -1,5 +1,7 @@
 """Files that mislead: commas, currencies, rare labels, mixed targets, identifiers, formulas."""
 
+import io
+
 import numpy as np
 import pytest
 
@@ -62,6 +64,22 @@ def test_leaks_identifiers_and_outliers_are_pointed_out(tmp_path, capsys):
     assert "'invoice' alone tells the target" in said
     assert "'customer' has another whole number in each row" in said
     assert "'size' holds values far from all others" in said
+
+
+def test_robust_scaling_lets_a_column_with_an_outlier_speak(tmp_path, capsys):
+    table, path = frame(), tmp_path / "data.csv"
+    table.loc[3, "size"] = 1e12
+    scores = []
+    for words in ([], ["--scale", "robust", "--out", str(tmp_path / "model.npz")]):
+        assert fitted(path, table, *words) == 0
+        said = capsys.readouterr().out
+        assert ("--scale robust" in said) == (not words)
+        scores.append(float(said.split("cross-validation (shuffled): ")[1].split()[0]))
+    assert scores[0] < 0.5 < 0.8 < scores[1]
+    assert main(["predict", str(tmp_path / "model.npz"), str(path)]) == 0
+    beside = capsys.readouterr()
+    first = pd.read_csv(io.StringIO(beside.out))["prediction"]
+    assert np.corrcoef(first.drop(3), table["price"].drop(3))[0, 1] > 0.99
 
 
 def test_one_softmax_and_predictions_that_no_spreadsheet_runs(tmp_path):

@@ -10,15 +10,11 @@ import pytest
 from scgd.problem import Problem
 from scgd.strategies.drive import drive
 from scgd.strategies.length_scale import length_scale
-from scgd.strategies.noise_test import classify_noise, repeats
+from scgd.strategies.noise_test import classify_noise
 
 
 def classify(problem, budget, rng):
     return classify_noise(problem, problem.x0, rng)
-
-
-def again(problem, budget, rng):
-    return repeats(problem, problem.x0, rng)
 
 
 def length(problem, budget, rng):
@@ -61,16 +57,6 @@ def test_failures_compare_nothing_and_are_asked_again(seed):
 def test_nothing_compared_is_said():
     found = drive(classify, Problem.check(np.ones(3)), lambda x: float("nan"), 60).found
     assert found.n_compared == 0
-
-
-def test_repeats():
-    rng = np.random.default_rng(0)
-    same = drive(again, Problem.check(np.ones(3)), lambda x: float(x @ x), 9).found
-    assert same.same
-    assert same.value == 3
-    assert same.n_compared == 2
-    noisy = drive(again, Problem.check(np.ones(3)), lambda x: float(rng.normal()), 9).found
-    assert not noisy.same
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])

@@ -135,13 +135,13 @@ def test_the_filler_finds_the_minimum_of_what_others_measured(bounds):
     for x in 2 + rng.standard_normal((60, 3)):
         trials.add(x, sphere(x))
     filler = Filler(problem, trials, rng)
-    posed = np.concatenate([filler.pose().points() for _ in range(10)])
-    assert np.median([sphere(x) for x in posed]) < min(trials.values) + 0.3
-    assert all(np.array_equal(problem.clipped(x), x) for x in posed)
-    assert len(np.unique(posed, axis=0)) == 10  # the centre too is posed once
+    asked = np.concatenate([filler.ask().points() for _ in range(10)])
+    assert np.median([sphere(x) for x in asked]) < min(trials.values) + 0.3
+    assert all(np.array_equal(problem.clipped(x), x) for x in asked)
+    assert len(np.unique(asked, axis=0)) == 10  # the centre too is asked once
 
 
 def test_the_filler_begins_around_x0():
     filler = Filler(Problem.check(np.zeros(2), scale=1.0), Trials(2), np.random.default_rng(0))
-    (x,) = filler.pose().points()
+    (x,) = filler.ask().points()
     assert np.isfinite(x).all() and 0 < np.abs(x).max() < 5

@@ -24,11 +24,9 @@ def counted(problem, budget, rng):
 
 
 def test_an_exact_function_is_left_alone():
-    found = drive(checked, Problem.check(np.ones(5)), sphere, 2000).found
-    assert not found.differs
-    assert found.found.converged
-    assert found.f < 1e-12
-    assert np.allclose(found.x, 0.3)
+    done = drive(checked, Problem.check(np.ones(5)), sphere, 2000)
+    assert done.found.converged
+    assert done.fun < 1e-12
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -39,7 +37,7 @@ def test_rare_noise_is_noticed(seed):
         return sphere(x) - (rng.exponential() if rng.random() < 0.05 else 0.0)
 
     done = drive(checked, Problem.check(np.ones(5)), f, 2000, seed)
-    assert done.found.differs
+    assert done.found is None
     assert done.n_evals < 400
 
 
@@ -49,8 +47,8 @@ def test_failed_evaluations_are_no_difference():
     def f(x):
         return float("nan") if rng.random() < 0.2 else sphere(x)
 
-    found = drive(checked, Problem.check(np.ones(5)), f, 3000).found
-    assert found is None or not found.differs
+    done = drive(checked, Problem.check(np.ones(5)), f, 3000)
+    assert done.found is not None or done.n_evals == 3000
 
 
 @pytest.mark.parametrize("seed", range(3))

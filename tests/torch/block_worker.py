@@ -117,7 +117,7 @@ def main(rank, world, folder):
             continue
         model, optimizer = run(rank, world, policy, steps, **settings)
         results[name] = flat(model).numpy()
-        results[f"{name} law"] = np.array(list(optimizer.law().values()))
+        results[f"{name} probabilities"] = np.array(list(optimizer.probabilities().values()))
         results[f"{name} visits"] = optimizer.book.counts
     results["accumulated"] = flat(accumulated(rank, world)).numpy()
     if world > 1:

@@ -176,7 +176,7 @@ def unseeded(rank, world, folder):
 
 
 def sharded_checkpoint(rank, world, folder):
-    """Law and moments of shards go through a distributed checkpoint, in shards."""
+    """Sampler and moments of shards go through a distributed checkpoint, in shards."""
     import torch.distributed.checkpoint as dcp
     from torch.distributed.checkpoint import state_dict as tools
     from torch.distributed.fsdp import fully_shard

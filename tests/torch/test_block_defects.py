@@ -100,8 +100,13 @@ def test_one_seed_one_trajectory_without_any_costs_given():
 
 def test_upper_blocks_and_small_ones_cost_less():
     optimizer = BlockOptimizer(stack(), policy="inverse-cost", lr=0.1)
-    law = optimizer.law()
-    assert law["layers.0"] < law["layers.1"] < law["layers.3"] < law["head"]
+    distribution = optimizer.probabilities()
+    assert (
+        distribution["layers.0"]
+        < distribution["layers.1"]
+        < distribution["layers.3"]
+        < distribution["head"]
+    )
 
 
 def test_what_the_user_freezes_stays():

@@ -131,7 +131,7 @@ def test_blocks_are_given_up_after_many_steps_in_a_row_and_tried_again():
     n, lost = len(optimizer.blocks), PATIENCE // GRACE
     with pytest.warns(UserWarning, match=rf"\['pooler'\].* {PATIENCE} steps .* {RETRY * n} visits"):
         train(model, optimizer, (GRACE + 4 * (n - 1)) * lost)
-    assert optimizer.law()["pooler"] == 0.0
+    assert optimizer.probabilities()["pooler"] == 0.0
     assert optimizer.book.counts[-1] == lost
     before, model.open = model.pooler.weight.clone(), True
     train(model, optimizer, 4 * RETRY * n)
@@ -144,7 +144,7 @@ def test_a_block_tried_again_in_vain_costs_one_visit():
     with pytest.warns(UserWarning, match="pooler"):
         train(model, optimizer, GRACE * (n * PATIENCE // GRACE + RETRY * n + 2 * n))
     assert optimizer.book.counts[-1] == PATIENCE // GRACE + 1
-    assert optimizer.law()["pooler"] == 0.0
+    assert optimizer.probabilities()["pooler"] == 0.0
 
 
 def test_only_the_unreached_of_several_blocks_is_given_up():

@@ -1,4 +1,4 @@
-"""Laws of blocks against their formulas, orders, coverage, and what a visit measures."""
+"""Policies of blocks against their formulas, orders, coverage, and what a visit measures."""
 
 import math
 import time
@@ -52,7 +52,7 @@ def softmax(x):
 
 
 @pytest.mark.parametrize(
-    ("policy", "law"),
+    ("policy", "probabilities"),
     [
         (InverseCost(), (1 / COSTS) / (1 / COSTS).sum()),
         (InverseCost(mix=0.4), 0.6 * (1 / COSTS) / (1 / COSTS).sum() + 0.1),
@@ -71,11 +71,11 @@ def softmax(x):
     ],
     ids=repr,
 )
-def test_laws(policy, law):
-    np.testing.assert_allclose(policy.weights(book()), law, rtol=1e-12)
+def test_probabilities(policy, probabilities):
+    np.testing.assert_allclose(policy.weights(book()), probabilities, rtol=1e-12)
 
 
-def test_draws_follow_the_law():
+def test_draws_follow_the_probabilities():
     policy = BlockMusketeer(mix=0, coverage=0, gain_per="step")
     drawn = np.zeros(4)
     for seed in range(4000):
@@ -304,8 +304,8 @@ def test_pictures(tmp_path):
     model = stack()
     optimizer = BlockOptimizer(model, policy="uniform", period=1, seed=0, lr=0.01)
     train(model, optimizer, 30)
-    optimizer.picture(tmp_path / "law.png")
-    with Image.open(tmp_path / "law.png") as picture:
+    optimizer.picture(tmp_path / "blocks.png")
+    with Image.open(tmp_path / "blocks.png") as picture:
         assert picture.size[0] == 900 and len(picture.getcolors(10000)) > 5
 
 
@@ -321,13 +321,15 @@ class Counting(BlockPolicy):
 def test_a_policy_that_counts_is_asked_once_per_visit():
     model = stack()
     optimizer = BlockOptimizer(model, policy=Counting(), period=1, lr=0.01)
-    laws = []
-    train(model, optimizer, 6, each=lambda: laws.append(optimizer.law()))
+    seen = []
+    train(model, optimizer, 6, each=lambda: seen.append(optimizer.probabilities()))
     names = list(optimizer.blocks)
     rows = optimizer.history
     assert [row["blocks"] for row in rows] == [[name] for name in [*names, names[0]]]
-    assert all(row["law"][names.index(row["blocks"][0])] == 1.0 for row in rows)
-    assert [law[name] for law, name in zip(laws, (names * 2)[2:], strict=False)] == [1.0] * 6
+    assert all(row["probabilities"][names.index(row["blocks"][0])] == 1.0 for row in rows)
+    assert [
+        distribution[name] for distribution, name in zip(seen, (names * 2)[2:], strict=False)
+    ] == [1.0] * 6
 
 
 @pytest.mark.parametrize("gain", ["square", "absolute", "mean-square"])
@@ -349,10 +351,12 @@ def test_whatever_is_always_trained_makes_upper_blocks_as_dear_as_lower_ones():
     model = nn.Sequential(*[nn.Linear(4, 4) for _ in range(4)])
     settings = {"blocks": "layer", "policy": "inverse-cost", "lr": 0.1}
     bottom = scgd_torch.BlockOptimizer(model, **settings, always=["0", "2"])
-    assert bottom.law() == pytest.approx({"1": 0.5, "3": 0.5})  # backward goes down in any case
+    assert bottom.probabilities() == pytest.approx(
+        {"1": 0.5, "3": 0.5}
+    )  # backward goes down in any case
     bottom.release()
     middle = scgd_torch.BlockOptimizer(model, **settings, always=["2"])
-    dear, middling, cheap = middle.law().values()
+    dear, middling, cheap = middle.probabilities().values()
     assert dear < middling < cheap
 
 
@@ -364,7 +368,7 @@ def test_vectors_cost_something():
         optimizer.zero_grad()
         (10 * model["a"] + model["b"]).sum().backward()
         optimizer.step()
-    assert optimizer.law()["a"] > 0.9
+    assert optimizer.probabilities()["a"] > 0.9
 
 
 def test_all_blocks_can_be_active_though_one_has_all_the_gains():

@@ -271,7 +271,7 @@ def test_losses_are_numbers(loss):
         BlockOptimizer(stack(), lr=0.1).tell(loss)
 
 
-@pytest.mark.parametrize("path", ["x", "law.txt", 3])
+@pytest.mark.parametrize("path", ["x", "blocks.txt", 3])
 def test_pictures_need_a_suffix(path, tmp_path):
     optimizer = BlockOptimizer(stack(), lr=0.1)
     with pytest.raises(ValueError, match=r"path must end in \.png .*, got"):

@@ -136,8 +136,10 @@ def test_every_policy_trains(name):
     train(model, optimizer, 240)
     end = sum(loss_of(model, 1000 + i).item() for i in range(8)) / 8
     assert end < start - 0.01
-    law = optimizer.law()
-    assert list(law) == list(optimizer.blocks) and sum(law.values()) == pytest.approx(1.0)
+    distribution = optimizer.probabilities()
+    assert list(distribution) == list(optimizer.blocks) and sum(
+        distribution.values()
+    ) == pytest.approx(1.0)
 
 
 def test_rates_of_schedulers_and_groups_reach_the_inner_optimizer():

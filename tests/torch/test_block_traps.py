@@ -117,12 +117,12 @@ def test_a_block_that_no_gradient_reaches_is_given_up_with_a_warning(always):
     optimizer = BlockOptimizer(model, policy="cyclic", period=2, lr=0.01, always=always)
     with pytest.warns(UserWarning, match=r"no gradient reaches \['pooler'\]"):
         train(model, optimizer, 240)
-    assert optimizer.law()["pooler"] == 0.0
+    assert optimizer.probabilities()["pooler"] == 0.0
     state = optimizer.state_dict()
     torch.manual_seed(0)
     again = BlockOptimizer(Unused(), policy="cyclic", period=2, lr=0.01, always=always)
     again.load_state_dict(state)
-    assert again.law() == optimizer.law()
+    assert again.probabilities() == optimizer.probabilities()
 
 
 def test_a_head_drawn_at_random_can_go_first_or_always():

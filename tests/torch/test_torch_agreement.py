@@ -12,7 +12,7 @@ from scgd.policies import distribution as core  # noqa: E402
 from scgd.policies.distribution import GAINS, MEMORIES, NORMALIZATIONS  # noqa: E402
 from scgd.steps import applier, make_slots  # noqa: E402
 from scgd.torch import SCGD  # noqa: E402
-from scgd.torch.laws import EntryLaw  # noqa: E402
+from scgd.torch.samplers import EntrySampler  # noqa: E402
 
 SHAPES = [(5, 7), (5,), (3, 2, 4), (1,)]
 N_COORDS, N_STEPS = 65, 25
@@ -41,7 +41,7 @@ def set_gradients(params, step):
         p.grad *= torch.linspace(0.1, 2.0, p.numel(), dtype=p.dtype).view(p.shape)
 
 
-def core_law(policy):
+def core_distribution(policy):
     if isinstance(policy, Musketeer):
         return core.make_distribution(
             N_COORDS,
@@ -55,9 +55,9 @@ def core_law(policy):
     return policy.init(N_COORDS)
 
 
-def core_weights(law):
+def core_weights(distribution):
     out = np.empty(N_COORDS)
-    core.weights(law, out)
+    core.weights(distribution, out)
     return out
 
 
@@ -69,33 +69,36 @@ def factors(importance, probs, n_draws):
 
 def compare_with_core(optimizer, params, rule, drawn):
     """Let the core make the same moves and learn the same gradients."""
-    group, law = optimizer.param_groups[0], core_law(optimizer.param_groups[0]["policy"])
+    group, distribution = (
+        optimizer.param_groups[0],
+        core_distribution(optimizer.param_groups[0]["policy"]),
+    )
     theta, slots, hyper = flat(params), make_slots(rule, N_COORDS), np.array(rule.hyper)
     for step in range(N_STEPS):
-        np.testing.assert_allclose(optimizer.weights(), core_weights(law), rtol=1e-12)
+        np.testing.assert_allclose(optimizer.weights(), core_weights(distribution), rtol=1e-12)
         set_gradients(params, step)
         before = flat(params)
-        coords, probs = drawn(optimizer, law)
-        boost, n_draws = getattr(optimizer.laws[0], "boost", 1.0), optimizer.laws[0].n_draws
+        coords, probs = drawn(optimizer, distribution)
+        boost, n_draws = getattr(optimizer.samplers[0], "boost", 1.0), optimizer.samplers[0].n_draws
         optimizer.step()
         if coords is None:
             coords = np.flatnonzero(flat(params) != before)
-            probs = np.minimum(1, boost * n_draws * core_weights(law)[coords]) / n_draws
+            probs = np.minimum(1, boost * n_draws * core_weights(distribution)[coords]) / n_draws
         grads = flat([p.grad for p in params])[coords] + group["weight_decay"] * theta[coords]
-        rates = group["lr"] * factors(group["importance"], probs, optimizer.laws[0].n_draws)
+        rates = group["lr"] * factors(group["importance"], probs, optimizer.samplers[0].n_draws)
         applier(rule)(coords, grads, rates, hyper, slots, theta, NONE, NONE)
         mixing = group["policy"].mixing
         mixing = 0.0 if mixing is None else float(mixing(np.array([step + 1.0]))[0])
-        core.update(law, coords, probs, grads, mixing)
+        core.update(distribution, coords, probs, grads, mixing)
         np.testing.assert_allclose(flat(params), theta, rtol=1e-12, atol=1e-14)
 
 
-def pending(optimizer, law):
-    draw = optimizer.laws[0].draw()
+def pending(optimizer, distribution):
+    draw = optimizer.samplers[0].draw()
     return draw.coords, draw.probs
 
 
-def changed(optimizer, law):
+def changed(optimizer, distribution):
     return None, None
 
 
@@ -172,7 +175,7 @@ def test_the_fused_pass_makes_the_draw_that_is_announced(policy, dtype):
     for step in range(N_STEPS):
         set_gradients(fused, step)
         set_gradients(gathered, step)
-        two.laws[0].draw()
+        two.samplers[0].draw()
         one.step()
         two.step()
         torch.testing.assert_close(fused, gathered, rtol=1e-5, atol=1e-6)
@@ -187,14 +190,14 @@ def test_units_are_the_cores_sampler_on_mean_gains(granularity, gain):
     optimizer = SCGD(
         params, 0.1, half_life=None, block_size=2, granularity=granularity, policy=policy, seed=2
     )
-    law, layout = (
+    distribution, layout = (
         core.make_distribution(optimizer.layouts[0].n_units, gain=gain),
         optimizer.layouts[0],
     )
     units, probs, grads, n_phases = [], [], [], 0
     for step in range(N_STEPS):
         set_gradients(params, step)
-        drawn, weights = (a.copy() for a in optimizer.laws[0].sampler.block())
+        drawn, weights = (a.copy() for a in optimizer.samplers[0].core.block())
         before, gradient = flat(params), flat([p.grad for p in params])
         optimizer.step()
         expected = before.copy()
@@ -209,10 +212,10 @@ def test_units_are_the_cores_sampler_on_mean_gains(granularity, gain):
         if len(units) == 6:
             n_phases += 1
             mixing = float(policy.mixing(np.array([n_phases]))[0])
-            core.update(law, np.array(units), np.array(probs), np.array(grads), mixing)
+            core.update(distribution, np.array(units), np.array(probs), np.array(grads), mixing)
             units, probs, grads = [], [], []
             out = np.empty(layout.n_units)
-            core.weights(law, out)
+            core.weights(distribution, out)
             np.testing.assert_allclose(optimizer.weights(), out, rtol=1e-12)
 
 
@@ -239,7 +242,7 @@ def test_an_undrawn_nan_gradient_moves_nothing():
     optimizer.step()
     assert 50 < int(p.isnan().sum()) < 150
     assert torch.equal(p[~p.isnan()], torch.zeros(int((~p.isnan()).sum())))
-    assert isinstance(optimizer.laws[0], EntryLaw)
+    assert isinstance(optimizer.samplers[0], EntrySampler)
 
 
 @pytest.mark.parametrize("gain", GAINS)
@@ -248,19 +251,19 @@ def test_a_nan_gradient_earns_nothing_in_the_fused_pass_as_in_the_core(gain):
     optimizer = SCGD(
         params, 1e-3, half_life=None, fraction=0.5, policy=Musketeer(gain=gain), seed=0
     )
-    law, seen = core_law(optimizer.param_groups[0]["policy"]), []
+    distribution, seen = core_distribution(optimizer.param_groups[0]["policy"]), []
     for step in range(N_STEPS):
         set_gradients(params, step)
         if step > 10:
             params[0].grad[2, 3] = np.nan
         grads = flat([p.grad for p in params])
-        coords, probs = optimizer.laws[0].draw()[:2]
-        optimizer.laws[0].pending = None  # the fused pass draws again, the same
+        coords, probs = optimizer.samplers[0].draw()[:2]
+        optimizer.samplers[0].pending = None  # the fused pass draws again, the same
         seen.append(bad in coords)
         optimizer.step()
-        mixing = float(optimizer.laws[0].mixings.at(step + 1))
-        core.update(law, coords, probs, grads[coords], mixing)
+        mixing = float(optimizer.samplers[0].mixings.at(step + 1))
+        core.update(distribution, coords, probs, grads[coords], mixing)
         # Probabilities are multiples of 2^-30 in the fused pass.
-        np.testing.assert_allclose(optimizer.weights(), core_weights(law), rtol=1e-6)
+        np.testing.assert_allclose(optimizer.weights(), core_weights(distribution), rtol=1e-6)
     assert any(seen[:10]) and any(seen[11:])
-    assert optimizer.weights()[bad] > core_weights(law).min()
+    assert optimizer.weights()[bad] > core_weights(distribution).min()

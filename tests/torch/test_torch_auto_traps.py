@@ -10,7 +10,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from scgd.torch import SCGD, ZeroOrderSCGD  # noqa: E402
-from scgd.torch.layer_law import Layer  # noqa: E402
+from scgd.torch.layer_sampler import Layer  # noqa: E402
 
 
 class Adapted(nn.Module):
@@ -85,7 +85,7 @@ def test_a_flat_loss_moves_nothing_and_radii_stay_bounded(loss, size):
     for _ in range(300):
         optimizer.step(lambda: torch.tensor(loss))
     assert torch.equal(p, torch.full((4, 4), size))
-    assert optimizer.laws[0].layers[0].radius <= 1.0
+    assert optimizer.samplers[0].layers[0].radius <= 1.0
 
 
 def test_a_layer_that_the_loss_ignores_is_seldom_probed():
@@ -99,7 +99,7 @@ def test_a_layer_that_the_loss_ignores_is_seldom_probed():
     for _ in range(200):
         last = optimizer.step(lambda: F.cross_entropy(model(x), y)).item()
     assert last < 0.3 * first
-    assert optimizer.weights()[2] == pytest.approx(0.1)  # the uniform part of the law
+    assert optimizer.weights()[2] == pytest.approx(0.1)  # the uniform part
     assert torch.equal(unused.weight, before)
 
 
@@ -111,14 +111,14 @@ def test_noise_that_cannot_be_held_still(sd, limit):
     for _ in range(600):
         optimizer.step(lambda: p.square().sum() + sd * rng.normal())
     assert p.square().sum().item() < limit  # from 20; before it stayed near there
-    assert optimizer.laws[0].trend.noise == pytest.approx(sd**2, rel=0.7)
+    assert optimizer.samplers[0].trend.noise == pytest.approx(sd**2, rel=0.7)
 
 
 def test_losses_are_repeated_seldom():
     p = nn.Parameter(torch.ones(5))
     optimizer, repeats = ZeroOrderSCGD([p], lr=0.0, seed=0), 0
     for _ in range(300):
-        repeats += optimizer.laws[0].n_bases() - 1
+        repeats += optimizer.samplers[0].n_bases() - 1
         optimizer.step(lambda: p.square().sum())
     assert 5 < repeats < 20
 
@@ -142,7 +142,7 @@ def test_losses_in_half_precision(dtype):
     for _ in range(300):
         last = optimizer.step(lambda: F.cross_entropy(model(x), y)).item()
     assert last < 0.5 * first
-    assert optimizer.laws[0].rounding == torch.finfo(dtype).eps
+    assert optimizer.samplers[0].rounding == torch.finfo(dtype).eps
 
 
 @pytest.mark.parametrize("estimator", ["auto", "forward", "mezo"])

@@ -157,12 +157,14 @@ def test_a_saved_state_knows_its_policy(make):
 
 
 @BOTH
-def test_groups_have_settings_and_laws_of_their_own(make):
+def test_groups_have_settings_and_samplers_of_their_own(make):
     first, second, third = (nn.Parameter(torch.zeros(40)) for _ in range(3))
     groups = [{"params": [first]}, {"params": [second], "lr": 0.5, "policy": "uniform"}]
     optimizer = plain(make, groups, lr=0.01, seed=0)
     optimizer.add_param_group({"params": [third], "lr": 0.25, "block_size": 2})
-    assert [law.policy for law in optimizer.laws][1:] != [optimizer.laws[0].policy] * 2
+    assert [sampler.policy for sampler in optimizer.samplers][1:] != [
+        optimizer.samplers[0].policy
+    ] * 2
 
     def closure():
         loss = (first + second + third).sum()
@@ -362,10 +364,10 @@ def test_gains_are_one_float_per_coordinate():
     p.grad = torch.ones(100_000)
     optimizer = SCGD([p], 0.1)
     optimizer.step()
-    law = optimizer.laws[0].law
-    held = [a for a in law if isinstance(a, np.ndarray)]
+    distribution = optimizer.samplers[0].distribution
+    held = [a for a in distribution if isinstance(a, np.ndarray)]
     assert sum(a.nbytes for a in held) < 4.01 * 100_000
-    assert set(optimizer.state[p]) == {"step", "gains", "law"}
+    assert set(optimizer.state[p]) == {"step", "gains", "sampler"}
 
 
 @BOTH

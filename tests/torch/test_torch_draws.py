@@ -1,4 +1,4 @@
-"""The draws at network size against the laws they are meant to follow."""
+"""The draws at network size against the probabilities they are meant to have."""
 
 import numpy as np
 import pytest

@@ -35,7 +35,7 @@ def test_a_loss_that_fails_in_a_later_group_moves_no_group(estimator, keep_copy)
     exact = 0.0 if keep_copy or estimator in ("forward", "central") else 1e-6
     for p, old in zip((a, b), before, strict=True):
         torch.testing.assert_close(p.detach(), old, rtol=0, atol=exact)
-    assert [law.n_steps for law in optimizer.laws] == [0, 0]
+    assert [sampler.n_steps for sampler in optimizer.samplers] == [0, 0]
 
 
 @pytest.mark.parametrize("make", [SCGD, ZeroOrderSCGD])
@@ -67,10 +67,10 @@ def test_states_of_other_parameters_are_refused_whole(make, settings):
         for group in optimizer.param_groups:
             group["params"][0].grad = torch.ones_like(group["params"][0])
         optimizer.step(lambda: saved.param_groups[0]["params"][0].sum())
-    seed = mine.laws[0].seed
+    seed = mine.samplers[0].seed
     with pytest.raises(ValueError, match="saved for other parameters"):
         mine.load_state_dict(saved.state_dict())
-    assert mine.laws[0].seed == seed
+    assert mine.samplers[0].seed == seed
 
 
 def test_numbers_of_numpy_make_plain_files(tmp_path):

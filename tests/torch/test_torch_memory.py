@@ -100,7 +100,7 @@ def test_a_swap_after_some_steps_keeps_what_was_learned():
     optimizer.param_groups[0]["params"] = [new]
     optimizer.state_dict()
     np.testing.assert_allclose(optimizer.weights(), gains)
-    assert torch.equal(optimizer.state[new]["exp_avg"], mean) and optimizer.laws[0].n_steps == 8
+    assert torch.equal(optimizer.state[new]["exp_avg"], mean) and optimizer.samplers[0].n_steps == 8
 
 
 def test_frozen_parameters_do_not_count_and_get_no_state():
@@ -145,10 +145,10 @@ def test_adam_on_chunks_takes_ten_bytes_per_parameter():
     optimizer = SCGD([p], 0.1, rule="adam", granularity="chunks", fraction=0.2, seed=0)
     for _ in range(3):
         step(optimizer, p)
-    law = sum(
-        t.nbytes for t in optimizer.state[p]["law"]["sampler"].values() if hasattr(t, "nbytes")
+    distribution = sum(
+        t.nbytes for t in optimizer.state[p]["sampler"]["sampler"].values() if hasattr(t, "nbytes")
     )
-    assert bytes_held(optimizer) + law <= 10 * p.numel()
+    assert bytes_held(optimizer) + distribution <= 10 * p.numel()
     assert optimizer.state[p]["visits"].numel() == 98
 
 
@@ -236,7 +236,7 @@ CHECKPOINTED = {
 @pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
 @pytest.mark.parametrize("flat", [False, True])
 @pytest.mark.parametrize("variant", CHECKPOINTED)
-def test_distributed_checkpoints_hold_law_and_moments(variant, flat, tmp_path):
+def test_distributed_checkpoints_hold_sampler_and_moments(variant, flat, tmp_path):
     dcp = pytest.importorskip("torch.distributed.checkpoint")
     from torch.distributed.checkpoint import state_dict as tools
 

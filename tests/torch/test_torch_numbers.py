@@ -1,4 +1,4 @@
-"""Numbers of the kernels, draws, rules and laws for networks, each against plain Python."""
+"""Numbers of the kernels, draws, rules and samplers for networks, each against plain Python."""
 
 from types import SimpleNamespace
 
@@ -37,7 +37,7 @@ from scgd.torch.kernels import (  # noqa: E402
     unit,
     units,
 )
-from scgd.torch.layer_law import Layer, LayerLaw  # noqa: E402
+from scgd.torch.layer_sampler import Layer, LayerSampler  # noqa: E402
 from scgd.torch.layout import Layout  # noqa: E402
 
 M32, M64 = 2**32 - 1, 2**64 - 1
@@ -277,13 +277,13 @@ def test_visits_are_counted_by_coordinate_or_by_unit():
     assert rules._visit(visits, rows, coords[3:], sizes[1:]).tolist() == [2, 2]
 
 
-# ---- the law over layers -------------------------------------------------------------------------
+# ---- the sampler of layers -----------------------------------------------------------------------
 
 
-def law(n_draws=1, policy=None, n_layers=3):
+def distribution(n_draws=1, policy=None, n_layers=3):
     torch.manual_seed(0)
     params = [nn.Parameter(torch.randn(2, 2)) for _ in range(n_layers)]
-    known = LayerLaw(policy, Layout(params), n_draws, 0)
+    known = LayerSampler(policy, Layout(params), n_draws, 0)
     known.draw()  # sizes are measured now
     for layer in known.layers:
         layer.slope_square, layer.curvature, layer.n_curvatures, layer.n_probes = 1.0, 10.0, 2, 2
@@ -291,7 +291,7 @@ def law(n_draws=1, policy=None, n_layers=3):
 
 
 def test_weights_are_equal_until_every_layer_has_a_curvature():
-    known = law()
+    known = distribution()
     known.layers[2].slope_square = 4.0
     weights = known.weights()
     assert weights[2] > weights[1] == weights[0] and weights.sum() == pytest.approx(1.0)
@@ -302,7 +302,7 @@ def test_weights_are_equal_until_every_layer_has_a_curvature():
 
 
 def test_a_first_round_sees_every_layer_twice():
-    known = law(n_draws=2)
+    known = distribution(n_draws=2)
     for layer, count in zip(known.layers, [2, 1, 0], strict=True):
         layer.n_curvatures = layer.n_probes = count
     assert known.draw()[0] == [2, 1]
@@ -317,10 +317,10 @@ def test_a_curvature_lost_in_rounding_is_not_counted():
     assert layer.curvature == pytest.approx(1e-5 / 0.25)
 
 
-def test_a_law_is_taken_up_by_layers_of_the_same_sizes_only():
-    known, other, few = law(), law(), law(n_layers=2)
+def test_what_is_learned_is_taken_up_by_layers_of_the_same_sizes_only():
+    known, other, few = distribution(), distribution(), distribution(n_layers=2)
     known.layers[1].slope_square, known.trend.mean = 7.0, 3.0
     other.load_state_dict(known.state_dict())
     assert other.layers == known.layers and other.trend == known.trend
     few.load_state_dict(known.state_dict())
-    assert few.layers == law(n_layers=2).layers
+    assert few.layers == distribution(n_layers=2).layers

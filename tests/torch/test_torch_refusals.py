@@ -9,8 +9,8 @@ from torch import nn  # noqa: E402
 from scgd.torch import SCGD, ZeroOrderSCGD  # noqa: E402
 
 BAD = [
-    ({"lr": -1.0}, "lr must be a number in"),
-    ({"lr": float("nan")}, "lr must be a number in"),
+    ({"lr": -1.0}, "lr must be"),
+    ({"lr": float("nan")}, "lr must be"),
     ({"policy": "nonsense"}, "policy must be an object or one of"),
     ({"policy": "gauss-southwell"}, "needs the whole gradient"),
     ({"importance": "twice"}, "importance must be None, 'inverse'"),
@@ -18,25 +18,25 @@ BAD = [
     ({"block_size": 0}, "block_size must be a whole number"),
     ({"granularity": "columns"}, "granularity must be one of"),
     ({"rule": "lion"}, "rule must be one of"),
-    ({"weight_decay": -0.1}, "weight_decay must be a number in"),
-    ({"momentum": 1.0}, "momentum must be a number in"),
+    ({"weight_decay": -0.1}, "weight_decay must be finite and not negative"),
+    ({"momentum": 1.0}, r"momentum must lie in \[0, 1\)"),
     ({"nesterov": True}, "nesterov needs a positive momentum"),
     ({"nesterov": True, "momentum": 0.9, "dampening": 0.1}, "nesterov needs dampening=0"),
-    ({"dampening": 1.5}, "dampening must be a number in"),
+    ({"dampening": 1.5}, r"dampening must lie in \[0, 1\)"),
     ({"amsgrad": True}, "amsgrad needs rule='adam'"),
     ({"betas": (0.9,)}, "betas must be two numbers"),
     ({"betas": 0.9}, "betas must be two numbers"),
     ({"policy": "recent-gains"}, "needs to know how much of a budget"),
-    ({"betas": (0.9, 1.0)}, "betas must be a number in"),
-    ({"eps": -1e-8}, "eps must be a number in"),
+    ({"betas": (0.9, 1.0)}, r"betas must lie in \[0, 1\)"),
+    ({"eps": -1e-8}, "eps must be finite and not negative"),
 ]
 BAD_FIRST = [
-    ({"lr": None}, "lr must be a number in"),
+    ({"lr": None}, "lr must be"),
     ({"half_life": 0.0}, "half_life must be positive"),
     ({"fused": True, "momentum": 0.9}, "fused=True needs plain SGD"),
     ({"block_size": 4}, "block_size must be at most the 3"),
-    ({"fraction": 0.0}, "fraction must be positive"),
-    ({"fraction": "a"}, "fraction must be positive"),
+    ({"fraction": 0.0}, "fraction must lie in"),
+    ({"fraction": "a"}, "fraction must lie in"),
     ({"granularity": None}, "granularity must be one of"),
     ({"fraction": 1.5}, "fraction must lie in"),
     ({"sampling": "magic"}, "sampling must be one of"),
@@ -44,10 +44,10 @@ BAD_FIRST = [
     ({"policy": "full"}, "plain torch.optim.SGD"),
 ]
 BAD_ZEROTH = [
-    ({"radius": 0.0}, "radius must be a number in"),
-    ({"radius": 1e-300}, "radius must be a number in"),
-    ({"radius": float("inf")}, "radius must be a number in"),
-    ({"radius": "a"}, "radius must be a number in"),
+    ({"radius": 0.0}, "radius must lie in"),
+    ({"radius": 1e-300}, "radius must lie in"),
+    ({"radius": float("inf")}, "radius must lie in"),
+    ({"radius": "a"}, "radius must lie in"),
     ({"estimator": "first-order"}, "estimator must be an object or one of"),
     ({"policy": "full", "estimator": "forward"}, "needs a direction"),
     ({"policy": "full"}, "draws layers with policy"),
@@ -67,12 +67,12 @@ BAD_ZEROTH = [
 )
 def test_bad_settings_are_refused(make, settings, words):
     p = nn.Parameter(torch.ones(3))
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((TypeError, ValueError), match=words):
         make([p], **{"lr": 0.1, **settings})
     optimizer = make([nn.Parameter(torch.ones(3))], 0.1)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((TypeError, ValueError), match=words):
         optimizer.add_param_group({"params": [p], **settings})
-    assert len(optimizer.param_groups) == len(optimizer.laws) == 1
+    assert len(optimizer.param_groups) == len(optimizer.samplers) == 1
 
 
 @pytest.mark.parametrize("make", [SCGD, ZeroOrderSCGD])

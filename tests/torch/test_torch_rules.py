@@ -110,10 +110,10 @@ def test_the_balance_is_part_of_the_state():
         p.grad = torch.ones(400)
         p.grad[:5] = 1e6
         one.step()
-    assert one.laws[0].boost > 1.0
+    assert one.samplers[0].boost > 1.0
     two = SCGD([q], 1.0, fraction=0.3, seed=0)
     two.load_state_dict(one.state_dict())
-    assert two.laws[0].boost == one.laws[0].boost
+    assert two.samplers[0].boost == one.samplers[0].boost
     q.data.copy_(p.data)
     for _ in range(3):
         p.grad, q.grad = torch.ones(400), torch.ones(400)

@@ -45,7 +45,7 @@ def test_steps_agree_with_the_core(policy, importance, estimator):
         model.parameters(), lr, radius=radius, estimator=estimator, policy=policy,
         block_size=block_size, importance=importance, seed=4,
     )  # fmt: skip
-    law = policy.init(n_coords, replace=False)
+    distribution = policy.init(n_coords, replace=False)
     drawn, probs, grads, n_phases, theta = [], [], [], 0, flat(model)
     vector = torch.nn.utils.parameters_to_vector(model.parameters()).detach()
 
@@ -55,7 +55,7 @@ def test_steps_agree_with_the_core(policy, importance, estimator):
             return closure().item()
 
     for _ in range(24):
-        coords, weights = (a.copy() for a in optimizer.laws[0].sampler.block())
+        coords, weights = (a.copy() for a in optimizer.samplers[0].core.block())
         saved = theta.copy()
         for k, weight in zip(coords, weights, strict=True):
             up, down = saved.copy(), saved.copy()
@@ -71,9 +71,9 @@ def test_steps_agree_with_the_core(policy, importance, estimator):
         if len(drawn) == 8:
             n_phases += 1
             mixing = 0.0 if policy.mixing is None else float(policy.mixing(np.array([n_phases]))[0])
-            core.update(law, np.array(drawn), np.array(probs), np.array(grads), mixing)
+            core.update(distribution, np.array(drawn), np.array(probs), np.array(grads), mixing)
             drawn, probs, grads = [], [], []
-            np.testing.assert_allclose(optimizer.weights(), policy.weights(law), rtol=1e-6)
+            np.testing.assert_allclose(optimizer.weights(), policy.weights(distribution), rtol=1e-6)
     assert vector.shape[0] == n_coords
 
 
@@ -264,7 +264,7 @@ def test_a_radius_lost_in_rounding_warns_with_one_to_use():
     assert torch.equal(theta.detach(), torch.full((3,), 100.0))
 
 
-def test_large_models_get_a_law_of_chunks():
+def test_large_models_sample_chunks():
     theta = nn.Parameter(torch.zeros(1 << 21))
     optimizer = ZeroOrderSCGD([theta], 0.1, radius=1e-2, estimator="forward")
     assert optimizer.param_groups[0]["granularity"] == "chunks"

@@ -55,16 +55,15 @@ GROUPS = (
     Group(
         "descent",
         ("descent/*.py",),
-        ("tests/test_stepping_numbers.py", "tests/test_bodies.py", "tests/test_single_body.py",
-         "tests/test_block_bodies.py", "tests/test_agreement.py", "tests/test_ask_tell.py",
-         "tests/test_timetable.py", "tests/test_limits.py"),
+        ("tests/test_stepping_numbers.py", "tests/test_loops.py", "tests/test_agreement.py",
+         "tests/test_ask_tell.py", "tests/test_timetable.py", "tests/test_limits.py"),
     ),
     Group(
         "strategies",
         ("strategies/*.py",),
         ("tests/strategies/test_constrained.py", "tests/strategies/test_gradient_check.py",
          "tests/strategies/test_noise_test.py", "tests/strategies/test_independent_noise.py",
-         "tests/strategies/test_portfolio.py",
+         "tests/strategies/test_portfolio.py", "tests/strategies/test_quadratic_model.py",
          "tests/strategies/test_scgd_strategies.py", "tests/strategies/test_spaces.py",
          "tests/strategies/test_verification.py", "tests/test_auto.py",
          "tests/test_interpreter.py",),
@@ -131,8 +130,7 @@ GROUPS = (
     ),
     Group(
         "torch",
-        ("torch/kernels.py", "torch/draws.py", "torch/rules.py", "torch/layer_law.py",
-         "torch/loss_trend.py"),
+        ("torch/kernels.py", "torch/draws.py", "torch/rules.py", "torch/layer_sampler.py"),
         ("tests/torch/test_torch_draws.py", "tests/torch/test_torch_agreement.py",
          "tests/torch/test_torch_rules.py", "tests/torch/test_torch_auto.py",
          "tests/torch/test_torch_numbers.py"),
@@ -147,7 +145,7 @@ GROUPS = (
     ),
     Group(
         "blocks",
-        ("torch/blocks/*.py", "torch/blocks/policies/*.py"),
+        ("torch/blocks/*.py",),
         ("tests/torch/test_block_policies.py", "tests/torch/test_block_defects.py",
          "tests/torch/test_block_training.py", "tests/torch/test_block_paths.py",
          "tests/torch/test_block_resume.py", "tests/torch/test_block_refusals.py",

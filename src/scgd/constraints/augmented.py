@@ -145,9 +145,9 @@ def take_steps(steps: Steps, budget: Budget, merit: Merit) -> Asking:
     """Let SCGD take its steps one by one, and tell it the Lagrangian of what was measured."""
     engine, spent = steps.engine, budget.spent
     engine.begin_stage(min(budget.left, steps.n_evals or budget.left), steps.base)
-    while not engine.finished and (question := engine.pose()) is not None:
+    while not engine.finished and (question := engine.ask()) is not None:
         points = np.stack([question.at(j) for j in range(len(question))])
         rows = yield from vectors_at(points, merit)
-        engine.take(question, merit(rows))
+        engine.tell(question, merit(rows))
     stage: Stage = engine.stage(budget.spent - spent)
     return stage

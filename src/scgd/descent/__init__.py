@@ -30,7 +30,6 @@ def choose_loop(
     """Return the fastest loop for an engine; None when only ask and tell will do."""
     from scgd.descent.blocks import BlockLoop
     from scgd.descent.compiled import CompiledLoop
-    from scgd.descent.joint import JointLoop
     from scgd.descent.single import SingleLoop
 
     if ledger.on_nonfinite == "worst":  # which the ledger knows, value by value
@@ -39,15 +38,11 @@ def choose_loop(
         return None
     if engine.policy.needs_gradient or engine.method.average:
         return None
-    kind, block = type(engine.method.estimator), engine.sampler.block_size > 1
-    loop: type[Loop]
-    if kind is SPSA:
-        loop = JointLoop
-    elif kind not in (CentralDifference, ForwardDifference):
+    kind = type(engine.method.estimator)
+    if kind not in (SPSA, CentralDifference, ForwardDifference):
         return None
-    elif block:
-        loop = BlockLoop
-    else:
+    loop: type[Loop] = BlockLoop
+    if kind is not SPSA and engine.sampler.block_size == 1:
         loop = CompiledLoop if fully_compiled(engine, fun) else SingleLoop
     return loop(engine, fun, args, ledger)
 

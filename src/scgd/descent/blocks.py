@@ -1,4 +1,4 @@
-"""A block of coordinates per step, each with its own difference, for functions in Python."""
+"""A block of coordinates per step, one after the other or all at once, for functions in Python."""
 
 from __future__ import annotations
 
@@ -8,9 +8,19 @@ from typing import Any
 import numpy as np
 
 from scgd.calling import calls_user
+from scgd.compiling import njit
 from scgd.descent.engine import CoordinateDescent
 from scgd.descent.loop import Loop, as_float
-from scgd.estimators import CentralDifference, fill_sides, middle, slopes
+from scgd.estimators import (
+    SPSA,
+    CentralDifference,
+    fill_sides,
+    halfway,
+    middle,
+    random_bits,
+    slopes,
+    spread,
+)
 from scgd.run.ledger import Ledger
 from scgd.run.signals import Late
 from scgd.typing import Floats, Ints
@@ -19,7 +29,10 @@ __all__ = ["BlockLoop"]
 
 
 class BlockLoop(Loop):
-    """Poke the entries of a block one after the other, then move them all."""
+    """Set entries of a block in the buffer, evaluate, put them back, then move the block.
+
+    Work and memory per step are those of the drawn coordinates.
+    """
 
     def __init__(
         self,
@@ -30,7 +43,7 @@ class BlockLoop(Loop):
     ) -> None:
         super().__init__(engine, fun, args, ledger)
         self.central = isinstance(engine.method.estimator, CentralDifference)
-        self.x: Any = engine.point.buffer.data
+        self.joint = isinstance(engine.method.estimator, SPSA)
         size = engine.sampler.block_size
         self.downs, self.ups = np.empty(size), np.empty(size)
 
@@ -41,27 +54,39 @@ class BlockLoop(Loop):
         if self.sampled:
             self.extra = (*engine.arguments(), *self.args)
         radii = engine.timetable.radii[place] * engine.radius_scale[coords]
-        fill_sides(
-            self.central, engine.point.x, coords, radii, problem.lower, problem.upper, self.downs,
-            self.ups,
-        )  # fmt: skip
-        values = self._values(coords.tolist())
-        total = sum(values)
-        if not (total - total == 0.0 or np.isfinite(values).all()):
-            self._lost(values, lambda j: self._point(coords, j))
-            values = [value if value - value == 0.0 else np.nan for value in values]
+        x, lower, upper = engine.point.x, problem.lower, problem.upper
+        downs, ups = self.downs, self.ups
+        if self.joint:
+            bits = random_bits(sampler.block_size, engine.direction_rng)
+            spread(x, coords, bits, radii, lower, upper, ups, downs)
+        else:
+            fill_sides(self.central, x, coords, radii, lower, upper, downs, ups)
+        try:
+            values = self._both(coords) if self.joint else self._each(coords.tolist())
+            total = sum(values)
+            if not (total - total == 0.0 or np.isfinite(values).all()):
+                self._lost(values, lambda j: self._point(coords, j))
+                values = [value if value - value == 0.0 else np.nan for value in values]
+        except BaseException:  # the step will be made again, along the same direction
+            if self.joint:
+                generator: Any = engine.direction_rng.bit_generator
+                generator.advance(-(len(bits) // 8))  # in words
+            raise
         self._keep(coords, values)
         if self.ledger.noted is not None:
             self.ledger.noted.extend(values)
-        engine.look(self.downs, coords)
-        engine.look(self.ups, coords)
+        engine.look(downs, coords)
+        engine.look(ups, coords)
         engine.n_evals += self.cost
-        self._move(place, coords, sampler.probs[now], values)
+        lows, highs, seen = self._seen(values)
+        grads = slopes(lows, highs, downs, ups)
+        engine.move(coords, grads, seen, float(engine.timetable.rates[place]), sampler.probs[now])
 
     @calls_user
-    def _values(self, coords: list[int]) -> list[float]:
+    def _each(self, coords: list[int]) -> list[float]:
         """Return f at the point (or below each coordinate) and above each coordinate."""
-        call, view, x, over = self.call, self.engine.point.view, self.x, self.over
+        call, view, over = self.call, self.engine.point.view, self.over
+        x: Any = self.engine.point.buffer.data
         values = [] if self.central else [call(view)]
         k, entry = coords[0], x[coords[0]]
         try:
@@ -81,38 +106,64 @@ class BlockLoop(Loop):
             x[k] = entry
         return [v if v.__class__ is float else as_float(v) for v in values]
 
-    def _move(self, place: int, coords: Ints, probs: Floats, values: list[float]) -> None:
-        """Move the block by what the values show."""
-        engine, seen, grads = self.engine, np.array(values), np.empty(len(coords))
+    @calls_user
+    def _both(self, coords: Ints) -> list[float]:
+        """Return f at the two points of a joint move."""
+        call, point = self.call, self.engine.point
+        try:
+            put(point.buffer, coords, self.ups)
+            values = [call(point.view)]
+            if self.over:
+                raise Late
+            put(point.buffer, coords, self.downs)
+            values.append(call(point.view))
+        finally:
+            restore(point.buffer, coords, point.x)
+        return [v if v.__class__ is float else as_float(v) for v in values]
+
+    def _seen(self, values: list[float]) -> tuple[Floats, Floats, float]:
+        """Return the values below and above each coordinate, and the one near the point."""
+        n = len(self.ups)
+        if self.joint:
+            high, low = values
+            return np.full(n, low), np.full(n, high), halfway(high, low)
+        seen = np.array(values)
         if self.central:
-            lows, highs = seen[::2], seen[1::2]
-            value = middle(lows, highs)
-        else:
-            lows, highs, value = np.broadcast_to(seen[:1], grads.shape), seen[1:], values[0]
-        slopes(lows, highs, self.downs, self.ups, grads)
-        engine.move(coords, grads, float(engine.timetable.rates[place]), probs)
-        engine.observe(value)
-        engine.end_step(engine.in_units(grads, coords))
+            return seen[::2], seen[1::2], middle(seen[::2], seen[1::2])
+        return np.full(n, values[0]), seen[1:], values[0]
+
+    def _set(self, coords: Ints, j: int) -> tuple[Any, Any]:
+        """Return which entries the j-th point sets, and what to."""
+        if self.joint:
+            return coords.copy(), self.downs if j else self.ups
+        if self.central:
+            return coords[j // 2], (self.ups if j % 2 else self.downs)[j // 2]
+        return (coords[j - 1], self.ups[j - 1]) if j else (slice(0), 0.0)
+
+    def _point(self, coords: Ints, j: int) -> Floats:
+        """Return the j-th point."""
+        x: Floats = self.engine.point.x.copy()
+        place, entries = self._set(coords, j)
+        x[place] = entries
+        return x
 
     def _keep(self, coords: Ints, values: list[float]) -> None:
         """Keep the lowest value if it is the best so far."""
         best = self.ledger.best
-        if best is None or not (lowest := np.fmin.reduce(values, initial=np.inf)) < best.value:
-            return
-        j = values.index(lowest)
-        if self.central:
-            k, entry = coords[j // 2], (self.ups if j % 2 else self.downs)[j // 2]
-        elif j > 0:
-            k, entry = coords[j - 1], self.ups[j - 1]
-        else:
-            k, entry = coords[0], self.engine.point.x[coords[0]]
-        best.at(float(lowest), self.engine.point, k, entry)
+        if best is not None and (lowest := np.fmin.reduce(values, initial=np.inf)) < best.value:
+            place, entries = self._set(coords, values.index(lowest))
+            best.at(float(lowest), self.engine.point, place, entries)
 
-    def _point(self, coords: Ints, j: int) -> Floats:
-        """Return the point of the j-th value."""
-        x: Floats = self.engine.point.x.copy()
-        if self.central:
-            x[coords[j // 2]] = (self.ups if j % 2 else self.downs)[j // 2]
-        elif j > 0:
-            x[coords[j - 1]] = self.ups[j - 1]
-        return x
+
+@njit(cache=True)
+def put(buffer, coords, entries):  # type: ignore[no-untyped-def]
+    """Set entries of the buffer."""
+    for i in range(len(coords)):
+        buffer[coords[i]] = entries[i]
+
+
+@njit(cache=True)
+def restore(buffer, coords, x):  # type: ignore[no-untyped-def]
+    """Put entries of the buffer back."""
+    for i in range(len(coords)):
+        buffer[coords[i]] = x[coords[i]]

@@ -96,7 +96,7 @@ class CompiledLoop(Loop):
         mixings = sampler.mixings.span(sampler.n_phases, n_phases)
         rows = np.empty((n, 0), np.int64)
         if self.sampled:
-            rows = engine.samples.rows_of(engine.n_posed, n, engine.owner)
+            rows = engine.samples.rows_of(engine.n_asked, n, engine.owner)
         table = engine.timetable
         rates, radii = table.rates[place : place + n], table.radii[place : place + n]
         trace = Trace(np.empty(n), np.empty(n, np.int64), np.empty(n), np.zeros(9))
@@ -132,7 +132,7 @@ class CompiledLoop(Loop):
             engine.observations[here] = trace.seen[past : past + n]
             past += n
             engine.t += n
-            engine.n_posed += n
+            engine.n_asked += n
             engine.n_evals += 2 * n
             sampler.position += n
             if sampler.position == sampler.n_draws:

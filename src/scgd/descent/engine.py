@@ -27,7 +27,7 @@ from scgd.policies import Policy
 from scgd.problem import Problem
 from scgd.questions import Point, Question, here
 from scgd.sampler import CoordinateSampler
-from scgd.samples import Samples
+from scgd.samples import NO_SAMPLES, Samples
 from scgd.schedules import Relative, absolute
 from scgd.strategies.asks import Stage
 from scgd.timetable import Timetable
@@ -52,12 +52,11 @@ DIVERGED, ASTRAY = 1e6, 10.0
 """How far the mean of a phase may lie above the first one, in sizes of that, once steps lead more
 than so many units from x0: no step that could still be of use goes there."""
 STATE = (
-    "n_posed", "n_open", "n_evals", "t", "until", "scale", "slots", "average", "observations",
+    "n_asked", "n_open", "n_evals", "t", "until", "scale", "slots", "average", "observations",
     "last_phase", "base", "first_radius", "gradient", "watched", "firsts", "n_phases", "sampler",
     "timetable", "direction_rng", "farthest", "diverged",
 )  # fmt: skip
 """What a checkpoint keeps, beside the point and the snapshot."""
-NO_SAMPLES = Samples(None, 1, np.zeros(2, np.uint64))
 
 
 class CoordinateDescent:
@@ -84,8 +83,8 @@ class CoordinateDescent:
     ----------
     point
         Where it stands.
-    n_posed, n_open, n_evals
-        Questions posed, those of them that are open, and values told.
+    n_asked, n_open, n_evals
+        Questions asked, those of them that are open, and values told.
     journal
         What it saw, as (n_evals, mean value of a phase) pairs, for the run to take away.
     """
@@ -104,7 +103,7 @@ class CoordinateDescent:
     ) -> None:
         self.method, self.problem, self.samples, self.owner = method, problem, samples, owner
         self.point = Point(x)
-        self.n_posed = self.n_open = self.n_evals = 0
+        self.n_asked = self.n_open = self.n_evals = 0
         self.journal: list[tuple[int, float]] = []
         self.farthest = 0.0
         self.kept: dict[str, Any] = {}
@@ -182,7 +181,9 @@ class CoordinateDescent:
             self.plan_for(budget)
 
     def plan_for(self, budget: int | None) -> None:
-        """Have schedules fall over so many evaluations in all, from here."""
+        """Have schedules fall over so many evaluations in all, from here, and a stage end there."""
+        if self.until >= 0:
+            self.until = -1 if budget is None else budget
         total = (
             None if budget is None else self.t + max(1, (budget - self.n_evals) // self.step_cost)
         )
@@ -269,23 +270,11 @@ class CoordinateDescent:
         if callable(self.method.importance):
             self._weigh()
 
-    def pose(self) -> Question | None:
-        """Return the next question, with a sample of its own; None when answers must come first."""
-        question = self.ask()
-        if question is not None:
-            question.sample = (self.n_posed, self.owner)
-            self.n_posed += 1
-            self.n_open += 1
-        return question
-
-    def take(self, question: Question, values: Floats) -> None:
-        """Take the values of a question that was posed."""
-        self.n_open -= 1
-        self.n_evals += len(question)
-        self.tell(question, values)
-
     def ask(self) -> Question | None:
-        """Return the next step's evaluations; steps may be asked before earlier ones are told."""
+        """Return the next evaluations, with a sample of their own; None when values must come.
+
+        Steps may be asked before the values of earlier ones are told.
+        """
         waits = self.policy.needs_gradient or isinstance(self.method.estimator, FirstOrder)
         if waits and self.n_open:
             return None
@@ -299,6 +288,9 @@ class CoordinateDescent:
             question.role = SCOUT
         else:
             question = self._step(place)
+        question.sample = (self.n_asked, self.owner)
+        self.n_asked += 1
+        self.n_open += 1
         return question
 
     def _due(self) -> bool:
@@ -321,7 +313,9 @@ class CoordinateDescent:
     # ---- tell ------------------------------------------------------------------------------------
 
     def tell(self, question: Question, values: Floats) -> None:
-        """Move along the gradient that the values show, and remember it."""
+        """Move along the gradient that the values of a question show, and remember it."""
+        self.n_open -= 1
+        self.n_evals += len(question)
         if question.role == LOOK:
             self.watched = self.t
             self.observe(float(values[0]))
@@ -333,16 +327,15 @@ class CoordinateDescent:
             self.gradient = np.where(np.isfinite(grads), grads, 0.0)
             return
         self.sampler.place(question.support, question.probs)
-        self.move(question.support, grads, question.rate, question.probs)
         if self.gradient.size:
             self.gradient = np.empty(0)
-        self.observe(seen)
-        self.end_step(self.in_units(grads, question.support))
+        self.move(question.support, grads, seen, question.rate, question.probs)
 
-    def move(self, coords: Ints, grads: Floats, rate: float, probs: Floats) -> None:
-        """Move the drawn coordinates; one whose gradient is not a number stands still.
+    def move(self, coords: Ints, grads: Floats, seen: float, rate: float, probs: Floats) -> None:
+        """Move the drawn coordinates and end the step; ``seen`` is the value seen near the point.
 
-        Its gradient becomes 0, so that the distribution learns nothing from it.
+        A coordinate whose gradient is not a number stands still. Its gradient becomes 0, so that
+        the distribution learns nothing from it.
         """
         factors = self.importance(coords, probs)
         rates = rate * self.rate_scale[coords]
@@ -358,6 +351,10 @@ class CoordinateDescent:
         )  # fmt: skip
         self.point.follow(moving.copy())
         self.look(self.point.x[moving], moving)
+        self.observe(seen)
+        self.t += 1
+        if self.sampler.record(self.in_units(grads, coords)):
+            self.end_phase()
 
     def look(self, entries: Floats, coords: Ints) -> None:
         """Take note of how far from x0 entries of some coordinates lie: steps go where none was."""
@@ -368,12 +365,6 @@ class CoordinateDescent:
         """Note a value seen in the step in hand."""
         if seen - seen == 0.0:
             self.observations[self.sampler.position // self.sampler.block_size] = seen
-
-    def end_step(self, grads: Floats) -> None:
-        """Count the step in hand; its gradients end the phase where it is the last one."""
-        self.t += 1
-        if self.sampler.record(grads):
-            self.end_phase()
 
     def account_average(self, coords: Ints) -> None:
         """Add to the sum of iterates what stood still since the coordinates were last touched."""
@@ -452,7 +443,7 @@ class CoordinateDescent:
 
     def arguments(self, ahead: int = 0) -> tuple[Any, ...]:
         """Return the sample of a step that a body takes, as the user's function is given it."""
-        return self.samples.arguments(self.n_posed + ahead, self.owner)
+        return self.samples.arguments(self.n_asked + ahead, self.owner)
 
     # ---- what it stands for ----------------------------------------------------------------------
 
@@ -499,7 +490,7 @@ class CoordinateDescent:
         shapes = {name: np.shape(getattr(self, name)) for name in FIXED}
         for name in STATE:
             setattr(self, name, decoded(state[name], getattr(self, name)))
-        if min(self.n_posed, self.n_open, self.n_evals) < 0:
+        if min(self.n_asked, self.n_open, self.n_evals) < 0:
             raise ValueError("the engine counts below zero")
         x = state["x"]
         if np.shape(x) != self.point.x.shape or not np.isfinite(x).all():

@@ -94,7 +94,7 @@ class Loop:
                 self._step(place + i)
             except Late:
                 return i
-            self.engine.n_posed += 1
+            self.engine.n_asked += 1
         return n
 
     def _step(self, place: int) -> None:

@@ -135,7 +135,7 @@ class SingleLoop(Loop):
         engine.point.trail.add(coords[:done])
         self._look_back(places, *map(np.array, around))
         engine.t += done
-        engine.n_posed += done
+        engine.n_asked += done
         engine.n_evals += 2 * done
         if sampler.advance(done):
             engine.end_phase()

@@ -35,7 +35,8 @@ class SCGDRegressorCV(RegressorMixin, PathCV):
     loss, penalty, l1_ratio, epsilon, fit_intercept, policy, dual
         As for :class:`SCGDRegressor`; there must be a penalty.
     max_iter, tol
-        As for the single estimator, for each fit. A list of ``l1_ratio`` has a path for each.
+        As for the single estimator; fits of folds, which are only compared, stop at 100 ``tol``. A
+        list of ``l1_ratio`` has a path for each.
     random_state, verbose
         As for :class:`SCGDRegressor`, for each fit.
     alphas
@@ -141,7 +142,8 @@ class SCGDClassifierCV(ClassifierMixin, PathCV):
         As for :class:`SCGDClassifier`; there must be a penalty. ``"balanced"`` weights are those of
         all the data.
     max_iter, tol
-        As for the single estimator, for each fit. A list of ``l1_ratio`` has a path for each.
+        As for the single estimator; fits of folds, which are only compared, stop at 100 ``tol``. A
+        list of ``l1_ratio`` has a path for each.
     random_state, verbose
         As for :class:`SCGDClassifier`, for each fit.
     alphas, eps, cv, n_jobs

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from scgd.linear.certificate import Best
 from scgd.linear.dual import LOSSES_WITH_DUAL, ascend
-from scgd.linear.gram import by_gram, known_gram
+from scgd.linear.gram import by_gram
 from scgd.linear.interior import STEPS as INTERIOR_STEPS
 from scgd.linear.interior import interior
 from scgd.linear.losses import HINGE, SQUARED
@@ -42,6 +42,10 @@ PASSES_WITH_L1 = 5.0
 """Sweeps over working sets and their certificates, in passes over all columns."""
 VISIT = 20.0
 """What a visit costs beside its entries, in entries."""
+DENSE = 0.5
+"""What a product of dense data with a vector costs, in sparse products of as many entries."""
+TIMES = 3.0
+"""How far a cost may be from what is expected."""
 MOST_ASCENTS = 100
 MOST_BYTES = 2**30
 """Memory for products of columns."""
@@ -87,7 +91,8 @@ def fit(
     for place, one in enumerate(solvers):
         last = place == len(solvers) - 1
         part = replace(task, max_passes=max(1, task.max_passes - used)) if used else task
-        found = one.run(part, start, b, float("inf") if last else max(surest / 3, 0.1 * one.cost))
+        most = TIMES * one.cost if one.sure else max(surest / TIMES, 0.1 * one.cost)
+        found = one.run(part, start, b, float("inf") if last else most)
         if found is None:
             continue
         used += found.n_passes
@@ -118,6 +123,7 @@ def candidates(task: Task, policy: Policy, dual: bool | str) -> list[Candidate]:
     """
     n, p, loss = task.design.n_samples, task.design.n_features, task.loss
     entries = float(task.design.X.nnz if task.design.sparse else n * p)
+    by_product = entries if task.design.sparse else DENSE * entries
     hinge = loss == HINGE and task.epsilon == 0.0
     free = isinstance(policy, Adaptive) and not task.watched
     inside = direct_cost(task, INTERIOR_STEPS) if free and hinge and task.l2 > 0.0 else float("inf")
@@ -138,7 +144,7 @@ def candidates(task: Task, policy: Policy, dual: bool | str) -> list[Candidate]:
         return ascend(replace(part, max_passes=passes), BY_SAMPLES, w, b)
 
     def by_products(part: Task, w: Start, b: float, most: float) -> Fit:
-        return newton_cg(part, w, b, max(20.0, most / entries))
+        return newton_cg(part, w, b, max(20.0, most / by_product))
 
     by_sweeps = PASSES_BY_SWEEPS * (entries + VISIT * p)
     ascends = has_dual(task) and dual is not False and isinstance(policy, Adaptive)
@@ -156,14 +162,15 @@ def candidates(task: Task, policy: Policy, dual: bool | str) -> list[Candidate]:
     if inside < float("inf"):
         add("interior point", inside, True, lambda part, w, b, most: interior(part, w, b))
         return out
-    if free and loss == SQUARED and (task.l1 > 0.0 or task.l2 > 0.0) and known_gram(task):
+    known = loss == SQUARED and task.l1 + task.l2 > 0.0 and task.design.kept("gram", task)
+    if free and known:
         add("Gram", 10.0 * p * p, False, lambda part, w, b, most: by_gram(part, w))
     if free and not hinge:
         if task.l1 == 0.0:
-            product = 2.0 * PASSES * steps * entries
-            if task.l2 > 0.0 and product < 3 * direct and not tiny:
-                add("conjugate gradients", product, direct == float("inf"), by_products)
-            if not known_gram(task) and suits_gram(task, 1) and not tiny:
+            products = 2.0 * PASSES * steps * by_product
+            if task.l2 > 0.0 and products < TIMES * direct and not tiny:
+                add("conjugate gradients", products, direct == float("inf"), by_products)
+            if not known and suits_gram(task, 1) and not tiny:
                 add("Gram", n * p * p / BLAS, False, lambda part, w, b, most: by_gram(part, w))
             if direct < float("inf"):
                 add("Newton", direct, True, lambda part, w, b, most: newton(part, w, b))

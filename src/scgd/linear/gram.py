@@ -21,7 +21,7 @@ from scgd.linear.newton import factored
 from scgd.linear.task import Fit, Task
 from scgd.typing import Floats
 
-__all__ = ["Gram", "by_gram", "known_gram", "prepare"]
+__all__ = ["Gram", "by_gram"]
 
 ROUNDS, SWEEPS = 2, 10
 """Rounds of sweeps over the coefficients in use, and sweeps of a round, before Newton steps."""
@@ -62,13 +62,13 @@ class Gram:
         """Return coefficients, a lower bound and the rounds made, starting from ``w``."""
         w, n_rounds = w.copy(), 0
         slope = self.matrix @ w - self.products
-        lower, settled = -np.inf, False
+        lower = -np.inf
         for _ in range(MOST_SETTLINGS):
             value, bound, n = rounds(
                 self.matrix, self.products, self.square, l2, l1, limit, w, slope, ROUNDS, SWEEPS
             )
             n_rounds, lower = n_rounds + n, max(lower, bound)
-            if value - lower <= limit and settled:
+            if value - lower <= limit:
                 break
             sizes = np.where(w != 0.0, np.inf, np.abs(slope))
             used = np.flatnonzero(sizes >= l1)
@@ -77,7 +77,7 @@ class Gram:
             here, before = w[used], w[used]
             settle(part, slope[used] + l2 * here, here, l1, 1e-6 * limit)
             slope += self.matrix[:, used] @ (here - before)
-            w[used], settled = here, True
+            w[used] = here
         return w, lower, n_rounds
 
 
@@ -128,26 +128,9 @@ def rounds(gram, products, square, l2, l1, limit, w, slope, most, sweeps):  # ty
     return value, best, most
 
 
-def known_gram(task: Task) -> Gram | None:
-    """Return the Gram matrix that was made for the targets and shares of a task."""
-    for y, shares, intercept, gram in task.design.grams:
-        if y is task.y and shares is task.shares and intercept == task.intercept:
-            return gram  # type: ignore[no-any-return]
-    return None
-
-
-def prepare(task: Task) -> Gram:
-    """Make the Gram matrix of a task, and keep it with the design for the rest of a path."""
-    gram = known_gram(task)
-    if gram is None:
-        gram = Gram(task)
-        task.design.grams.append((task.y, task.shares, task.intercept, gram))
-    return gram
-
-
 def by_gram(task: Task, start: Floats | None = None) -> Fit:
     """Minimise a task of squares by its Gram matrix; its objective is that of the data."""
-    gram, best = prepare(task), Best(task)
+    gram, best = task.design.kept("gram", task, Gram), Best(task)
     if task.l1 == 0.0:
         w, n_rounds = gram.ridge(task.l2), 1
         best.look(w, gram.mean - float(gram.means @ w))

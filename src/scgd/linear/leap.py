@@ -112,15 +112,18 @@ def settle(gram: Floats, slope: Floats, w: Floats, l1: float, enough: float) -> 
     for n in range(ROUNDS):
         if settling_sweeps(gram, slope, w, l1, SWEEPS, enough) and n > 0:
             return
-        left = np.flatnonzero(w)
-        if len(left) == 0:
-            return
-        block = np.asfortranarray(gram[np.ix_(left, left)])
-        force = slope[left] + l1 * np.sign(w[left])
-        move = -linalg.cho_solve(factored(block), force, check_finite=False)
-        there = bounded(w[left], move, block, force, l1) if l1 > 0.0 else w[left] + move
-        slope += gram[:, left] @ (there - w[left])
-        w[left] = there
+        stopped = True
+        while stopped:  # by a coefficient that changes its sign, and is zero then
+            left = np.flatnonzero(w)
+            if len(left) == 0:
+                return
+            block = np.asfortranarray(gram[np.ix_(left, left)])
+            force = slope[left] + l1 * np.sign(w[left])
+            move = -linalg.cho_solve(factored(block), force, check_finite=False)
+            there = bounded(w[left], move, block, force, l1) if l1 > 0.0 else w[left] + move
+            slope += gram[:, left] @ (there - w[left])
+            w[left] = there
+            stopped = bool(np.any(there == 0.0))
 
 
 def bounded(w: Floats, move: Floats, block: Floats, force: Floats, l1: float) -> Floats:

@@ -43,11 +43,11 @@ def newton(task: Task, start: Floats | None = None, b: float = 0.0) -> Fit:
     return descent.best.fit(n_steps, converged)
 
 
-class Descent:
-    """Newton's iteration in standardised, and where that saves columns in rotated, coordinates."""
+class Frame:
+    """Columns centred, scaled and, where that saves columns, rotated: those of a task's data."""
 
-    def __init__(self, task: Task, start: Floats | None, b: float) -> None:
-        self.task, design = task, task.design
+    def __init__(self, task: Task) -> None:
+        design = task.design
         X = design.X.toarray() if design.sparse else design.X
         self.means = np.zeros(X.shape[1])
         if task.intercept:
@@ -67,6 +67,16 @@ class Descent:
         # A column whose spread is rounding is constant: the intercept has it already.
         self.unit = np.where(spread <= flat, 1.0, spread)
         self.A[:, :p] *= np.where(spread <= flat, 0.0, 1.0 / self.unit)
+
+
+class Descent:
+    """Newton's iteration in the coordinates of a frame, which the fits of a path share."""
+
+    def __init__(self, task: Task, start: Floats | None, b: float) -> None:
+        self.task = task
+        frame = task.design.kept("frame", task, Frame)
+        self.A, self.p, self.unit, self.turn = frame.A, frame.p, frame.unit, frame.turn
+        self.means, self.constant, p = frame.means, frame.constant, frame.p
         self.ridge = np.append(task.l2 / self.unit**2, np.zeros(int(task.intercept)))
         self.theta = np.zeros(self.A.shape[1])
         if start is not None and self.turn is None:

@@ -106,7 +106,7 @@ class PathCV(BaseEstimator):
         def one(train: Array, test: Array) -> tuple[list[Floats], bool]:
             kept, held = ([None if part is None else _safe_indexing(part, rows) for part in parts]
                           for rows in (train, test))  # fmt: skip
-            paths = [fit_path(m, kept[0], kept[1], kept[2], a)
+            paths = [fit_path(m, kept[0], kept[1], kept[2], a, rough=True)
                      for m, a in zip(models, alphas, strict=True)]  # fmt: skip
             found = [scores(m, p, held, scorer, np.ndim(y))
                      for m, p in zip(models, paths, strict=True)]  # fmt: skip

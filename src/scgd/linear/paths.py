@@ -11,7 +11,7 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import check_random_state
 
 from scgd.linear.fitting import fit, suits_gram
-from scgd.linear.gram import prepare
+from scgd.linear.gram import Gram
 from scgd.linear.multinomial import fit_multinomial
 from scgd.linear.task import Design
 from scgd.typing import Array, Floats, Ints
@@ -20,6 +20,8 @@ __all__ = ["Path", "alpha_path", "at_place", "best_place", "default_scores", "fi
 
 L1_SPAN, L2_SPAN = 1e-3, 1e-6
 """How far a path goes down, where nothing else is asked for."""
+ROUGH = 100.0
+"""Times ``tol``: by default the tolerance of scikit-learn's paths."""
 REAL = ("squared", "huber")
 SLOPES = {"logistic": 0.5, "squared-hinge": 2.0}
 
@@ -97,7 +99,9 @@ class Path:
     converged: bool
 
 
-def fit_path(model: Any, X: Any, y: Any, weight: Any, alphas: Floats) -> Path:
+def fit_path(
+    model: Any, X: Any, y: Any, weight: Any, alphas: Floats, *, rough: bool = False
+) -> Path:
     """Fit an estimator's model for each penalty in turn: one design, one Gram matrix for all.
 
     Parameters
@@ -108,6 +112,8 @@ def fit_path(model: Any, X: Any, y: Any, weight: Any, alphas: Floats) -> Path:
         Data that were checked, targets or labels, and weights or nothing.
     alphas
         Penalties, the strongest first.
+    rough
+        Whether fits need only be good enough for their scores to be compared.
     """
     design = Design(X)
     targets, weights = model._targets(y, weight)
@@ -123,19 +129,21 @@ def fit_path(model: Any, X: Any, y: Any, weight: Any, alphas: Floats) -> Path:
     seeds = check_random_state(model.random_state).randint(np.iinfo(np.int32).max, size=n_outputs)
     for k in range(1 if together else n_outputs):
         unit = model._task(design, targets[k], weights[k], int(seeds[k]))  # its alpha is one
+        unit = replace(unit, tol=ROUGH * unit.tol, rough=True) if rough else unit
         if suits_gram(unit, len(alphas)):
-            prepare(unit)
-        w: Any = None
-        b: Any = 0.0
+            design.kept("gram", unit, Gram)
+        last: Any = None
+        w, b = None, 0.0
         for place, alpha in enumerate(alphas):
-            task = replace(unit, l2=float(alpha) * unit.l2, l1=float(alpha) * unit.l1)
+            task = unit.penalised(float(alpha))
             if codes is not None:
                 found = fit_multinomial(task, codes, n_outputs, w, b)
             else:
                 found = fit(task, model._policy(), model.dual, w, b)
-            w, b = found.w, found.b
+            w, b = ahead(unit, alphas, place, last, found)
+            last = found
             rows = slice(None) if together else k
-            coefs[place, rows], intercepts[place, rows] = w, b
+            coefs[place, rows], intercepts[place, rows] = found.w, found.b
             gaps[place] = max(gaps[place], found.gap)
             n_passes[place] = max(n_passes[place], found.n_passes)
             converged = converged and found.converged
@@ -145,6 +153,16 @@ def fit_path(model: Any, X: Any, y: Any, weight: Any, alphas: Floats) -> Path:
             else [*visits[:k], found.visits, *visits[k + 1 :]]
         )
     return Path(coefs, intercepts, gaps, n_passes, visits, converged)
+
+
+def ahead(unit: Any, alphas: Floats, place: int, last: Any, found: Any) -> tuple[Any, Any]:
+    """Return where to begin the next fit: without l1, further along the line of the last two."""
+    w, b = found.w, found.b
+    if unit.l1 > 0.0 or last is None or place + 1 == len(alphas) or alphas[place + 1] == 0.0:
+        return w, b
+    before, now, then = np.log(alphas[place - 1 : place + 2])
+    part = (now - then) / (before - now)
+    return w + part * (w - last.w), b + part * (b - last.b)
 
 
 def default_scores(path: Path, X: Any, y: Any, weight: Any, classes: Any = None) -> Floats:

@@ -117,6 +117,8 @@ class Descent:
             gain, terms = self.step(chosen, value, slopes, curve, limit)
             before, (value, slopes, curve) = value, self.look(terms)
             stalled = stalled + 1 if value >= before - 0.1 * rounding else 0
+            if task.rough and not stalled and before - value <= 0.1 * limit:
+                return True
 
     @property
     def plain_b(self) -> float:
@@ -213,7 +215,10 @@ class Descent:
             first, self.since = max(first, gain), self.since + 1
             used, leapt = chosen[self.w[chosen] != 0.0], False
             due = self.since >= sweeps_before_leap(task, len(used))
-            small = max(min(SHARE * self.best.gap, RATIO * first), 0.02 * limit)
+            small = max(
+                min(SHARE * self.best.gap, RATIO * first),
+                0.02 * limit * min(1.0, limit / self.best.gap) ** 2,
+            )
             if due:
                 known = known or self.products_with(curve, total)
                 offset = leap(known, used, self.w, slopes, offset, 0.01 * limit)

@@ -41,8 +41,8 @@ class Design:
         self.X = X
         self.sparse = bool(sparse.issparse(X))
         self.n_samples, self.n_features = X.shape
-        self.grams: list[Any] = []
-        """Gram matrices made of it, with whose targets and shares."""
+        self.made: dict[str, tuple[Any, ...]] = {}
+        """What was made of it last, of each kind, with whose targets and shares."""
 
     @cached_property
     def columns(self) -> Data:
@@ -53,6 +53,20 @@ class Design:
     def rows(self) -> Data:
         """The matrix row by row."""
         return as_data(self.X)
+
+    def kept(self, kind: str, task: Task, make: Callable[[Task], Any] | None = None) -> Any:
+        """Return what was made last for the targets and shares of a task, or make and keep it.
+
+        The fits of a path share it. Without ``make`` nothing is made.
+        """
+        y, shares, intercept, found = self.made.get(kind, (None, None, None, None))
+        if y is task.y and shares is task.shares and intercept == task.intercept:
+            return found
+        if make is None:
+            return None
+        found = make(task)
+        self.made[kind] = task.y, task.shares, task.intercept, found
+        return found
 
     @property
     def by_rows(self) -> bool:
@@ -164,6 +178,8 @@ class Task:
         When to stop, the seed of all draws, and whom to tell.
     watched
         Whether the report may stop the fit early, so that it should go in small steps.
+    rough
+        Whether sweeps may end without a certificate, when a step gains a tenth of the limit.
     """
 
     design: Design
@@ -179,6 +195,7 @@ class Task:
     seed: int
     report: Report | None = None
     watched: bool = False
+    rough: bool = False
 
     def terms(self, z: Floats) -> tuple[float, Floats, Floats]:
         """Return the risk at margins ``z``, and the slopes and curvatures times the shares."""
@@ -192,6 +209,12 @@ class Task:
     def rounded(self, epsilon: float) -> Task:
         """Return the task with another corner."""
         return replace(self, epsilon=epsilon)
+
+    def penalised(self, alpha: float) -> Task:
+        """Return the task with its penalties times ``alpha``; what they do not change is kept."""
+        task = replace(self, l2=alpha * self.l2, l1=alpha * self.l1)
+        vars(task).update(null=self.null, held=self.held, rounding=self.rounding)
+        return task
 
     def penalty(self, w: Floats) -> float:
         """Return the penalty of coefficients."""

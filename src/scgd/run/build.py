@@ -2,62 +2,88 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from scgd.checks import count, flag
+from scgd.checks import count, flag, natural, shown, whole
 from scgd.constraints import Constraints, Merit, by_feasibility, constrained
-from scgd.estimators import FirstOrder
+from scgd.history import History
 from scgd.method import SCGD
-from scgd.methods import METHODS, Method, Named, Ran, as_method, screens
+from scgd.methods import METHODS, Method, Named, as_method
 from scgd.options import Failures, Rows
-from scgd.problem import Known as Measurements
-from scgd.problem import Problem, check_noise
-from scgd.run.identity import Seed, identity
+from scgd.problem import Known, Problem, check_noise
 from scgd.run.interpreter import Interpreter
-from scgd.run.ledger import Ledger
+from scgd.run.ledger import Best, Ledger
 from scgd.run.run import Run
-from scgd.samples import Samples
+from scgd.samples import NO_SAMPLES, Samples
 from scgd.spaces import Space
 from scgd.strategies.asks import Along, Asking, Gradient, Report, Steps, Strategy, Wait
 from scgd.strategies.budget import TOL, Budget
 from scgd.strategies.fixed_method import run_method
 from scgd.strategies.incumbent import with_incumbent
-from scgd.trials import Known, check_known
+from scgd.strategies.whole_box import Screen
+from scgd.trials import check_known
+from scgd.typing import Array
 
-__all__ = ["Built", "build", "checked", "choose_method", "ran"]
+__all__ = ["Seed", "build", "checked"]
 
 USES_NOISE = ("auto",)
+SAMPLES = 1
+"""Which child of the seed samples draw from; strategies draw from the first."""
 
 
-@dataclass(frozen=True)
-class Built:
-    """A run and what it was made of."""
+class Seed:
+    """The seed of a run.
 
-    run: Run
-    seed: Seed
-    method: Method
-    problem: Problem
-    samples: Samples
-    known: Known
-    constraints: Constraints | None = None
+    Parameters
+    ----------
+    seed
+        None, a whole number, a sequence of them, or a ``SeedSequence`` (which is not advanced).
 
-    def identity(self, args: tuple[Any, ...] = (), asynchronous: int = 0) -> dict[str, Any]:
-        """Return what must match for the run to be resumed."""
-        strategy = self.run.strategy
-        return identity(
-            self.problem, self.samples, self.seed, self.method, self.run.ledger.on_nonfinite, args,
-            asynchronous, self.run.ledger.sign < 0, self.known, strategy.tol, strategy.max_stall,
-            "none" if self.constraints is None else self.constraints.text,
-        )  # fmt: skip
+    Examples
+    --------
+    >>> Seed(7).text
+    '7 []'
+    """
+
+    def __init__(self, seed: Any = None) -> None:
+        self.given = seed is not None
+        if not isinstance(seed, np.random.SeedSequence):
+            if seed is not None and not natural(seed):
+                raise ValueError(
+                    f"seed must be None, a whole number >= 0 or a SeedSequence, got {shown(seed)}"
+                )
+            seed = np.random.SeedSequence(seed)
+        self.root = seed
+
+    @property
+    def text(self) -> str:
+        """What a checkpoint keeps."""
+        entropy = json.dumps(self.root.entropy, default=lambda n: np.asarray(n).tolist())
+        return f"{entropy} {json.dumps(list(self.root.spawn_key))}"
+
+    def child(self, *key: int) -> np.random.SeedSequence:
+        """Return a sequence of our own, by key and not by spawn(), which would count elsewhere."""
+        return np.random.SeedSequence(self.root.entropy, spawn_key=(*self.root.spawn_key, *key))
+
+    @property
+    def sample_key(self) -> Array:
+        """The key of the samples."""
+        return self.child(SAMPLES).generate_state(2, np.uint64)
+
+    def take_up(self, text: str) -> None:
+        """Become the seed of a saved run."""
+        entropy, end = json.JSONDecoder().raw_decode(text)
+        self.root = np.random.SeedSequence(entropy, spawn_key=tuple(json.loads(text[end:])))
 
 
 def build(
     x0: Any,
-    method: Method,
+    method: Any,
     *,
     sample: Any = None,
     bounds: Any = None,
@@ -72,78 +98,64 @@ def build(
     maximize: bool = False,
     known: Any = (),
     constraints: Any = (),
-) -> Built:
+) -> Run:
     """Check the arguments and make a run of them."""
+    method, root = as_method(method, exact=first_order), Seed(seed)
     noise = None if noise is None else check_noise(noise)
     if isinstance(x0, Space):
         problem = replace(x0.problem(bounds=bounds, scale=scale), noise=noise)
         check_discrete(x0, method)
     else:
         problem = Problem.check(x0, bounds, scale, noise)
-    flag(maximize, "maximize")
-    measured = check_known(known, problem, -1.0 if maximize else 1.0)
-    if len(measured[1]):  # the best place that is known is where to start
-        problem = replace(problem, x0=measured[0][np.argmin(measured[1])].copy())
-    given = Constraints.check(constraints, problem)
-    merit = None if given is None else Merit(given, problem.n_coords)
-    problem = problem if given is None else given.free(problem)
-    root = Seed(seed)
-    rows = sample if isinstance(sample, Rows) else None
-    drawn, size = (sample, 1) if rows is None else (rows.n, rows.batch_size)
-    samples = Samples.check(drawn, size, root.sample_key)
-    problem = replace(
-        problem, sampled=samples.controlled, has_gradient=first_order, known=Measurements(*measured)
-    )
-    refuse_noise(problem, method)
-    budget = None if max_evals is None else count(max_evals, "max_evals")
-    ledger = Ledger(
-        problem.n_coords, Failures.of(failures).nonfinite, repeats=not samples.controlled,
-        maximize=maximize,
-    )  # fmt: skip
-    strategy = strategy_of(method)
-    if merit is not None:
-        continuous = problem.space is None or problem.space.continuous
-        strategy = (constrained if continuous else by_feasibility)(strategy, merit)
+    measured, merit, samples = Known(), None, NO_SAMPLES
+    sign = -1.0 if flag(maximize, "maximize") else 1.0
+    if not isinstance(known, tuple) or known:
+        measured = check_known(known, problem, sign)
+        if len(measured):  # the best place that is known is where to start
+            problem = replace(problem, x0=measured.points[np.argmin(measured.values)].copy())
+    if not isinstance(constraints, tuple) or constraints:
+        given = Constraints.check(constraints, problem)
+        if given is not None:
+            merit, problem = Merit(given, problem.n_coords), given.free(problem)
+    if sample is not None:
+        drawn, size = (sample.n, sample.batch_size) if isinstance(sample, Rows) else (sample, 1)
+        samples = Samples.check(drawn, size, root.sample_key)
+    problem = replace(problem, sampled=sample is not None, has_gradient=first_order, known=measured)
+    if noise is not None:
+        refuse_noise(problem, method)
+    budget = None if max_evals is None else whole(max_evals, "max_evals", 1)
+    best = None if problem.sampled else Best(np.zeros(problem.x0.size))
+    ledger = Ledger(Failures.of(failures).nonfinite, best, sign)
     interpreter = Interpreter(
-        strategy, problem, samples, root.searches, budget, tol=check_tol(tol),
+        strategy_of(method, merit, problem), problem, samples, root, budget, History(),
+        tol=tol if tol is TOL else check_tol(tol),
         max_stall=None if max_stall is None else count(max_stall, "max_stall"),
         width=0 if merit is None else merit.size,
     )  # fmt: skip
-    run = Run(interpreter, ledger, budget, merit)
-    for x, value in zip(*measured, strict=True):
+    run = Run(interpreter, ledger, method, root, budget, merit)
+    for x, value in zip(measured.points, measured.values, strict=True):
         run.know(x, value)
-    return Built(run, root, method, problem, samples, measured, given)
+    return run
 
 
-def strategy_of(method: Method) -> Strategy:
+def strategy_of(method: Method, merit: Merit | None, problem: Problem) -> Strategy:
     """Return the strategy of a method, which re-evaluates its best candidates at the end.
 
     A screening recommends no point.
     """
-    if not isinstance(method, SCGD) and screens(method):
-        return method.strategy
-    if isinstance(method, SCGD):
-        strategy = run_method(method)
-    elif METHODS.get(method.name) is method:
-        strategy = method.strategy
-    else:
-        strategy = partial(checked, method.strategy)
-    return partial(with_incumbent, strategy)
-
-
-def ran(built: Built) -> SCGD | Ran:
-    """Return what really ran: SCGD, or the solvers of a strategy."""
-    if isinstance(built.method, SCGD):
-        return built.method
-    strategy = built.run.strategy
-    steps = None if strategy.engine is None else strategy.engine.method
-    return Ran(built.method.name, tuple(strategy.ran.items()), steps)
+    strategy = run_method(method) if isinstance(method, SCGD) else method.strategy
+    if not isinstance(strategy, Screen):
+        if isinstance(method, Named) and METHODS.get(method.name) is not method:
+            strategy = partial(checked, strategy)
+        strategy = partial(with_incumbent, strategy)
+    if merit is not None:
+        continuous = problem.space is None or problem.space.continuous
+        strategy = (constrained if continuous else by_feasibility)(strategy, merit)
+    return strategy
 
 
 def refuse_noise(problem: Problem, method: Method) -> None:
     """Refuse a known noise level where nothing uses it."""
-    if problem.noise is None:
-        return
     if problem.sampled:
         raise ValueError(
             "noise= is for independent noise; with sample= the sample is the noise: drop one of "
@@ -171,23 +183,6 @@ def check_discrete(space: Space, method: Method) -> None:
             f"method {method.name!r} knows no whole numbers, choices or conditions; with this "
             f"Space use one of {able}"
         )
-
-
-def choose_method(method: Any, jac: Any) -> Method:
-    """Return the method, with exact derivatives where ``jac`` is given."""
-    chosen = as_method(method)
-    if isinstance(chosen, Named):
-        if jac is not None and chosen.name in METHODS and chosen.name != "auto":
-            raise ValueError(f"method {chosen.name!r} does not use jac; drop it, or choose another")
-        return chosen
-    exact = isinstance(chosen.estimator, FirstOrder)
-    if jac is None:
-        if exact:
-            raise ValueError("estimator 'first-order' needs jac=, a function of (x, coords)")
-        return chosen
-    if not exact and chosen.estimator != SCGD().estimator:
-        raise ValueError("jac and an estimator of differences exclude each other; drop one of them")
-    return chosen.first_order()
 
 
 def checked(

@@ -21,7 +21,7 @@ CHECK = 5
 """Every fifth point is the centre, where it is a new one."""
 GROWTH = 0.01
 """A centre lasts until there are so many more values: what it costs grows with their number."""
-COUNTS = ("n_posed", "n_evals", "n_fitted", "n_checked")
+COUNTS = ("n_asked", "n_evals", "n_fitted", "n_checked")
 REMEMBERED = 4
 """Values of the centre that tell how good it is: it moves on."""
 
@@ -48,11 +48,11 @@ class Filler:
         self.problem, self.trials, self.rng = problem, trials, rng
         self.point = Point(problem.x0)
         self.centre, self.spread = problem.x0.copy(), problem.unit.copy()
-        self.n_posed = self.n_evals = 0
-        self.n_fitted, self.n_checked = -1, 0  # values when the centre was found, and last posed
+        self.n_asked = self.n_evals = 0
+        self.n_fitted, self.n_checked = -1, 0  # values when the centre was found, and last asked
         self.seen: list[float] = []
 
-    def pose(self) -> Question:
+    def ask(self) -> Question:
         """Return a question of one point."""
         from scgd.strategies.gaussian_process import models, propose_by_model
 
@@ -61,7 +61,7 @@ class Filler:
             found = cross_entropy(self.problem, *self.trials.known())
             self.centre[...], self.spread[...] = found
             self.n_fitted = n
-        check = n >= FEW and self.n_posed % CHECK == 0 and self.n_fitted > self.n_checked
+        check = n >= FEW and self.n_asked % CHECK == 0 and self.n_fitted > self.n_checked
         if check:
             x, self.n_checked = self.centre.copy(), self.n_fitted
         elif n and models(self.problem, n):
@@ -73,12 +73,12 @@ class Filler:
             x = self.problem.space.grid.canonical(x[None])[0]
         question = joint(
             self.point, EVERYWHERE, x[None], may_fail=True, role=int(check),
-            sample=(self.n_posed, OWNER),
+            sample=(self.n_asked, OWNER),
         )  # fmt: skip
-        self.n_posed += 1
+        self.n_asked += 1
         return question
 
-    def take(self, question: Question, values: Floats) -> None:
+    def tell(self, question: Question, values: Floats) -> None:
         """Stand at the centre that was measured last."""
         self.n_evals += 1
         if question.role and np.isfinite(values[0]):

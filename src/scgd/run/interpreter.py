@@ -11,11 +11,13 @@ from __future__ import annotations
 import zlib
 from array import array
 from dataclasses import asdict, replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scgd.descent.engine import CoordinateDescent
+from scgd.history import History
 from scgd.problem import Problem
 from scgd.questions import BASE, EVERYWHERE, NOWHERE, Point, Question
 from scgd.run.recommending import valued
@@ -24,8 +26,13 @@ from scgd.strategies.asks import Along, Gradient, Outcome, Report, Stage, Steps,
 from scgd.strategies.budget import TOL, Budget
 from scgd.typing import Floats
 
+if TYPE_CHECKING:
+    from scgd.run.build import Seed
+
 __all__ = ["Interpreter", "OtherPoints"]
 
+STRATEGIES = 0
+"""Which child of the seed strategies draw from."""
 STRATEGY = 0
 """The owner of the samples of a strategy; each engine has the next one."""
 
@@ -47,6 +54,8 @@ class Interpreter:
         One seed, one trajectory.
     limit
         Evaluations in all; None for no limit.
+    history
+        Where it notes what it has seen.
     tol, max_stall
         As in :class:`~scgd.strategies.budget.Budget`.
     width
@@ -71,8 +80,9 @@ class Interpreter:
         strategy: Strategy,
         problem: Problem,
         samples: Samples,
-        seed: np.random.SeedSequence,
-        limit: int | None = None,
+        seed: Seed,
+        limit: int | None,
+        history: History,
         *,
         tol: float = TOL,
         max_stall: int | None = None,
@@ -81,38 +91,40 @@ class Interpreter:
         self.strategy, self.problem, self.samples, self.seed = strategy, problem, samples, seed
         self.tol, self.max_stall, self.width = tol, max_stall, width
         self.first_limit = limit
-        self.n_known = len(problem.known)
-        self.point = Point(problem.x0)  # whose buffer functions see where there is no engine
+        self.history = history
+        self.n_known = len(problem.known.values)
+        self.n_filled = 0
         self.begin()
+
+    @cached_property
+    def point(self) -> Point:
+        """Whose buffer functions see where there is no engine."""
+        return Point(self.problem.x0)
 
     def begin(self) -> None:
         """Start the generator."""
-        self.problem.known.keep(self.n_known)
-        n = self.problem.n_coords
-        self.budget = Budget(self.first_limit, n, self.tol, self.max_stall)
+        x0 = self.problem.x0
+        self.budget = Budget(self.first_limit, x0.size, self.tol, self.max_stall)
         self.log = array("d")
         self.marks: list[dict[str, Any]] = []
         self.checksum = self.n_evals = self.n_samples = self.n_engines = 0
         self.past_steps = self.n_batches = 0
         self.grown = False  # whether the budget was changed since the strategy waited last
-        self.report: dict[str, Any] = {}
+        self.report: dict[str, Any] = {"solver": "strategy"}
+        self.solver = "strategy"  # who asks
         self.members: dict[str, int] = {}
-        self.journal: list[tuple[int, float, float, float]] = []
         self.incumbent = (float("nan"), float("nan"))
         self.best = float("inf")
-        self.low, self.high = self.problem.x0.copy(), self.problem.x0.copy()
+        self.low, self.high = x0.copy(), x0.copy()
         self.engine: CoordinateDescent | None = None
         self.began = 0  # evaluations of the engine when its stage began
-        self._start(self.problem, ())
+        self._start(self.problem)
 
-    def _start(self, problem: Problem, key: tuple[int, ...]) -> None:
+    def _start(self, problem: Problem, *key: int) -> None:
         """Make a generator with a random stream of its own, and take what it asks first."""
-        key = (*self.seed.spawn_key, 0, *key)
-        own = np.random.SeedSequence(self.seed.entropy, spawn_key=key)
+        own = np.random.PCG64(self.seed.child(STRATEGIES, 0, *key))
         self.outcome = Outcome()
-        self.generator = self.strategy(
-            problem, self.budget, np.random.Generator(np.random.PCG64(own))
-        )
+        self.generator = self.strategy(problem, self.budget, np.random.Generator(own))
         self.asked: Any = None
         self._advance(None)
 
@@ -121,12 +133,17 @@ class Interpreter:
     def _advance(self, sent: Any) -> None:
         """Send values; take what the strategy asks next."""
         self.size = self.n_asked = self.n_answered = 0
+        self.stepping, send = False, self.generator.send
         try:
-            asked = self.generator.send(sent)
-            while isinstance(asked, Report) or self._wakes(asked):
+            asked = send(sent)
+            while isinstance(asked, Report | Wait):
                 if isinstance(asked, Report):
                     self._note(asked)
-                asked = self.generator.send(None)
+                elif self.grown and self.budget.left > 0:  # since it made up its mind
+                    self.grown = False
+                else:
+                    break
+                asked = send(None)
         except StopIteration as end:
             self.asked = None
             self.outcome = end.value if isinstance(end.value, Outcome) else Outcome()
@@ -137,17 +154,11 @@ class Interpreter:
         elif not isinstance(asked, Wait):
             self._begin_batch()
 
-    def _wakes(self, asked: Any) -> bool:
-        """Whether it waits although the budget has grown since it made up its mind."""
-        if not isinstance(asked, Wait) or not self.grown or self.budget.left <= 0:
-            return False
-        self.grown = False
-        return True
-
     def _note(self, report: Report) -> None:
         for name, value in vars(report).items():
             if value is not None:
                 self.report[name] = value.copy() if name == "x" else value
+        self.solver = self.report["solver"]
         if report.x is not None:
             values = np.array(() if report.values is None else report.values)
             self.incumbent = valued(values, self.report.get("noise"))
@@ -156,25 +167,26 @@ class Interpreter:
         engine = asked.engine
         if engine is not self.engine:
             if self.engine is not None:
-                self.past_steps += self.engine.n_posed
+                self.past_steps += self.engine.n_asked
             self.n_engines += 1
             self.engine = engine
             engine.samples, engine.owner = self.samples, STRATEGY + self.n_engines
-        self.began = engine.n_evals
-        engine.begin_stage(asked.n_evals, asked.base)
+        self.began, self.stepping, self.solver = engine.n_evals, True, "SCGD"
+        n_evals = self.budget.left - asked.spare if asked.spare else asked.n_evals
+        engine.begin_stage(n_evals, asked.base)
 
     def _begin_batch(self) -> None:
         """Take points: how many there are, how they share samples, and their checksum."""
         asked, self.group = self.asked, 1
         if isinstance(asked, Gradient):
             self.size, numbers = 1, len(asked.coords)
-            self._sum_up(asked.x, asked.coords)
+            self.checksum = summed(summed(self.checksum, asked.x), asked.coords)
             self.values: Floats = np.full(numbers, np.nan)
             return
         if isinstance(asked, Along):
             self.size = self.group = len(asked)
             coords = np.asarray(asked.coords, np.int64)
-            self._sum_up(coords, np.asarray(asked.entries))
+            self.checksum = summed(summed(self.checksum, coords), asked.entries)
             np.minimum.at(self.low, coords, asked.entries)
             np.maximum.at(self.high, coords, asked.entries)
         else:
@@ -182,25 +194,22 @@ class Interpreter:
             self.group = self.size if asked.ndim < 3 else asked.shape[1]
             rows = asked if asked.ndim < 3 or asked.strides[0] else asked[0]
             rows = rows if self.size else self.low[None]
-            self._sum_up(rows)
+            self.checksum = zlib.crc32(np.ascontiguousarray(rows).data, self.checksum)
             rows = rows.reshape(-1, rows.shape[-1])
-            np.minimum(self.low, rows[0] if len(rows) == 1 else rows.min(axis=0), out=self.low)
-            np.maximum(self.high, rows[0] if len(rows) == 1 else rows.max(axis=0), out=self.high)
-        shape = (self.size, self.width) if self.width else self.size
-        self.values = np.full(shape, np.nan)
+            few = len(rows) <= 4  # a row by itself costs a fifth of what a reduction costs
+            for row in rows if few else (rows.min(axis=0), rows.max(axis=0)):
+                np.minimum(self.low, row, out=self.low)
+                np.maximum(self.high, row, out=self.high)
+        self.values = np.empty((self.size, self.width) if self.width else self.size)
+        self.values.fill(np.nan)
         if not self.size:  # no points, no values
-            self._answer()
+            self.answer()
 
-    def _sum_up(self, *arrays: Any) -> None:
-        for numbers in arrays:
-            self.checksum = zlib.crc32(np.ascontiguousarray(numbers).data, self.checksum)
-
-    def _answer(self) -> None:
+    def answer(self) -> None:
         """Send the values of a batch that is complete."""
         asked, values = self.asked, self.values
         self.log.frombytes(values.tobytes())
-        solver = self.report.get("solver", "strategy")
-        self.members[solver] = self.members.get(solver, 0) + self.size
+        self.members[self.solver] = self.members.get(self.solver, 0) + self.size
         self.n_evals += self.size
         self.n_batches += 1
         self.n_samples += self.size // max(self.group, 1)
@@ -217,32 +226,28 @@ class Interpreter:
 
     def _observe(self, values: Floats) -> None:
         """Note what was seen, for history, target and callback."""
-        seen = values[values == values] if len(values) > 1 else values
-        if not len(seen):
-            return
-        low = float(seen.min())
-        self.best = low if low < self.best else self.best
-        if self.deterministic:
-            self.journal.append((self.n_evals, self.best, self.best, 0.0))
+        if len(values) == 1:
+            low = mean = float(values[0])
         else:
-            self.journal.append((self.n_evals, float(seen.mean()), *self.incumbent))
-
-    def _end_stage(self) -> None:
-        """Send what a stage of SCGD saw."""
-        assert self.engine is not None
-        self._send_stage(self.engine.stage(self.engine.n_evals - self.began))
-
-    def _give_up(self) -> None:
-        """Send a stage that diverges; a strategy that was to go on for ever ends with it."""
-        self._end_stage()
-        self.generator.close()
-        self.asked, self.size, self.outcome = None, 0, Outcome(diverged=True)
+            mean = float(np.add.reduce(values) / max(1, len(values)))
+            if mean != mean:  # some failed
+                values = values[values == values]
+                mean = float(np.add.reduce(values) / max(1, len(values)))
+            if not len(values):
+                return
+            low = float(np.minimum.reduce(values))
+        self.best = low if low < self.best else self.best
+        n = self.n_evals + self.n_filled
+        if self.deterministic:
+            self.history.append(n, self.best, self.best, 0.0)
+        else:
+            self.history.append(n, mean, *self.incumbent)
 
     def _send_stage(self, stage: Stage) -> None:
         self.marks.append({"at": len(self.log), "stage": asdict(stage)})
         self.n_evals += stage.n_evals
         self.members["SCGD"] = self.members.get("SCGD", 0) + stage.n_evals
-        self.budget.spent = self.n_evals
+        self.budget.spent, self.solver = self.n_evals, self.report["solver"]
         self._advance(stage)
 
     # ---- questions and values --------------------------------------------------------------------
@@ -253,23 +258,18 @@ class Interpreter:
         return self.asked is None
 
     @property
-    def stepping(self) -> bool:
-        """Whether SCGD is at work."""
-        return isinstance(self.asked, Steps)
-
-    @property
     def cost(self) -> float:
         """Evaluations that the next question needs, at least; infinite where it waits."""
         if self.stepping:
             assert self.engine is not None
             return self.engine.cost
-        return float("inf") if self.finished or isinstance(self.asked, Wait) else 1
+        return float("inf") if self.asked is None or isinstance(self.asked, Wait) else 1
 
-    def pose(self, room: float) -> Question | None:
+    def ask(self, room: float) -> Question | None:
         """Return the next question, of so many evaluations at most; None when values must come."""
         if self.stepping:
             assert self.engine is not None
-            return self.engine.pose()
+            return self.engine.ask()
         left = self.size - self.n_asked
         if left == 0:
             return None
@@ -306,15 +306,15 @@ class Interpreter:
         rows: Floats = self.asked[first // self.group][start : start + n]
         return rows
 
-    def take(self, question: Question, values: Any) -> None:
-        """Take the values of a question that was posed."""
+    def tell(self, question: Question, values: Any) -> None:
+        """Take the values of a question that was asked."""
         if self.stepping:
             assert self.engine is not None
-            self.engine.take(question, values)
+            self.engine.tell(question, values)
             self.settle()
         elif isinstance(self.asked, Gradient):
             self.values[:] = values[0]
-            self._answer()
+            self.answer()
         else:
             self.enter(question.role, values)
 
@@ -324,29 +324,24 @@ class Interpreter:
         self.values[first : first + n] = values
         self.n_answered += n
         if self.n_answered == self.size:
-            self._answer()
-
-    def enter_one(self, j: int, value: float) -> None:
-        """Take the j-th value of the batch."""
-        self.values[j] = value
-        self.n_answered += 1
-        if self.n_answered == self.size:
-            self._answer()
+            self.answer()
 
     def settle(self) -> None:
         """Take note of steps that were taken; go on where the stage is over."""
         engine = self.engine
         while self.stepping and engine is not None:
-            before = self.n_evals - self.began
-            known = self.incumbent
-            self.journal.extend((before + n, value, *known) for n, value in engine.journal)
+            before = self.n_evals - self.began + self.n_filled
+            for n, value in engine.journal:
+                self.history.append(before + n, value, *self.incumbent)
             engine.journal.clear()
-            if engine.diverged and self.asked.n_evals is None and not engine.n_open:
-                self._give_up()
-            elif not engine.finished:
+            lost = engine.diverged and self.asked.n_evals is None and not engine.n_open
+            if not (lost or engine.finished):
                 return
-            else:
-                self._end_stage()
+            self._send_stage(engine.stage(engine.n_evals - self.began))
+            if lost:  # a strategy that was to go on for ever ends with it
+                self.generator.close()
+                self.asked, self.stepping, self.size = None, False, 0
+                self.outcome = Outcome(diverged=True)
             engine = self.engine
 
     def extend(self, limit: int | None, x: Floats | None = None) -> None:
@@ -364,27 +359,24 @@ class Interpreter:
         self._extend(mark)
         if isinstance(self.asked, Steps) and self.asked.n_evals is None:
             assert self.engine is not None
-            before = self.n_evals - self.began
-            self.engine.plan_for(None if limit is None else limit - before)
+            end = None if limit is None else limit + self.began - self.n_evals - self.asked.spare
+            self.engine.plan_for(end)
 
     def _extend(self, mark: dict[str, Any]) -> None:
         self.marks.append(mark)
-        self._set_limit(mark["limit"])
+        self.budget.limit, self.grown = mark["limit"], True
+        if isinstance(self.asked, Wait) and self.budget.left > 0:
+            self.grown = False
+            self._advance(None)
         if "again" in mark:
             self.grown = False
             n_again = sum("again" in mark for mark in self.marks)
-            self._start(replace(self.problem, x0=mark["again"].copy()), (n_again,))
+            self._start(replace(self.problem, x0=mark["again"].copy()), n_again)
 
     def know(self, x: Floats, value: float) -> None:
         """Take a measurement that was not asked for, which a strategy may look at."""
         self.marks.append({"at": len(self.log), "x": x.copy(), "value": value})
         self.problem.known.add(x, value)
-
-    def _set_limit(self, limit: int | None) -> None:
-        self.budget.limit = limit
-        self.grown = True
-        if self._wakes(self.asked):
-            self._advance(None)
 
     # ---- what it stands for ----------------------------------------------------------------------
 
@@ -395,14 +387,14 @@ class Interpreter:
         return self.n_evals + running
 
     @property
+    def n_entered(self) -> int:
+        """Evaluations with a value, those of the batch in hand and of the filler included."""
+        return self.n_told + self.n_answered + self.n_filled
+
+    @property
     def deterministic(self) -> bool:
         """Whether f repeats itself, by test or by word."""
         return bool(self.report.get("deterministic", False))
-
-    @property
-    def solver(self) -> str:
-        """Who asks."""
-        return "SCGD" if self.stepping else str(self.report.get("solver", "strategy"))
 
     @property
     def level(self) -> float:
@@ -453,7 +445,7 @@ class Interpreter:
     @property
     def n_steps(self) -> int:
         """Batches that were answered, and steps that were taken."""
-        steps = 0 if self.engine is None else self.engine.n_posed - self.engine.n_open
+        steps = 0 if self.engine is None else self.engine.n_asked - self.engine.n_open
         return self.n_batches + self.past_steps + steps
 
     @property
@@ -484,6 +476,7 @@ class Interpreter:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Send the log again, then take up the batch or the stage in hand."""
         self.first_limit = state["limit"]
+        self.problem.known.keep(self.n_known)
         self.begin()
         marks = [state["marks"][str(i)] for i in range(len(state["marks"]))]
         self._replay(np.asarray(state["log"], np.float64), marks)
@@ -503,7 +496,6 @@ class Interpreter:
             self.engine.load_state_dict(state["engine"])
             if self.engine.n_evals < self.began:
                 raise ValueError("a stage has fewer evaluations than at its beginning")
-        self.journal.clear()
 
     def _replay(self, log: Floats, marks: list[dict[str, Any]]) -> None:
         """Send values and stages in the order in which they came."""
@@ -520,7 +512,7 @@ class Interpreter:
                     raise OtherPoints("the log ends in the middle of a batch")
                 self.values.flat[:] = log[place : place + n]
                 place += n
-                self._answer()
+                self.answer()
 
     def _replay_mark(self, mark: dict[str, Any]) -> None:
         if "value" in mark:
@@ -535,3 +527,8 @@ class Interpreter:
         self.engine.point.put(stage.x)
         self.engine.n_evals += stage.n_evals
         self._send_stage(stage)
+
+
+def summed(checksum: int, numbers: Any) -> int:
+    """Return a checksum of everything before and some numbers."""
+    return zlib.crc32(np.ascontiguousarray(numbers).data, checksum)

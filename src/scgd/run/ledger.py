@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
 import numpy as np
 
-from scgd.checks import choice
 from scgd.outcomes import is_caught
 from scgd.questions import Point, Question
 from scgd.typing import Floats
 
 __all__ = ["Best", "Ledger"]
 
-CHOICES = ("raise", "skip", "worst")
 
-
+@dataclass(eq=False)
 class Best:
     """The lowest value seen and where; a better one costs as much as has moved since.
 
-    Attributes
+    Parameters
     ----------
-    value, x
-        The value (infinite before the first) and its point.
+    x, value
+        Its point, and the value (infinite before the first).
     """
 
-    def __init__(self, n_coords: int) -> None:
-        self.value = float("inf")
-        self.x: Floats = np.zeros(n_coords)
-        self.point: Point | None = None
-        self.elsewhere: Any = None  # coordinates in which x is not the point as it was
+    x: Floats
+    value: float = float("inf")
+    point: Point | None = None
+    elsewhere: Any = None  # coordinates in which x is not the point as it was
 
     def at(self, value: float, point: Point, coords: Any, entries: Any) -> None:
         """Take a value seen at a point with some coordinates set."""
@@ -68,27 +66,24 @@ class Best:
         self.x[...] = state["x"]
 
 
+@dataclass(eq=False)
 class Ledger:
     """What happened to the evaluations of a run.
 
     Parameters
     ----------
-    n_coords
-        The dimension.
     on_nonfinite
         ``"raise"`` a FloatingPointError for a value that is NaN or infinite, ``"skip"`` it, or have
         it count as the ``"worst"`` finite one so far.
-    repeats
-        Whether f may repeat itself, so that its lowest value means something.
-    maximize
-        Whether values are the negatives of the user's.
+    best
+        The lowest value; None where samples make values incomparable.
+    sign
+        -1 where values are the negatives of the user's.
 
     Attributes
     ----------
     n_accepted, n_failed
         Values accepted, and how many of them failed (not finite, or never made).
-    best
-        The lowest one; None where samples make values incomparable.
     first
         F at x0, where that was evaluated before anything else; NaN where it was not, or failed.
     noted, marks
@@ -98,24 +93,15 @@ class Ledger:
         The highest finite one (minus infinity before the first), where it stands in for others.
     """
 
-    def __init__(
-        self, n_coords: int, on_nonfinite: str, *, repeats: bool, maximize: bool = False
-    ) -> None:
-        choice(on_nonfinite, "on_nonfinite", CHOICES)
-        self.on_nonfinite = on_nonfinite
-        self.n_accepted = 0
-        self.n_failed = 0
-        self.best = Best(n_coords) if repeats else None
-        self.first = float("nan")
-        self.noted: list[float] | None = None
-        self.marks: list[tuple[int, float]] = []
-        self.worst = -float("inf")
-        self.sign = -1.0 if maximize else 1.0
-
-    def begin_noting(self, wanted: bool) -> list[float] | None:
-        """Have the next loop note what it sees, if that is wanted."""
-        self.noted, self.marks = ([] if wanted else None), [(0, monotonic())]
-        return self.noted
+    on_nonfinite: str
+    best: Best | None
+    sign: float = 1.0
+    n_accepted: int = 0
+    n_failed: int = 0
+    first: float = float("nan")
+    noted: list[float] | None = None
+    marks: list[tuple[int, float]] = field(default_factory=list)
+    worst: float = -float("inf")
 
     def mark(self) -> None:
         """Note when the values noted so far had been seen."""
@@ -133,16 +119,16 @@ class Ledger:
         if self.on_nonfinite == "worst" and isinstance(value, float) and value > self.worst:
             self.worst = value
 
-    def failed(
+    def refuse(
         self,
         value: float,
         number: int,
         point: Callable[[], Floats],
+        who: str = "fun",
         *,
         may_fail: bool,
-        who: str = "fun",
     ) -> None:
-        """Count a value that is not finite, or refuse it; ``who`` returned it.
+        """Refuse a value that is not finite where the user wants that; ``who`` returned it.
 
         ``may_fail`` says that it was seen where nobody had looked before: then it tells only that
         this was too far; the first value of a run must be sound all the same. Minus infinity is an
@@ -156,6 +142,12 @@ class Ledger:
                 f"{who} returned {self.sign * value} at evaluation {number}, x = {where}; mend "
                 f"{who.split()[-1]}, or pass failures='skip' to do without such values"
             )
+
+    def failed(
+        self, value: float, number: int, point: Callable[[], Floats], *, may_fail: bool
+    ) -> None:
+        """Count a value of fun that is not finite, or refuse it."""
+        self.refuse(value, number, point, may_fail=may_fail)
         self.n_failed += 1
 
     def state_dict(self) -> dict[str, Any]:

@@ -14,13 +14,12 @@ from scgd.evaluations import Evaluations, Points
 from scgd.problem import Problem
 from scgd.questions import Point, Question
 from scgd.run.log import Log
-from scgd.spaces import Space
 from scgd.typing import Floats, Ints
 
 if TYPE_CHECKING:
     from scgd.run.run import Run
 
-__all__ = ["LIMIT", "Record", "recorded"]
+__all__ = ["LIMIT", "Record", "record_all"]
 
 NOWHERE: Ints = np.empty(0, np.int64)
 NOTHING: Floats = np.empty(0)
@@ -34,42 +33,37 @@ class Record:
 
     Parameters
     ----------
-    start
-        Where the run starts.
+    problem
+        What points are compared with, and the space that they belong to: they are then kept in any
+        case.
+    began
+        When the run began, on the clock of ``time.monotonic``.
     wanted
         Keep all of them, with points; else the first ``LIMIT``, without.
     log
         A file that gets a row for each, with points.
     sign
         -1 where values are the negatives of the user's.
-    space
-        The space that points belong to; they are then kept in any case.
-
-    Attributes
-    ----------
-    whole
-        Whether points are wanted, so that no body may take many steps at once.
     """
 
     def __init__(
         self,
-        start: Floats,
+        problem: Problem,
+        began: float,
         *,
         wanted: bool = False,
         log: Log | None = None,
         sign: float = 1.0,
-        space: Space | None = None,
     ) -> None:
         self.number, self.member = array("q"), array("H")
         self.value, self.seconds = array("d"), array("d")
         self.names: dict[str, int] = {}
-        self.log, self.space, self.sign = log, space, sign
-        self.whole = wanted or log is not None or space is not None
-        self.limit = float("inf") if self.whole else LIMIT
-        self.points = Points(start) if self.whole else None
-        self.began = time.monotonic()
+        self.log, self.space, self.sign, self.began = log, problem.space, sign, began
+        start, whole = problem.x0, wanted or log is not None or problem.space is not None
+        self.limit = float("inf") if whole else LIMIT
+        self.points = Points(start) if whole else None
         self.point: Point | None = None
-        if self.whole:
+        if whole:
             self.every: Ints = np.arange(start.size)
             self.last: Floats = start.copy()  # the point evaluated last, and where it was not
             self.poked: Ints = NOWHERE  # at the base of its question
@@ -195,24 +189,17 @@ class Record:
             self.log.close()
 
 
-def recorded(
-    run: Run, problem: Problem, wanted: Any = False, log: Any = None, resumed: bool = False
-) -> Record:
-    """Check the arguments ``record`` and ``log``; return where a run notes its evaluations.
+def record_all(run: Run, log: Any = None, *, resumed: bool = False) -> None:
+    """Have a run keep all its evaluations with their points, and write them to a log.
 
     A run that was resumed goes on with the file, from which the rows of evaluations that the
     checkpoint does not know are dropped: they will be made again.
     """
-    if not isinstance(wanted, bool | np.bool_):
-        raise TypeError(f"record must be True or False, got {wanted!r}")
-    start, space, sign = problem.x0, problem.space, run.ledger.sign
-    if log is None:
-        return Record(start, wanted=bool(wanted), sign=sign, space=space)
-    file = Log(log, start, space)
-    record = Record(start, log=file, sign=sign, space=space)
-    if resumed:
+    file = None if log is None else Log(log, run.problem.x0, run.problem.space)
+    record = Record(run.problem, run.began, wanted=True, log=file, sign=run.ledger.sign)
+    if file is not None and resumed:
         n, place = run.n_issued, run.place
         record.take_up(*file.go_on(lambda number: number < n and number not in place))
-    else:
+    elif file is not None:
         file.begin()
-    return record
+    run.keep(record)

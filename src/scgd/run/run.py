@@ -8,51 +8,37 @@ evaluations that are missing, and none twice.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scgd.constraints.merit import Merit
 from scgd.history import History, Status, mean_and_error
-from scgd.problem import as_scalar, count
+from scgd.method import SCGD
+from scgd.methods import Method, Ran
+from scgd.outcomes import CAUGHT
+from scgd.problem import Problem, as_scalar, count
 from scgd.questions import Open, Question, open_state, reopened
 from scgd.run.interpreter import Interpreter
 from scgd.run.ledger import Ledger
 from scgd.run.recommending import Recommendation, chosen, valued
-from scgd.run.remedies import remedy
 from scgd.typing import Floats
 
 if TYPE_CHECKING:
     from scgd.results import Result
+    from scgd.run.build import Seed
+    from scgd.run.filler import Filler
     from scgd.run.recording import Record
 
-__all__ = ["Filler", "Run"]
+__all__ = ["Run"]
 
 STRETCH = 50_000
 """Evaluations that a loop makes at a time: what it has to report stays below 4 MB."""
-
-
-class Filler(Protocol):
-    """Has work for a laboratory while the strategy waits for values."""
-
-    n_evals: int
-
-    def pose(self) -> Question | None:
-        """Return a question of one point."""
-
-    def take(self, question: Question, values: Floats) -> None:
-        """Take its value."""
-
-    @property
-    def recommended(self) -> tuple[Floats, Floats]:
-        """The best centre it measured, and values there."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return everything needed to go on."""
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up another one."""
+LARGEST_SIZE = 1e140
+"""Values beyond it (or below its inverse) have gradients whose squares overflow."""
 
 
 class Run:
@@ -64,6 +50,8 @@ class Run:
         The interpreter of the strategy.
     ledger
         What happened to evaluations so far.
+    method, seed
+        What it was made of.
     max_evals
         Hard budget; None for none.
     merit
@@ -81,22 +69,24 @@ class Run:
     filler, make_filler
         What has work while the strategy waits, once it was needed, and where it comes from;
         None where waiting does no harm.
-    record
-        Where evaluations are noted; None for nowhere.
+    by_loops
+        Whether loops may make many evaluations at a time: nobody looks at each.
     """
-
-    record: Record | None = None
 
     def __init__(
         self,
         strategy: Interpreter,
         ledger: Ledger,
+        method: Method,
+        seed: Seed,
         max_evals: int | None,
         merit: Merit | None = None,
     ) -> None:
-        self.merit = merit
-        self.strategy, self.ledger, self.max_evals = strategy, ledger, max_evals
-        self.history = History()
+        self.strategy, self.ledger, self.method, self.seed = strategy, ledger, method, seed
+        self.problem, self.samples = strategy.problem, strategy.samples
+        self.max_evals, self.merit, self.by_loops = max_evals, merit, merit is None
+        self.history: History = strategy.history
+        self.began = time.monotonic()
         self.status = Status.RUNNING
         self.open: dict[int, Open] = {}
         self.place: dict[int, Open] = {}
@@ -104,12 +94,22 @@ class Run:
         self.order: list[int] = []
         self.ordered = False
         self.n_issued = 0
-        self.n_reports = 0
         self.remark = ""
         self.known = False  # whether measurements were handed in that nobody asked for
         self.make_filler: Callable[[], Filler] | None = None
         self.filler: Filler | None = None
         self.whole = True  # not in the middle of a commit, so that the state can be saved
+
+    @cached_property
+    def record(self) -> Record:
+        """Where evaluations are noted."""
+        from scgd.run.recording import Record
+
+        return Record(self.problem, self.began, sign=self.ledger.sign)
+
+    def keep(self, record: Record) -> None:
+        """Note evaluations there, with their points: each is then looked at."""
+        self.record, self.by_loops = record, False
 
     # ---- budget ----------------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class Run:
         """Open the strategy's next question; None where it waits or the budget does not pay."""
         if self.strategy.cost > self.room:
             return None
-        question = self.strategy.pose(self.room)
+        question = self.strategy.ask(self.room)
         return None if question is None else self._opened(question, self.strategy.solver)
 
     def filler_question(self) -> Open | None:
@@ -154,13 +154,8 @@ class Run:
         if self.merit is not None:  # it compares numbers, and f alone says nothing here
             return None
         self.filler = self.filler or self.make_filler()
-        question = self.filler.pose()
+        question = self.filler.ask()
         return None if question is None else self._opened(question, FILLER)
-
-    @property
-    def n_filled(self) -> int:
-        """Values of the filler."""
-        return 0 if self.filler is None else self.filler.n_evals
 
     def _opened(self, question: Question, solver: str) -> Open:
         opened = Open(question, self.n_issued, solver)
@@ -180,111 +175,60 @@ class Run:
         A value that is refused (it is not a number, or not finite under ``"raise"``) leaves the
         question as it was.
         """
-        if number not in self.place:
-            raise ValueError(f"evaluation {number} was not asked, or has been answered")
-        opened = self.place[number]
-        j = number - opened.first
-        self._enter(number, self._checked(value, opened.question, number, j))
+        self.enter(number, *self.checked(number, value))
 
-    def check(self, number: int, value: Any, *, failed: bool = False) -> None:
-        """Refuse a value that would not be accepted; nothing is entered."""
-        if number not in self.place:
-            raise ValueError(f"evaluation {number} was not asked, or has been answered")
-        if failed:
-            return
-        opened, n_failed = self.place[number], self.ledger.n_failed
-        try:
-            self._checked(value, opened.question, number, number - opened.first)
-        finally:
-            self.ledger.n_failed = n_failed
+    def checked(self, number: int, value: Any) -> tuple[Any, bool]:
+        """Return a value as the strategy is to have it, and whether it failed; enter nothing.
 
-    def _enter(self, number: int, checked: Any) -> None:
-        """Enter a value in the account."""
-        opened = self.place[number]
-        j, question = number - opened.first, opened.question
-        opened.values[j] = checked
+        :data:`~scgd.outcomes.CAUGHT` is a failed value of any kind.
+        """
+        if number not in self.place:
+            raise ValueError(f"ids: evaluation {number} was not asked, or has been answered")
+        question, merit, j = self.place[number].question, self.merit, self.offset(number)
+        if question.kind == "partials":
+            n, who = len(question.support), "jac"
+            found: Any = np.full(n, CAUGHT) if value is CAUGHT else as_partials(value, n)
+        elif merit is not None:
+            found, who = np.array(np.full(merit.size, CAUGHT) if value is CAUGHT else value), "fun"
+            if np.isfinite(found[0]):
+                who = "one of the constraints"
+        else:
+            found, who = as_scalar(value), "fun"
+            if found - found == 0.0:
+                return found, False
+        bad = np.ravel(found)[~np.isfinite(np.ravel(found))]
+        if not bad.size:
+            return found, False
+        may_fail = question.may_fail
+        self.ledger.refuse(float(bad[0]), number, lambda: question.at(j), who, may_fail=may_fail)
+        if question.kind == "partials":
+            return found, True
+        return (self.ledger.stand_in if merit is None else np.full(merit.size, np.nan)), True
+
+    def offset(self, number: int) -> int:
+        """Return which evaluation of its question a number stands for."""
+        return number - self.place[number].first
+
+    def enter(self, number: int, value: Any, failed: bool = False) -> None:
+        """Enter a value that was checked in the account."""
+        opened, j, ledger = self.place[number], self.offset(number), self.ledger
+        question = opened.question
+        opened.values[j] = value
         opened.n_left -= 1
         del self.place[number]
-        self.ledger.accepted(checked)
+        ledger.n_failed += failed
+        ledger.accepted(value)
         if self.ordered:
             self.order.append(number)
-        if self.record is not None:
-            self.record.add(number, opened.solver, checked, question, j)
-        best = self.ledger.best
-        if number == 0 and self.merit is None:
-            self._note_first(checked, question)
-        if (
-            self.merit is None
-            and best is not None
-            and question.kind == "values"
-            and checked < best.value
-        ):
-            best.offer(checked, question, j)
+        self.record.add(number, opened.solver, value, question, j)
+        if self.merit is None and question.kind == "values":
+            if ledger.best is not None and value < ledger.best.value:
+                ledger.best.offer(value, question, j)
+            first = number == 0 and not self.strategy.stepping  # compiled loops tell nothing of it
+            if first and np.array_equal(question.at(0), self.problem.x0):
+                ledger.first = value
         if opened.n_left == 0:
             self._commit(opened)
-
-    def _note_first(self, checked: Any, question: Question) -> None:
-        """Note f(x0) where a strategy begins with it (compiled loops tell nothing of theirs)."""
-        if self.strategy.stepping or question.kind != "values":
-            return
-        if np.array_equal(question.at(0), self.strategy.problem.x0):
-            self.ledger.first = checked
-
-    def fail(self, number: int) -> None:
-        """Take note that an evaluation will have no value."""
-        if number not in self.place:
-            raise ValueError(f"evaluation {number} was not asked, or has been answered")
-        question = self.place[number].question
-        n = len(question.support)
-        self.ledger.n_failed += 1
-        partials = question.kind == "partials"
-        failed: Any = np.full(n, np.nan) if partials else self.ledger.stand_in
-        self._enter(number, failed if self.merit is None else np.full(self.merit.size, np.nan))
-
-    def _checked(self, value: Any, question: Question, number: int, j: int) -> Any:
-        """Return the value as the strategy wants it; where it failed, what stands in for it."""
-        if question.kind == "partials":
-            return self._checked_partials(value, question, number, j)
-        if self.merit is not None:
-            return self._checked_vector(value, question, number, j)
-        scalar = as_scalar(value)
-        if scalar - scalar == 0.0:
-            return scalar
-        self.ledger.failed(scalar, number, lambda: question.at(j), may_fail=question.may_fail)
-        return self.ledger.stand_in
-
-    def _checked_vector(self, value: Any, question: Question, number: int, j: int) -> Any:
-        """Return f and the constraints; a constraint that is not finite loses the value."""
-        vector: Floats = np.array(value, np.float64)
-        if not np.isfinite(vector).all():
-            bad = float(vector[~np.isfinite(vector)][0])
-            who = "fun" if not np.isfinite(vector[0]) else "one of the constraints"
-            self.ledger.failed(
-                bad, number, lambda: question.at(j), may_fail=question.may_fail, who=who
-            )
-            return np.full(vector.shape, np.nan)
-        return vector
-
-    def _checked_partials(self, value: Any, question: Question, number: int, j: int) -> Any:
-        n = len(question.support)
-        try:
-            if np.iscomplexobj(value):
-                raise TypeError
-            array = np.array(value, np.float64)
-        except (TypeError, ValueError):
-            array = np.empty(0)
-        if array.shape != (n,):
-            raise TypeError(
-                f"jac must return {n} partial derivatives, real numbers and one per coordinate it "
-                f"is given, got {type(value).__name__} of shape {np.shape(value)} "
-                f"and type {getattr(value, 'dtype', 'object')}"
-            )
-        if not np.isfinite(array).all():
-            bad = float(array[~np.isfinite(array)].flat[0])
-            self.ledger.failed(
-                bad, number, lambda: question.at(j), may_fail=question.may_fail, who="jac"
-            )
-        return array
 
     def _commit(self, opened: Open) -> None:
         """Let the strategy take the values of a question."""
@@ -298,37 +242,31 @@ class Run:
             values = np.array(values)
         self.whole = False
         with np.errstate(all="ignore"):
-            taker = self.filler if opened.solver == FILLER else self.strategy
-            assert taker is not None
-            taker.take(opened.question, values)
-        self.note()
+            if opened.solver == FILLER:
+                assert self.filler is not None
+                self.filler.tell(opened.question, values)
+                self.strategy.n_filled = self.filler.n_evals
+            else:
+                self.strategy.tell(opened.question, values)
         self.whole = True
-
-    def note(self) -> None:
-        """Take away what the strategy has seen."""
-        for n_evals, *entry in self.strategy.journal:
-            self.history.append(n_evals + self.n_filled, *entry)
-            self.n_reports += 1
-        self.strategy.journal.clear()
 
     def run_loop(self, loop: Callable[[float], None]) -> None:
         """Let a loop make many evaluations, and enter them in the account, whatever happens."""
-        strategy, record, room = self.strategy, self.record, self.room
-        solver = strategy.solver
-        seen = self.ledger.begin_noting(record is not None and record.room > 0)
-        room = min(room, max(STRETCH, strategy.cost))
+        strategy, ledger = self.strategy, self.ledger
+        room, solver = min(self.room, max(STRETCH, strategy.cost)), strategy.solver
+        seen = ledger.noted = [] if "record" not in vars(self) or self.record.room > 0 else None
+        ledger.marks = [(0, time.monotonic())]
         try:
             with np.errstate(all="ignore"):
                 loop(room)
         finally:
             with np.errstate(all="ignore"):
                 strategy.settle()
-            n = strategy.n_told + strategy.n_answered + self.n_filled - self.nfev
-            if record is not None and seen is not None and len(seen) >= n:
-                record.extend(self.n_issued, solver, seen[:n], self.ledger.marks)
-            self.ledger.n_accepted += n
+            n = strategy.n_entered - self.nfev
+            if seen is not None and len(seen) >= n:
+                self.record.extend(self.n_issued, solver, seen[:n], ledger.marks)
+            ledger.n_accepted += n
             self.n_issued += n
-            self.note()
 
     # ---- what it says ----------------------------------------------------------------------------
 
@@ -341,17 +279,17 @@ class Run:
             end = self.recommended(status)
         fun, error = self.valued(end)
         level = fun == self.ledger.first and not error > 0  # as high elsewhere is nothing gained
-        still = level or np.array_equal(end.x, strategy.problem.x0)
+        still = level or np.array_equal(end.x, self.problem.x0)
         if status is Status.BUDGET and (np.isnan(fun) or (self.max_evals == 1 and still)):
             status = Status.TOO_SMALL  # spent before anything was seen at x, or beyond x0
         if self.merit is not None:
             x, fun, error, violation = self.merit.best
             end = Recommendation(x, np.array([fun]), exact=error == 0.0)
-        history, space = self.history.arrays(self.ledger.sign), strategy.problem.space
+        history, space = self.history.arrays(self.ledger.sign), self.problem.space
         shares, errors = strategy.relevance or (None, None)
         ended = self.nfev > 0 and status in ENDS
         stuck, rose = ended and still, ended and self._rose(fun, error, end.values.size)
-        advice = remedy(fun, strategy.problem) if stuck else RISEN if rose else ""
+        advice = remedy(fun, self.problem) if stuck else RISEN if rose else ""
         result = Result(
             x=end.x.copy(),
             **({} if space is None else {"params": space.decode(end.x), "names": space.names}),
@@ -371,7 +309,8 @@ class Run:
             farthest=strategy.farthest,
             history=history,
             scale=strategy.scale.copy(),
-            table=None if self.record is None else self.record.so_far(),
+            method=self.ran,
+            table=self.record.so_far(),
         )
         if "screening" in strategy.report:
             result.screening = strategy.report["screening"]
@@ -381,9 +320,13 @@ class Run:
         return result
 
     @property
-    def by_loops(self) -> bool:
-        """Whether loops may make many evaluations at a time: nobody looks at each."""
-        return self.merit is None and not (self.record is not None and self.record.whole)
+    def ran(self) -> SCGD | Ran:
+        """What really ran: SCGD, or the solvers of a strategy."""
+        if isinstance(self.method, SCGD):
+            return self.method
+        strategy = self.strategy
+        steps = None if strategy.engine is None else strategy.engine.method
+        return Ran(self.method.name, tuple(strategy.ran.items()), steps)
 
     def recommended(self, status: Status) -> Recommendation:
         """Return the best point seen where f repeats itself, else what the strategy recommends."""
@@ -392,11 +335,11 @@ class Run:
             return Recommendation(self.merit.best[0], np.array([self.merit.best[1]]))
         found = Recommendation(*strategy.recommended)
         if strategy.outcome.diverged and strategy.engine is not None:
-            return Recommendation(strategy.problem.x0, np.array(strategy.engine.firsts[:2]))
+            return Recommendation(self.problem.x0, np.array(strategy.engine.firsts[:2]))
         if status is Status.TARGET and strategy.stepping and strategy.engine is not None:
             found = Recommendation(*strategy.engine.recommended)
         found = chosen(
-            found, self.ledger, strategy.problem.x0, deterministic=strategy.deterministic,
+            found, self.ledger, self.problem.x0, deterministic=strategy.deterministic,
             reported=self.history.arrays()["fun"] if strategy.stepping else None,
         )  # fmt: skip
         if self.filler is None or found.exact:
@@ -463,7 +406,8 @@ class Run:
             parts.append(f"No feasible point seen, least violation {self.merit.best[3]:.3g}.")
         ran = ", ".join(f"{name} {n}" for name, n in self.strategy.ran.items())
         parts += [self.strategy.report.get("message", ""), f"Evaluations: {ran or 'none'}."]
-        filled = f"{self.n_filled} filled in while it waited." if self.n_filled else ""
+        n_filled = self.strategy.n_filled
+        filled = f"{n_filled} filled in while it waited." if n_filled else ""
         return " ".join(filter(None, [self.remark, *parts, filled]))
 
     # ---- state -----------------------------------------------------------------------------------
@@ -491,13 +435,14 @@ class Run:
         self.status = Status(int(state["status"]))
         self.order = state["order"].tolist()
         self.ledger.load_state_dict(state["ledger"])
+        self.strategy.load_state_dict(state["strategy"])  # which notes again what it has seen
         self.history.load_state_dict(state["history"])
-        self.strategy.load_state_dict(state["strategy"])
         self.known, self.filler = bool(state["known"]), None
         if state["filler"] is not None:
             assert self.make_filler is not None, "the run was made by ask and tell"
             self.filler = self.make_filler()
             self.filler.load_state_dict(state["filler"])
+        self.strategy.n_filled = 0 if self.filler is None else self.filler.n_evals
         self.open.clear()
         self.place.clear()
         stepping, engine = self.strategy.stepping, self.strategy.engine
@@ -506,7 +451,7 @@ class Run:
             self._issue(reopened(point, int(first), saved))
         n_open = sum(len(opened.question) for opened in self.open.values())
         n_left = sum(opened.n_left for opened in self.open.values())
-        n_told = self.strategy.n_told + self.strategy.n_answered + self.n_filled
+        n_told = self.strategy.n_entered
         counts = (self.n_issued, self.nfev)
         if counts != (n_told + n_open, n_told + n_open - n_left):
             raise ValueError("the numbers of evaluations do not add up")
@@ -517,3 +462,41 @@ FILLER = "filler"
 """The solver of evaluations beside the strategy's."""
 ENDS = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)
 SUCCESSES = (Status.TARGET, Status.CALLBACK, *ENDS)
+
+
+def as_partials(value: Any, n: int) -> Floats:
+    """Return partial derivatives as an array, or say what they should have been."""
+    try:
+        if np.iscomplexobj(value):
+            raise TypeError
+        array = np.array(value, np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.shape != (n,):
+        raise TypeError(
+            f"jac must return {n} partial derivatives, real numbers and one per coordinate it is "
+            f"given, got {type(value).__name__} of shape {np.shape(value)} and type "
+            f"{getattr(value, 'dtype', 'object')}"
+        )
+    return array
+
+
+def remedy(value: float, problem: Problem) -> str:
+    """Return what helps a run that found nothing better than x0, where f has this value.
+
+    What the user has given already is not advised.
+
+    Examples
+    --------
+    >>> remedy(1.0, Problem.check(np.zeros(2), scale=1.0))
+    'Nothing improved on x0; try more evaluations or another x0.'
+    """
+    size = abs(value)
+    if 0.0 < size < 1.0 / LARGEST_SIZE or size > LARGEST_SIZE:
+        return (
+            f"Nothing improved on x0: values of f are near {size:.0e}, and squares of its slopes "
+            "overflow; multiply f so that they are near 1."
+        )
+    scale = "" if problem.scale_known else "scale= (the typical size of a coordinate), "
+    bounds = "bounds=, " if scale and not problem.lower.size else ""
+    return f"Nothing improved on x0; try {scale}{bounds}more evaluations or another x0."

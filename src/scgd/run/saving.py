@@ -1,24 +1,26 @@
-"""Saving a run and taking it up again."""
+"""Saving a run and taking it up again: where nobody else writes, and only what fits."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import re
 import socket
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scgd.checkpoint import Checkpoint, CheckpointError
+from scgd.checkpoint import Checkpoint, CheckpointError, OtherRun
 from scgd.checks import LARGEST
-from scgd.run.identity import Seed, check_identity
 from scgd.run.interpreter import OtherPoints
 from scgd.run.run import Run
 
-__all__ = ["Lock", "Saved", "go_on", "kept_rows", "recall", "restore"]
+__all__ = [
+    "Lock", "Saved", "check_identity", "go_on", "identity", "restore", "whole_state",
+]  # fmt: skip
 
 try:
     import fcntl
@@ -132,18 +134,21 @@ def refusal(path: Path, owner: str) -> str:
     )
 
 
-def restore(run: Run, seed: Seed, state: dict[str, Any]) -> None:
+def restore(run: Run, state: dict[str, Any]) -> None:
     """Have a run take up a state, or raise CheckpointError and leave it unusable.
 
     Compiled loops do not check indices, so a file from elsewhere is checked by those who read it,
     and what the run holds afterwards must be what the file says.
     """
     try:
-        seed.take_up(state["seed"])
-        run.strategy.seed = seed.searches
-        run.strategy.samples.key[...] = seed.sample_key
+        rows = state.pop("record", None)
+        run.seed.take_up(state["seed"])
+        if run.samples.controlled:
+            run.samples.key[...] = run.seed.sample_key
         run.load_state_dict(state)
-        check_same({**run.state_dict(), "seed": seed.text}, state)
+        check_same({**run.state_dict(), "seed": run.seed.text}, state)
+        if rows is not None:
+            run.record.load_state_dict(rows)
     except OtherPoints as error:
         raise CheckpointError(f"{error} {WAYS_OUT}") from None
     except Exception as error:  # a state from elsewhere can make its readers raise anything
@@ -179,22 +184,10 @@ def check_same(mine: Any, found: Any, path: str = "") -> None:
         raise ValueError(f"{path} is {found}")
 
 
-def kept_rows(run: Run) -> dict[str, Any]:
-    """Return the table of evaluations, where the checkpoint is to keep it."""
-    rows = None if run.record is None else run.record.state_dict()
-    return {} if rows is None else {"record": rows}
-
-
-def recall(run: Run, rows: dict[str, Any]) -> None:
-    """Have the table of evaluations take up rows, or raise CheckpointError."""
-    assert run.record is not None
-    try:
-        run.record.load_state_dict(rows)
-    except Exception as error:
-        raise CheckpointError(
-            f"the checkpoint's table of evaluations does not fit ({type(error).__name__}: {error});"
-            " delete it to start afresh"
-        ) from None
+def whole_state(run: Run) -> dict[str, Any]:
+    """Return the state of a run, its seed, and its evaluations where nothing else keeps them."""
+    rows = run.record.state_dict()
+    return {**run.state_dict(), "seed": run.seed.text, **({} if rows is None else {"record": rows})}
 
 
 def go_on(run: Run, wanted: int | None) -> None:
@@ -211,34 +204,27 @@ def go_on(run: Run, wanted: int | None) -> None:
 
 
 class Saved:
-    """The checkpoint of a run, or nothing at all.
+    """The checkpoint of a run, locked while the run lasts.
 
     Parameters
     ----------
     checkpoint
-        A file, a :class:`~scgd.Checkpoint` or None.
-    run, seed
-        The run, and where its streams come from.
+        A file or a :class:`~scgd.Checkpoint`.
+    run
+        The run.
     identity
-        Returns what must match.
+        What must match.
     """
 
-    def __init__(
-        self, checkpoint: Any, run: Run, seed: Seed, identity: Callable[[], dict[str, Any]]
-    ) -> None:
-        self.run, self.seed = run, seed
-        self.identity = {} if checkpoint is None else identity()
-        if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
-            checkpoint = Checkpoint(checkpoint)
-        self.file: Checkpoint | None = checkpoint
+    def __init__(self, checkpoint: Any, run: Run, identity: dict[str, Any]) -> None:
+        self.run, self.identity = run, identity
+        self.file = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
         self.lock: Lock | None = None
-        self.rows: dict[str, Any] | None = None  # the table of evaluations of a run taken up
 
     def __enter__(self) -> Saved:
         """Refuse another run on the same file."""
-        if self.file is not None:
-            self.lock = Lock(self.file.path)
-            self.file.unlocked = self.lock.error
+        self.lock = Lock(self.file.path)
+        self.file.unlocked = self.lock.error
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -248,8 +234,6 @@ class Saved:
 
     def resume(self) -> bool:
         """Take up the saved run, if there is one; a larger budget goes on with it."""
-        if self.file is None:
-            return False
         wanted = self.run.max_evals
         found = self.file.load(self._take_up)
         if found:
@@ -257,19 +241,74 @@ class Saved:
         return found
 
     def _take_up(self, identity: dict[str, Any], state: dict[str, Any]) -> None:
-        assert self.file is not None
-        check_identity(self.file.path, self.identity, identity, self.seed)
-        self.rows = state.pop("record", None)
-        restore(self.run, self.seed, state)
-
-    def recall(self) -> None:
-        """Hand the run's table of evaluations the rows that were saved, where it keeps them."""
-        if self.rows is not None and self.run.record is not None:
-            recall(self.run, self.rows)
+        check_identity(self.file.path, self.identity, identity, seeded=self.run.seed.given)
+        restore(self.run, state)
 
     def save(self, *, force: bool = False) -> None:
         """Write the checkpoint when it is due; never in the middle of a commit."""
-        if self.file is not None and self.run.whole and (force or self.file.due()):
-            identity = {**self.identity, "seed": self.seed.text}
-            state = {**self.run.state_dict(), "seed": self.seed.text, **kept_rows(self.run)}
-            self.file.save(identity, state)
+        if self.run.whole and (force or self.file.due()):
+            identity = {**self.identity, "seed": self.run.seed.text}
+            self.file.save(identity, whole_state(self.run))
+
+
+def digest(array: Any) -> str:
+    """Return a checksum of an array, its type and its shape."""
+    array = np.ascontiguousarray(array)
+    head = f"{array.dtype.str}{array.shape}".encode()
+    return hashlib.sha256(head + array.tobytes()).hexdigest()[:16]
+
+
+def plain(value: Any) -> str:
+    """Return the representation of a value without the addresses of functions in it."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+
+
+def shape_of(value: Any) -> str:
+    """Return what an argument looks like: its type, and its shape where it has one."""
+    shape = getattr(value, "shape", None)
+    return type(value).__name__ + (f"{tuple(shape)}" if isinstance(shape, tuple) else "")
+
+
+def identity(run: Run, args: tuple[Any, ...] = (), asynchronous: int = 0) -> dict[str, Any]:
+    """Return what must match for a saved run to be taken up: the same problem, method and seed.
+
+    Never the source of the user's function: code may be mended between two runs.
+    """
+    problem, strategy = run.problem, run.strategy
+    bounds = "none" if not problem.lower.size else digest(np.stack([problem.lower, problem.upper]))
+    known, n = problem.known, strategy.n_known
+    points, values = known.points[:n], known.values[:n]
+    return {
+        "dimension": problem.n_coords,
+        "x0": digest(problem.x0),
+        "bounds": bounds,
+        "scale": "found" if problem.scale is None else digest(problem.scale),
+        "noise": "unknown" if problem.noise is None else repr(problem.noise),
+        "space": plain(problem.space),
+        "args": [shape_of(value) for value in args],
+        "sample": run.samples.kind,
+        "method": plain(run.method),
+        "on_nonfinite": run.ledger.on_nonfinite,
+        "maximize": run.ledger.sign < 0,
+        "constraints": "none" if run.merit is None else run.merit.constraints.text,
+        "known": "none" if not values else digest(np.column_stack((points, values))),
+        "seed": run.seed.text,
+        "asynchronous": asynchronous,
+        "tol": strategy.tol,
+        "max_stall": strategy.max_stall,
+    }
+
+
+def check_identity(path: Any, mine: dict[str, Any], found: dict[str, Any], *, seeded: bool) -> None:
+    """Refuse the checkpoint of another run, and say in what it differs."""
+    for name, value in mine.items():
+        theirs = found.get(name)
+        if theirs == value or (name == "seed" and not seeded):
+            continue
+        what = "differs"
+        if name not in ("x0", "bounds", "scale", "known"):
+            what = f"is {theirs!r} there and {value!r} here"
+        raise OtherRun(
+            f"checkpoint {path} belongs to another run: its {name} {what}; use another file, or "
+            "the same arguments to go on"
+        )

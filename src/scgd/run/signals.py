@@ -11,20 +11,21 @@ whole: only the outermost one makes a result of an interrupt.
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import time
+from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
 
-from scgd.calling import inside_user, within_run
+from scgd.calling import inside_user
 from scgd.typing import Array
 
 __all__ = ["Interrupts", "Late", "Stop", "Terminate", "Ticker"]
 
 
+@dataclass
 class Stop:
     """A flag that is raised from outside and looked at between steps.
 
@@ -33,10 +34,9 @@ class Stop:
     gives up the step in hand.
     """
 
-    def __init__(self) -> None:
-        self.raised: list[int] = []
-        self.over: list[int] = []
-        self.array: Array = np.zeros(1, np.uint8)
+    raised: list[int] = field(default_factory=list)
+    over: list[int] = field(default_factory=list)
+    array: Array = field(default_factory=lambda: np.zeros(1, np.uint8))
 
     def set(self) -> None:
         """Have every loop stop before its next step."""
@@ -73,6 +73,7 @@ class Terminate:
 USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
 
+@dataclass
 class Interrupts:
     """Have SIGINT and SIGTERM raise a flag while a run lasts.
 
@@ -87,24 +88,19 @@ class Interrupts:
         The number of the signal that came, or 0.
     abandoned
         Whether a second one came, so that nothing is to be saved.
-    inner
-        Whether this run was begun inside a function that another run has called.
     """
 
-    def __init__(self, stop: Stop) -> None:
-        self.stop = stop
-        self.seen = 0
-        self.abandoned = False
-        self.inner = False
-        self._previous: dict[int, Any] = {}
+    stop: Stop
+    seen: int = 0
+    abandoned: bool = False
+    _previous: dict[int, Any] = field(default_factory=dict)
 
     def __enter__(self) -> Interrupts:
         """Take over the signals that nobody else handles, and those of the run around this one."""
-        self.inner = within_run(sys._getframe())
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 now = signal.getsignal(number)
-                outer = run_of(now)
+                outer = None if now is USUAL[number] else run_of(now)
                 if now is USUAL[number] or isinstance(now, Terminate) or outer is not None:
                     self._previous[number] = signal.signal(number, self._handle)
                 if outer is not None and outer.seen:  # before this run took over
@@ -112,10 +108,10 @@ class Interrupts:
         return self
 
     def hand_on(self, *, cut: bool) -> None:
-        """End the program as it would have ended, or the run around this one, if this was cut."""
+        """End the program as it would have ended; ``cut``: end the run around this one, too."""
         if self.seen == signal.SIGTERM and signal.getsignal(self.seen) is signal.SIG_DFL:
             signal.raise_signal(self.seen)
-        if cut and self.inner:
+        if cut:
             raise KeyboardInterrupt
 
     def _note(self, number: int) -> None:
@@ -174,13 +170,11 @@ class Ticker:
     def __init__(self, stop: Stop, every: float | None, deadline: float | None) -> None:
         self.stop, self.every, self.deadline = stop, every, deadline
         self._over = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._run, name="scgd-clock", daemon=True)
 
     def __enter__(self) -> Ticker:
-        """Start the clock, if it has anything to do."""
-        if self.every is not None or self.deadline is not None:
-            self._thread = threading.Thread(target=self._run, name="scgd-clock", daemon=True)
-            self._thread.start()
+        """Start the clock."""
+        self._thread.start()
         return self
 
     def _run(self) -> None:
@@ -203,5 +197,4 @@ class Ticker:
     ) -> None:
         """Stop the clock."""
         self._over.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.join()

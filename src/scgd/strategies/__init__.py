@@ -4,8 +4,8 @@
 to read first         :mod:`asks` (what may be yielded), :mod:`auto` (the default)
 what f is like        ``noise_test``, ``precision``, ``length_scale``, ``separability``,
                       ``gradient_agreement``, ``gradient_check``
-deterministic         ``portfolio`` of ``bfgs``, ``cma_es``, ``line_search``,
-                      ``implicit_filtering``, ``direct_search``; ``restarts``, ``stopping``
+deterministic         ``portfolio`` of ``bfgs``, ``cma_es``, ``line_search``; ``restarts``,
+                      ``stopping``
 noisy                 ``noisy``: ``trust_region_radius``, ``spsa``, ``regression``,
                       ``noisy_population``, ``joint_directions``, ``screening``, ``low_noise``
 on samples            ``common_random_numbers``

@@ -139,11 +139,14 @@ class Steps:
         For so many evaluations; None: for the rest of the budget.
     base
         The value at its point, where it is known: what it sees lies above by the width of probes.
+    spare
+        What the rest of the budget leaves for others.
     """
 
     engine: Any
     n_evals: int | None = None
     base: float = float("nan")
+    spare: int = 0
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 ================================  =================================================================
 f is                              runs
 ================================  =================================================================
-deterministic                     a portfolio: BFGS, CMA-ES, implicit filtering, line searches, ...
+deterministic                     a portfolio of BFGS, CMA-ES and line searches
 noisy, with ``sample=``           SCGD on common random numbers, from 16 evaluations per coordinate
 noisy otherwise                   SPSA with quadratic models, populations, screening, joint steps
 noisy, with ``jac=``              MUSKETEER on exact partial derivatives
@@ -101,9 +101,9 @@ def deterministic(problem: Problem, budget: Budget, rng: np.random.Generator, f:
     inner = portfolio(problem, budget, rng, f=start)
     if problem.noise is not None:  # the user's word
         return (yield from inner)
-    done = yield from verified(inner, budget)
-    if not done.differs:
-        return done.found
+    outcome = yield from verified(inner, budget)
+    if outcome is not None:
+        return outcome
     yield Report(deterministic=False, x=problem.x0, values=())
     message = "Values that seemed deterministic did not repeat. "
     return (yield from noisy(problem, budget, rng, message=message, rare=mostly_exact))

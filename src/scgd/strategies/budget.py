@@ -1,8 +1,10 @@
-"""How many evaluations a strategy may plan for."""
+"""How many evaluations a strategy may plan for, and when it has gained nothing for too long."""
 
 from __future__ import annotations
 
-__all__ = ["TOL", "Budget"]
+import numpy as np
+
+__all__ = ["TOL", "Budget", "Stall"]
 
 PER_COORDINATE, LEAST = 200, 1000
 """Evaluations that a run without a limit plans for at first; a user of an unlimited run stops it by
@@ -81,3 +83,38 @@ class Budget:
     def part(self, n: int) -> Budget:
         """Return the next n evaluations as a budget of their own."""
         return Budget(n, self.n_coords, self.tol, self.max_stall, parent=self)
+
+
+class Stall:
+    """Evaluations under noise since the last significant gain, against ``budget.max_stall``.
+
+    Parameters
+    ----------
+    budget
+        What counts evaluations.
+    value
+        The value at the beginning.
+    """
+
+    def __init__(self, budget: Budget, value: float = np.inf) -> None:
+        self.budget, self.value, self.since = budget, value, budget.spent
+        self.over = False
+
+    def parts(self, n_evals: int, least: int, most: int = 40) -> int:
+        """Return into how many parts to cut so many evaluations, so that a stall is noticed."""
+        limit = self.budget.max_stall
+        return least if limit is None else int(np.clip(n_evals // limit, least, max(most, least)))
+
+    def see(self, value: float, error: float) -> bool:
+        """Take the value of the best point; tell whether the run has stalled too long."""
+        gained = value < self.value - 2 * error  # two standard errors are significant
+        self.value = value if gained else self.value
+        return self.note(gained)
+
+    def note(self, gained: bool) -> bool:
+        """Take whether something was gained; tell whether the run has stalled too long."""
+        if gained:
+            self.since = self.budget.spent
+        limit = self.budget.max_stall
+        self.over = limit is not None and self.budget.spent - self.since >= limit
+        return self.over

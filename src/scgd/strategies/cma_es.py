@@ -9,7 +9,7 @@ import numpy as np
 
 from scgd.blas import one_thread
 from scgd.strategies.box import Box
-from scgd.typing import Array, Floats
+from scgd.typing import Floats
 
 __all__ = ["Evolution", "cma_es", "default_size"]
 
@@ -42,8 +42,6 @@ class Evolution:
         Points per generation.
     diagonal
         Whether coordinates are scaled one by one instead of learning a full covariance.
-    covariance
-        Where the full covariance starts; the identity by default.
     """
 
     def __init__(
@@ -54,14 +52,12 @@ class Evolution:
         size: int | None = None,
         *,
         diagonal: bool = False,
-        covariance: Floats | None = None,
     ) -> None:
         n = self.n = mean.size
         self.mean, self.sigma, self.start, self.rng = mean.copy(), sigma, sigma, rng
         self.size, self.diagonal = size or default_size(n), diagonal
         self._set_weights()
-        first = np.ones(n) if diagonal else np.eye(n)
-        self.covariance: Floats = first if covariance is None else covariance.copy()
+        self.covariance: Floats = np.ones(n) if diagonal else np.eye(n)
         self.path_sigma, self.path = np.zeros(n), np.zeros(n)
         self.axes: Floats = np.eye(0)
         self.deviations: Floats = np.ones(n)
@@ -186,22 +182,13 @@ class Evolution:
 
 
 def cma_es(
-    mean: Floats,
-    sigma: float,
-    rng: np.random.Generator,
-    size: int | None = None,
-    *,
-    diagonal: bool = False,
-    covariance: Array | None = None,
-    narrowest: float = NARROWEST,
-    box: Box | None = None,
+    mean: Floats, sigma: float, rng: np.random.Generator, size: int, *, diagonal: bool, box: Box
 ) -> Generator[Any, Any, float]:
     """Run one population until it is over; return the best value it saw.
 
     Beyond a wall it sees f at the wall and a penalty, so that it may go round a corner outside.
     """
-    box = box or Box.around(mean)
-    state = Evolution(mean, sigma, rng, size, diagonal=diagonal, covariance=covariance)
+    state = Evolution(mean, sigma, rng, size, diagonal=diagonal)
     lowest = np.inf
     while True:
         normal, steps = state.sample()
@@ -211,5 +198,5 @@ def cma_es(
         lowest = min(lowest, float(values.min()))
         state.learn(normal, steps, values + state.penalties(points - inside, values))
         state.mean = box.clip(state.mean)
-        if state.over(values, narrowest) or not np.all(np.isfinite(state.covariance)):
+        if state.over(values, NARROWEST) or not np.all(np.isfinite(state.covariance)):
             return lowest

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from scgd.estimators import FirstOrder
+from scgd.estimators import FirstOrder, random_signs
 from scgd.method import SCGD
 from scgd.problem import Problem
 from scgd.strategies.asks import Asking, Outcome, Report, Steps, Strategy, Wait
 from scgd.strategies.budget import Budget
 from scgd.strategies.gradient_check import check_gradient
 from scgd.strategies.length_scale import length_scale
-from scgd.strategies.noise_test import repeats
 from scgd.typing import Floats, Ints
 
 __all__ = ["run_method", "seed_of"]
@@ -21,6 +20,8 @@ __all__ = ["run_method", "seed_of"]
 AFFORDABLE = 20
 """A measurement before the run may cost one over this of the budget (32 evaluations for the
 length): what a run loses without it is more than that only where steps are far from right."""
+BESIDE = 0.1
+"""How far beside x0 that is, in units of x: far enough for noise that grows with f to show."""
 MONITOR = 16
 """Evaluations of f, at most, that tell the value reached by a run that sees derivatives only."""
 
@@ -60,7 +61,10 @@ def run_method(method: SCGD) -> Strategy:
 
 
 def measure(problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
-    """Return the unit of each coordinate, f(x0) and whether f repeats itself."""
+    """Return the unit of each coordinate, f(x0) and whether f repeats itself.
+
+    That is tried at x0 and beside it, for at x0 itself noise may vanish.
+    """
     if problem.scale is None and AFFORDABLE * 32 <= budget.total:
         yield Report(solver="length scale")
         found = yield from length_scale(problem, problem.x0, rng, repeat=True)
@@ -70,8 +74,16 @@ def measure(problem: Problem, budget: Budget, rng: np.random.Generator) -> Askin
         return problem.scale, float("nan"), False
     yield Report(solver="x0")
     n = 4 if AFFORDABLE * 4 <= budget.total else min(3, budget.left)
-    found = yield from repeats(problem, problem.x0, rng, n)
-    return problem.scale, found.value, found.same
+    points = np.tile(problem.x0, (n, 1))
+    points[max(1, n - 2) :] += BESIDE * problem.unit * random_signs(problem.n_coords, rng)
+    points = problem.clipped(points)
+    values = yield points
+    if (failed := np.isnan(values)).any():
+        values = values.copy()
+        values[failed] = yield points[failed]
+    here, beside = (part[~np.isnan(part)] for part in np.split(values, [max(1, n - 2)]))
+    same = all(bool(np.all(part == part[:1])) for part in (here, beside))
+    return problem.scale, float(here[0]) if here.size else float("nan"), same
 
 
 def until_stalled(engine: Any, budget: Budget) -> Asking:

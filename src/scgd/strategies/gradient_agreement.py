@@ -12,14 +12,15 @@ from scgd.strategies.bfgs import WALL
 from scgd.strategies.box import Box
 from scgd.typing import Floats
 
-__all__ = ["Trend", "follow_slopes", "gets_better"]
+__all__ = ["Trend", "follow_slopes"]
 
-SMOOTH, ROUGH = 0.9, 0.6
-"""Agreement from which slopes tell the trend, and below which they tell ripples."""
-STEEP, FRACTAL = 2.5, 30.0
-"""How much steeper than the trend slopes are those of ripples, and of ripples upon ripples."""
-BETTER = -0.25
-"""The rank correlation of values with generations below which they get better."""
+SMOOTH = 0.9
+"""Agreement from which slopes tell the trend: half of it or half as much more costs a tenth."""
+CLEAR, LEVEL = 0.985, 1.3
+"""Agreement and steepness of a bowl without ripples, which few directions do not mistake."""
+STEEP = 2.5
+"""How much steeper than the trend slopes are those of ripples: a parabola over whose length f falls
+by a third is half as steep again."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class Trend:
     >>> Trend.of(np.array([1.0, 2.0]), np.array([2.0, 4.0])).smooth
     True
     >>> flat = Trend.of(np.zeros(2), np.array([2.0, 4.0]))
-    >>> flat.rough, flat.steepness
-    (True, 0.0)
+    >>> flat.smooth, flat.flat
+    (False, True)
     """
 
     agreement: float
@@ -66,19 +67,14 @@ class Trend:
         return self.agreement >= SMOOTH and self.steepness <= STEEP
 
     @property
-    def rough(self) -> bool:
-        """Whether slopes tell ripples."""
-        return self.agreement < ROUGH or self.steepness > STEEP
+    def clear(self) -> bool:
+        """Whether f has no ripples at all."""
+        return self.agreement >= CLEAR and self.steepness <= LEVEL
 
     @property
     def flat(self) -> bool:
         """Whether there are no slopes: f is made of steps."""
         return self.steepness == 0
-
-    @property
-    def fractal(self) -> bool:
-        """Whether slopes grow as one looks nearer."""
-        return self.steepness > FRACTAL
 
 
 def follow_slopes(
@@ -96,18 +92,3 @@ def follow_slopes(
     rise = WALL * float(np.abs(promised[sound]).max(initial=0.0))
     walled = not sound.all() or (rise > 0 and bool(np.any(np.abs(seen) > rise)))
     return replace(Trend.of(promised[sound], seen[sound]), walled=walled)
-
-
-def gets_better(generations: list[Floats]) -> bool:
-    """Tell whether later values rank lower: a population on f without a trend learns nothing.
-
-    Examples
-    --------
-    >>> gets_better([np.array([4.0, 3.0]), np.array([3.5, 2.0]), np.array([1.0, 2.5])])
-    True
-    >>> gets_better([np.array([4.0, 1.0]), np.array([3.5, 2.0]), np.array([3.0, 2.5])])
-    False
-    """
-    when = np.repeat(np.arange(len(generations)), [len(values) for values in generations])
-    ranks = np.argsort(np.argsort(np.concatenate(generations), kind="stable"))
-    return bool(np.corrcoef(when, ranks)[0, 1] < BETTER)

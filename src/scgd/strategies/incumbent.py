@@ -34,10 +34,10 @@ __all__ = ["Candidate", "Candidates", "Reevaluated", "reevaluate", "with_incumbe
 FORGET = 0.85
 """What each group of repeats leaves of the squares before it: noise may fall with f, and six or
 seven groups tell it well enough."""
-SHARE, LEAST, MOST = 0.06, 6, 80
+SHARE, LEAST, MOST = 0.03, 6, 40
 """The part of the budget for the last re-evaluation, and how few and many evaluations it may have:
-fewer than three fresh values have no standard error to speak of, 40 tell candidates apart that lie
-half a standard deviation from each other."""
+fewer than three fresh values have no standard error to speak of, 20 of each tell candidates apart
+that lie a standard deviation from each other. Twice as many cost the gap a tenth."""
 LUCK = 2.5
 """Standard deviations below the incumbent from which a value at the end competes with it."""
 CLEAR, BETTER, MEDIAN = 4.0, 1.65, 1.25
@@ -322,7 +322,7 @@ class _Watch:
 def with_incumbent(inner: Strategy, problem: Problem, budget: Budget, rng: Any) -> Asking:
     """Run a strategy; at the end re-evaluate the points that may beat what it recommends.
 
-    About 6 % of the budget is kept back for that, and x0 competes too. Half of it, or all where
+    About 3 % of the budget is kept back for that, and x0 competes too. Half of it, or all where
     nothing competes, are values of the winner that no choice has seen: only they are reported, so
     the value at the end is not too low.
     """
@@ -351,8 +351,13 @@ def with_incumbent(inner: Strategy, problem: Problem, budget: Budget, rng: Any) 
             if isinstance(asked, Wait):
                 break
         else:
+            if isinstance(asked, Steps) and asked.n_evals is None and not problem.sampled:
+                asked = replace(asked, spare=reserved(watch, budget, stepping=True))
             sent = yield asked
-            watch.recommended |= isinstance(asked, Steps)  # its engine stands for a point
+            if isinstance(asked, Steps):
+                watch.recommended = True  # its engine stands for a point
+                if asked.spare:
+                    watch.x, watch.values = sent.x, sent.values
             if isinstance(asked, Along | np.ndarray):
                 watch.seen.see(asked, sent)
                 if watch.silent and 2 * budget.left <= budget.total:
@@ -371,13 +376,13 @@ def n_asked(asked: Any) -> int:
     return 1 if ndim == 1 else len(asked) if ndim == 2 else asked.shape[0] * asked.shape[1]
 
 
-def reserved(watch: _Watch, budget: Budget) -> int:
+def reserved(watch: _Watch, budget: Budget, *, stepping: bool = False) -> int:
     """Return the evaluations to keep back: none where f repeats itself or nothing is known.
 
     Samples are noise from the beginning: long stages of SCGD are planned before its level is known.
     """
-    noisy = watch.values.size and watch.seen.noise
-    if watch.deterministic or not (noisy or watch.sampled):
+    known = watch.values.size or (stepping and budget.limit is not None)
+    if watch.deterministic or not ((known and watch.seen.noise) or watch.sampled):
         return 0
     n = int(np.clip(SHARE * budget.total, LEAST, MOST))
     return max(0, min(n, budget.total // 4, budget.left))
@@ -396,7 +401,7 @@ def settle(watch: _Watch, budget: Budget) -> Asking:
             yield Report(x=rivals[0].x, values=[rivals[0].mean], noise=noise)
     elif rivals:
         won = yield from reevaluate(rivals, n // 2, watch.x, watch.values, noise)
-        watch.x, watch.values, n = won.x, won.values, n - n // 2
+        watch.x, watch.values, n = won.x, won.values, min(budget.left, MOST)
         yield Report(x=watch.x, values=watch.values, noise=noise)
     if not (n and noise and watch.values.size) or watch.deterministic or watch.exact:
         return

@@ -19,10 +19,9 @@ from scgd.problem import Problem
 from scgd.schedules import Constant, Linear, Relative, Schedule
 from scgd.steps import Wiener
 from scgd.strategies.asks import Asking, Report, Steps, Wait
-from scgd.strategies.budget import Budget
+from scgd.strategies.budget import Budget, Stall
 from scgd.strategies.comparison import compare
 from scgd.strategies.coordinate_radii import coordinate_radii
-from scgd.strategies.stall import Stall
 from scgd.typing import Floats
 
 __all__ = ["joint_directions", "joint_method"]

@@ -17,12 +17,17 @@ from scgd.typing import Floats
 
 __all__ = ["LengthScale", "initial_step_size", "length_scale"]
 
-FEW = 400
-"""Evaluations below which fewer directions are looked at."""
-BRIEF = 160
-"""Evaluations below which the widest decade along one direction must do."""
+FEW, BRIEF = 400, 160
+"""Evaluations below which fewer directions are looked at, and below which the widest decade along
+one direction must do: looking takes 50, 25, or 10, an eighth of the budget at most."""
 FACTOR, TRIES = 2.2, 5
+"""The ratio of neighbouring distances, about a third of a decade, and how many are tried: a decade
+and a half on either side."""
 KEPT = 0.35
+"""The length in parts of the distance at which f still falls: a parabola does up to twice the way
+to its minimum, so this is two thirds of the way."""
+SAME = 1e-12
+"""The part of a value by which another one must differ: more than rounding."""
 WIDEST = 0.4
 """The part of the width of the box that the length may be: beyond, walls cut what is looked at."""
 NEAR, FAR = 9.0, 11.0
@@ -58,10 +63,10 @@ class Fall:
             point = self.box.clip(self.x + sign * h * d)
             value = yield point
             self.n_seen += 1
-            self.n_same += abs(value - self.f) <= 1e-12 * abs(self.f)
+            self.n_same += abs(value - self.f) <= SAME * abs(self.f)
             if value < self.value:
                 self.best, self.value = point, value
-            if value < self.f - 1e-12 * abs(self.f):
+            if value < self.f - SAME * abs(self.f):
                 return min(h, float(np.linalg.norm(point - self.x)))
         return 0.0
 
@@ -97,7 +102,7 @@ class Fall:
 
 
 def initial_step_size(
-    x: Floats, f: float, budget: int, rng: np.random.Generator, box: Box | None = None
+    x: Floats, f: float, budget: int, rng: np.random.Generator, box: Box
 ) -> Generator[Any, Any, tuple[float, Floats, float, bool]]:
     """Return a length scale, and the best point seen with its value.
 
@@ -105,7 +110,6 @@ def initial_step_size(
     which f falls, some directions tell how far it does. The length is about a third of their
     root mean square, and not much of the width of the box.
     """
-    box = box or Box.around(x)
     fall, few = Fall(x, f, rng, box), budget < FEW
     decades: Floats = 10.0 ** np.arange(*((-3.0, 3.0) if few else (-6.0, 5.0)))
     found = yield from fall.widest(decades)

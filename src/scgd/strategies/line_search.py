@@ -19,34 +19,17 @@ from scgd.typing import Array, Floats, Ints
 __all__ = ["POOR", "line_search", "per_line"]
 
 POLISHES = 14
+"""Parabolas at the end of a line, at most: their order of 1.3 takes fewer to rounding."""
 POOR = 12
 """Evaluations per line below which lines are searched by shrinking parabolas alone."""
 PART, FEWEST, MOST = 0.35, 4, 40
 """The part of the evaluations for a search of each line, and how few and many those may be."""
 WIDE = 4.0
-"""First half-width of a line, in units of the length scale."""
-SMOOTH = Precision()
+"""First half-width of a line, in units of the length scale: f falls up to three of them."""
 Walls = Callable[[], tuple[float, float]]
 """Returns the ends of the line as they are now."""
-
 SumTest = Callable[[Floats, float, int], Generator[Any, Any, bool]]
 """Asks so many times whether f is a sum at a point where it has some value."""
-
-
-def always(x: Floats, f: float, n_times: int) -> Generator[Any, Any, bool]:
-    """Go on without a question."""
-    return True
-    yield
-
-
-def endless() -> int:
-    """Return a number of evaluations that is never used up."""
-    return 2**62
-
-
-def nowhere() -> tuple[float, float]:
-    """Return the walls of a line that has none."""
-    return -np.inf, np.inf
 
 
 def per_line(left: int, n_lines: int) -> int:
@@ -125,7 +108,7 @@ class Line:
 
 
 def search_line(
-    t: float, f: float, width: float, n: int, walls: Walls = nowhere, precision: Precision = SMOOTH
+    t: float, f: float, width: float, n: int, walls: Walls, precision: Precision
 ) -> Generator[Any, Any, tuple[float, float]]:
     """Return the best point on a line and f there, from about n evaluations.
 
@@ -159,7 +142,7 @@ def widen(line: Line, n: int, walls: Walls) -> Generator[Any, Any, None]:
             return
 
 
-def polish(line: Line, width: float, precision: Precision = SMOOTH) -> Generator[Any, Any, None]:
+def polish(line: Line, width: float, precision: Precision) -> Generator[Any, Any, None]:
     """Put parabolas through the best point and its neighbours."""
     for _ in range(POLISHES):
         k = line.best
@@ -188,7 +171,7 @@ def vertex(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> flo
 
 
 def try_parabola(
-    t: float, f: float, width: float, walls: Walls = nowhere, precision: Precision = SMOOTH
+    t: float, f: float, width: float, walls: Walls, precision: Precision
 ) -> Generator[Any, Any, tuple[float, float, bool]]:
     """Return the best of two sides and the vertex, and whether the parabola predicted its value.
 
@@ -234,10 +217,10 @@ def line_search(
     rng: np.random.Generator,
     n: int,
     spread: Floats,
-    box: Box | None = None,
-    precision: Precision = SMOOTH,
-    goes_on: SumTest | None = None,
-    left: Callable[[], int] = endless,
+    box: Box,
+    precision: Precision,
+    goes_on: SumTest,
+    left: Callable[[], int],
 ) -> Generator[Any, Any, None]:
     """Sweep the coordinates: parabolas, then longer searches where a parabola did not predict f.
 
@@ -246,8 +229,7 @@ def line_search(
     ``left`` returns how many evaluations there are; ``spread`` takes the largest change of f along
     each coordinate.
     """
-    goes_on = goes_on or always
-    p, poor, box = x.size, n < POOR, box or Box.around(x)
+    p, poor = x.size, n < POOR
     x, width, radius = x.copy(), WIDE * s, np.full(x.size, WIDE * s)
     exact, sweep = np.zeros(p, np.bool_), 0
     while True:

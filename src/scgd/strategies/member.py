@@ -88,8 +88,8 @@ class Member:
             self.n += 1
         else:
             k = int(values.argmin())
-            lowest = float(values[k])
-            self.n += len(values)
+            lowest = float(values.flat[k])
+            self.n += values.size
         if lowest < self.best:
             self.best, self.x = lowest, point_of(points, k)
             if lowest < self.known.f:

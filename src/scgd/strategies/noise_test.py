@@ -12,7 +12,7 @@ from scgd.problem import Problem
 from scgd.strategies.asks import Asking
 from scgd.typing import Floats
 
-__all__ = ["Noise", "Repeats", "classify_noise", "repeats"]
+__all__ = ["Noise", "classify_noise"]
 
 DISTANCES = (0.1, 0.01, 0.001)
 """How far from x the places lie, in units of the scale: at x itself noise may vanish."""
@@ -32,32 +32,9 @@ class Noise:
         None, noise that is the same for the same sample, or noise of every evaluation's own.
     n_compared
         Pairs of values that were compared; 0 where all failed, and then ``kind`` is a guess.
-    values
-        The values seen, by place: what is at hand for an estimate of the noise.
     """
 
     kind: Kind
-    n_compared: int = 0
-    values: tuple[tuple[float, ...], ...] = ()
-
-
-@dataclass(frozen=True)
-class Repeats:
-    """Whether f gave the same value again at x and beside it.
-
-    Attributes
-    ----------
-    same
-        Whether no two values of a place differ.
-    value, beside
-        A value at x, and one beside it; NaN where all failed.
-    n_compared
-        Pairs that were compared.
-    """
-
-    same: bool
-    value: float
-    beside: float = float("nan")
     n_compared: int = 0
 
 
@@ -90,7 +67,7 @@ def classify_noise(
     'independent'
     """
     usual: Kind = "common random numbers" if problem.sampled else "deterministic"
-    compared, seen = 0, []
+    compared = 0
     for k in range(n_places):
         distance = DISTANCES[k % len(DISTANCES)]
         for _ in range(TRIES):
@@ -99,33 +76,10 @@ def classify_noise(
             if not problem.sampled and k < n_places - 1:  # alone: state that a batch shares differs
                 values.append((yield point))
             sound = [value for value in values if np.isfinite(value)]
-            seen.append(tuple(sound))
             compared += max(0, len(sound) - 1)
             if len(set(sound)) > 1:
-                return Noise("independent", compared, tuple(seen))
+                return Noise("independent", compared)
             if len(sound) > 1:
                 break
             distance *= 0.1
-    return Noise(usual, compared, tuple(seen))
-
-
-def repeats(problem: Problem, x: Floats, rng: np.random.Generator, n_values: int = 4) -> Asking:
-    """Evaluate f twice at x and twice beside it, of fewer than four evaluations one at x.
-
-    Failed evaluations compare nothing; each is made again at most once.
-    """
-    n_here = max(1, n_values - 2)
-    points = np.tile(x, (n_values, 1))
-    points[n_here:] += DISTANCES[0] * problem.unit * random_signs(x.size, rng)
-    points = problem.clipped(points)
-    values = yield points
-    if (failed := np.isnan(values)).any():
-        values = values.copy()
-        values[failed] = yield points[failed]
-    same, compared, first = True, 0, []
-    for place in (values[:n_here], values[n_here:]):
-        sound = place[~np.isnan(place)]
-        same &= bool(np.all(sound == sound[:1])) if len(sound) else True
-        compared += max(0, len(sound) - 1)
-        first.append(float(sound[0]) if len(sound) else float("nan"))
-    return Repeats(same, first[0], first[1], compared)
+    return Noise(usual, compared)

@@ -8,14 +8,13 @@ import numpy as np
 
 from scgd.problem import Problem
 from scgd.strategies.asks import Asking, Outcome, Report, Strategy, Wait
-from scgd.strategies.budget import Budget
+from scgd.strategies.budget import Budget, Stall
 from scgd.strategies.joint_directions import joint_directions
 from scgd.strategies.low_noise import low_noise
 from scgd.strategies.noisy_population import least_budget, noisy_population
 from scgd.strategies.regression import Evaluations
 from scgd.strategies.screening import FIRST, screen
 from scgd.strategies.spsa import LARGEST, SPSA, spsa_rounds
-from scgd.strategies.stall import Stall
 from scgd.strategies.subspace import on_coordinates
 from scgd.strategies.trust_region_radius import ROUGH, Surroundings, trust_region_radius
 from scgd.typing import Floats, Ints
@@ -124,9 +123,10 @@ def descend(
     while found.signal > CLEAR and budget.left >= PER_COORDINATE * problem.n_coords:
         part, before = budget.part(int(MOST_CLEAR * budget.left)), found
         x = yield from low_noise(problem, x, found.base, found.deviation, rng, part, data)
-        found = yield from trust_region_radius(problem, x, rng, budget.left, data)
+        noise = before.deviation
+        found = yield from trust_region_radius(problem, x, rng, budget.left, data, noise)
         yield Report(x=x, values=found.values, solver="spsa")
-        if not found.deviation < 0.5 * before.deviation:
+        if not found.deviation < 0.5 * noise:
             found = replace(found, radius=max(found.radius, before.radius))
             break
     return x, found

@@ -1,15 +1,16 @@
 """The default for deterministic functions: a portfolio of solvers that share the evaluations.
 
 How far f falls gives the unit of length. Coordinates that do nothing are left out, and a sum over
-coordinates goes to line searches. Everything else is for BFGS, CMA-ES, implicit filtering or random
-direct search: how well gradients agree with differences over the length scale tells who leads. The
-leader goes on while it improves on the best value known; then all take turns, with restarts.
+coordinates goes to line searches. Everything else is for BFGS and CMA-ES: whether the gradient
+agrees with differences over the length scale tells who leads. Who has the turn goes on while it
+improves on the best value known.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from itertools import cycle
 
 import numpy as np
 
@@ -19,15 +20,13 @@ from scgd.strategies.asks import Asking, Outcome, Report
 from scgd.strategies.bfgs import BFGS
 from scgd.strategies.box import Box, in_box
 from scgd.strategies.budget import Budget
-from scgd.strategies.cma_es import default_size
-from scgd.strategies.direct_search import random_direct_search
-from scgd.strategies.gradient_agreement import follow_slopes, gets_better
-from scgd.strategies.implicit_filtering import ImplicitFiltering
+from scgd.strategies.gradient_agreement import follow_slopes
 from scgd.strategies.length_scale import KEPT, WIDEST, initial_step_size
 from scgd.strategies.line_search import POOR, line_search, per_line
 from scgd.strategies.member import Best, Member
+from scgd.strategies.model_lead import first_step, is_scarce, lead_by_model, lead_by_process
 from scgd.strategies.precision import Precision, measure_precision, single_precision
-from scgd.strategies.restarts import Shared, polisher, populations, restarts
+from scgd.strategies.restarts import Shared, populations, restarts
 from scgd.strategies.separability import active_coordinates
 from scgd.strategies.stopping import StoppingRule
 from scgd.strategies.subspace import in_active
@@ -105,8 +104,10 @@ def _minimize(
 ) -> Asking:  # fmt: skip
     """Measure, leave out what does nothing, let solvers compete."""
     p, best = x.size, Best(x, f)
-    at_once = (p < SMALL and budget.left < max(FEW, LEAN * p)) or (
-        problem.has_gradient and budget.left < TINY
+    at_once = (
+        (p < SMALL and budget.left < max(FEW, LEAN * p))
+        or (problem.has_gradient and budget.left < TINY)
+        or (is_scarce(p, budget) and budget.left >= SLOPES * p)
     )
     if at_once and np.isfinite(f):
         size = max(single_precision(f), noise)
@@ -151,44 +152,23 @@ def _measure(
 
 # ---- who gets the evaluations ------------------------------------------------------------------
 
-WINDOW = 10
-"""Evaluations per coordinate of a turn."""
-SCARCE = 15
-"""Evaluations per coordinate below which a population is for rough functions alone."""
+WINDOW, PATIENCE = 10, 6
+"""Evaluations per coordinate of a turn: a few gradients and lines, or generations; and turns that
+a solver may go without a gain, but for the first descent: populations learn and descents begin
+again for long before they gain."""
 PER_LOOK, LOOKS = 60, (3, 8)
 """Evaluations per direction along which slopes are followed, and how few and many those may be."""
-PLENTY = 60
-"""Evaluations per coordinate from which a population finds its way over steps better."""
-MISLED = 0.3
-"""The part of what slopes promised that first steps must have gained for f not to look rough."""
-MOST_GRADIENTS = 150
-LEAST, PATIENCE = 6, 8
-"""Turns in a row of a population that leads, and turns without a gain after which the population in
-BFGS's metric is given up."""
-
-
-@dataclass
-class Solvers:
-    """The members of a portfolio on a function that is no sum."""
-
-    newton: BFGS
-    descent: Member
-    population: Member
-    filtering: Member
-    direct: Member
-
-    @property
-    def all(self) -> tuple[Member, ...]:
-        """All of them."""
-        return self.descent, self.population, self.filtering, self.direct
+TO_MINIMUM, AT_MOST = 10, 0.2
+"""Gradients that BFGS needs from the best point of a population to the minimum near it, and the
+part of the budget that may be kept for them."""
 
 
 def compete(
     share: Shared, x: Floats, f: float, s: float, *, at_once: bool = False, plateau: bool = False
 ) -> Asking:
-    """Search lines where f is a sum over coordinates; else let the solver lead that fits f.
+    """Search lines where f is a sum over coordinates; else let solvers take turns.
 
-    That is BFGS where it is to go down ``at_once``.
+    BFGS is the first where it is to go down ``at_once``, or where f is smooth.
     """
     p, best = x.size, share.best
     few = share.budget.left < SLOPES * p and not share.has_gradient
@@ -201,36 +181,24 @@ def compete(
         if (yield from lines(share, s)):
             return
         x, f, at_once = best.x, best.f, True  # a sum near the start, but not here
+    if at_once and is_scarce(p, share.budget) and not (few or share.has_gradient):
+        yield from lead_by_model(share)
+        x, f = best.x, best.f
     newton = share.bfgs(x, f, s, main=True)
-    stride = 0.4 * share.within(s) * float(np.sqrt(p))
-    solvers = Solvers(
-        newton,
-        share.member("bfgs", newton.run()),
-        share.member("cma-es", populations(share, x, best.x, s)),
-        share.member(
-            "implicit filtering",
-            ImplicitFiltering(best.x, best.f, share.within(s), share.box).run(),
-        ),
-        share.member(
-            "direct search", random_direct_search(best.x, best.f, stride, share.rng, share.box)
-        ),
-    )
-    leader = solvers.descent if at_once else (yield from choose(share, x, s, solvers))
-    yield Report(message=f"Deterministic: {leader.name} leads a portfolio of solvers.")
-    leads = leader is solvers.descent
-    if leads:
-        yield from lead(share, solvers)
-        if newton.jammed and share.budget.left >= WINDOW * p:  # a wall stands across its way
-            around = populations(share, x, solvers.descent.x, s)
-            solvers.population = share.member("cma-es", around)
-            yield from follow(share, solvers)
-    elif leader is solvers.filtering:
-        yield from go_on(leader, p)
-    elif leader is solvers.direct:
-        yield from go_on(leader, p, solvers.population if share.budget.left >= 40 * p else None)
-    else:
-        leads = yield from follow(share, solvers)
-    yield from take_turns(share, x, s, solvers, leads)
+    descent = share.member("bfgs", newton.run())
+    population = share.member("cma-es", populations(share, x, best.x, s))
+    smooth = at_once
+    if at_once and not share.has_gradient:
+        yield from first_step(share, newton, descent)
+    elif not at_once:
+        yield from descent.run(1)  # its first gradient
+        trend = yield from share.member("measuring", slopes_tell(share, newton, s)).finish()
+        smooth = trend.smooth and not trend.walled
+        if not (trend.clear or trend.walled):
+            yield from lead_by_process(share, x, f)
+    members = [descent, population] if smooth else [population, descent]
+    yield Report(message=f"Deterministic: {members[0].name} leads a portfolio of solvers.")
+    yield from take_turns(share, x, s, newton, {member.name: member for member in members})
 
 
 def lines(share: Shared, s: float) -> Asking:
@@ -256,134 +224,51 @@ def lines(share: Shared, s: float) -> Asking:
     return True
 
 
-def choose(share: Shared, x: Floats, s: float, solvers: Solvers) -> Asking:
-    """Return who leads: how gradients agree with differences tells that, or a race."""
-    p, B, value = x.size, share.budget.left, share.best.f
-    turn = int(min(8 * p, max(0.06 * B, 4 * (p + 3)), 0.15 * B))
-    yield from solvers.descent.run(1)  # its first gradient
-    assert solvers.newton.gradient is not None
-    n = int(np.clip(B // PER_LOOK, *LOOKS))
-    look = follow_slopes(x, solvers.newton.gradient, s, share.rng, n, share.box)
-    trend = yield from share.member("measuring", look).finish()
-    share.rough, share.flat = trend.rough, trend.flat
-    if trend.walled:
-        return solvers.population
-    if trend.smooth:
-        return solvers.descent
-    if trend.flat and B < PLENTY * p:
-        return solvers.filtering
-    if not trend.rough:
-        return (yield from race(share, x, value, s, solvers, turn))
-    seen: list[Floats] = []
-    n = int(np.clip(share.budget.left / (4 * default_size(p)), 3, 8))  # generations looked at
-    while len(seen) < n and not solvers.population.over:
-        yield from solvers.population.run(1)
-        seen.append(solvers.population.values)
-    share.trendless = not gets_better(seen) and not trend.flat
-    other = solvers.direct if share.trendless else solvers.population
-    yield from other.run(turn - other.n)
-    if trend.fractal:
-        yield from solvers.filtering.run(turn)
-    return min(other, solvers.filtering, key=lambda member: member.best)
+def slopes_tell(share: Shared, newton: BFGS, s: float) -> Asking:
+    """Return how the gradient agrees with differences over the length scale."""
+    assert newton.gradient is not None
+    n = int(np.clip(share.budget.left // PER_LOOK, *LOOKS))
+    trend = yield from follow_slopes(newton.x, newton.gradient, s, share.rng, n, share.box)
+    share.flat = trend.flat
+    return trend
 
 
-def race(share: Shared, x: Floats, f: float, s: float, solvers: Solvers, turn: int) -> Asking:
-    """Give BFGS and CMA-ES the same evaluations, more while they are close or BFGS looks rough."""
-    newton, descent, population = solvers.newton, solvers.descent, solvers.population
-    p, B = x.size, share.budget.left + descent.n
-    yield from descent.run(max(turn, 2 * (p + 3)) - descent.n)
-    fell = descent.best < f
-    sparse = p >= 16 and fell and 1 <= newton.n_active <= p // 4
-    misled = not newton.agreement or float(np.mean(newton.agreement)) < MISLED
-    if sparse or (B < SCARCE * p and fell and not misled):
-        return descent
-    yield from population.run(turn)
-    last = 0.0
-    for k in range(3):
-        first, gap = min(descent.best, population.best), abs(descent.best - population.best)
-        tied = gap < (0.1 * (f - first) if k == 0 else 0.5 * last)
-        seen = newton.agreement[1:]
-        moved = float(np.linalg.norm(descent.x - x)) if descent.best < f else 0.0
-        rough = (len(seen) >= 3 and float(np.median(seen)) < 0.15) or (
-            B >= 45 * p and moved < 0.25 * s * np.sqrt(p)
-        )
-        rough = rough and descent.best < population.best
-        if share.budget.left < 0.6 * B or descent.over or not (tied or rough):
-            break
-        yield from descent.run(turn)
-        yield from population.run(turn)
-        last = first - min(descent.best, population.best)
-    return descent if descent.best <= population.best else population
+def take_turns(
+    share: Shared, x: Floats, s: float, newton: BFGS, members: dict[str, Member]
+) -> Asking:
+    """Let each member go on while it improves on the best value known; the first one leads.
 
-
-def lead(share: Shared, solvers: Solvers) -> Asking:
-    """Let BFGS go on while it improves on the best value known, up to so many gradients."""
-    p, newton, descent = solvers.newton.p, solvers.newton, solvers.descent
-    most, gained = MOST_GRADIENTS * (p + 3), True
-    while gained and not (descent.over or newton.jammed) and descent.n < most:
-        before = share.best.f
-        yield from descent.run(WINDOW * p)
-        gained = before - descent.best > share.stopping.worth(before)
-
-
-def follow(share: Shared, solvers: Solvers) -> Asking:
-    """Let the population go on until its first restart; return whether BFGS overtook it."""
-    window = WINDOW * solvers.newton.p
-    while not share.n_restarts:
-        for _ in range(8):
-            if not share.n_restarts:
-                yield from solvers.population.run(window)
-        if not share.rough:
-            yield from solvers.descent.run(window)
-        if solvers.descent.best < solvers.population.best:
-            yield from lead(share, solvers)
-            return True
-    return False
-
-
-def go_on(leader: Member, p: int, rival: Member | None = None) -> Asking:
-    """Let the leader go on until it is over, or a rival with as many turns overtakes it."""
-    while not leader.over:
-        yield from leader.run(WINDOW * p)
-        if rival is not None:
-            yield from rival.run(WINDOW * p)
-            if rival.best < leader.best:
-                return
-
-
-def take_turns(share: Shared, x: Floats, s: float, solvers: Solvers, leads: bool) -> Asking:
-    """Polish in BFGS's metric, restart BFGS, restart populations; who gains goes on.
-
-    When BFGS has found a minimum inside finite bounds, a population looks at the whole box first.
-    One more solver is one more line of ``members``.
+    Where BFGS led to a minimum inside finite bounds, the population looks at the whole box; then
+    BFGS begins again elsewhere. The last evaluations of a population go into a descent from its
+    best point.
     """
-    share.across = leads and solvers.descent.over and share.box.finite
-    window, best, stopping, n_failed = WINDOW * x.size, share.best, share.stopping, 0
-    members = {"descent": solvers.descent, "cma-es": solvers.population}
-    polish = polisher(share, solvers.newton) if leads else None
-    if polish is not None:
-        members = {"descent": solvers.descent, "polish": polish, "cma-es": solvers.population}
-    order = list(members) if leads else list(members)[::-1]
-    if share.across:
-        order = ["cma-es", *order[:-1]]
-    patient = "cma-es" if share.across or not leads else "polish" if share.precision.noise else ""
-    for turn in range(2**30):
-        tried = polish is None or polish.over or n_failed > 0
-        if stopping.over and tried:
+    budget, best, stopping, window = share.budget, share.best, share.stopping, WINDOW * x.size
+    descent, population, leads = members["bfgs"], members["cma-es"], "bfgs" == next(iter(members))
+    reserve = int(min(TO_MINIMUM * (x.size + 3), AT_MOST * budget.total))
+    for name in cycle(members):
+        if stopping.over:
             return
-        who = order[turn % len(order)]
-        if who == "polish" and (members[who].over or n_failed >= PATIENCE):
-            continue
-        if who == "descent" and members[who].over:
-            name = "direct search" if share.trendless else "bfgs"
-            members[who] = share.member(name, restarts(share, x, s))
-        least = LEAST if who == patient else 1
-        for k in range(1, max(least, 10) + 1):
-            member, before = members[who], best.f
-            yield from member.run(window, None if who == "polish" else stopping)
-            gained = best.f < before - 1e-14 * abs(before)
-            n_failed += who == "polish" and not gained
-            if before - best.f > stopping.worth(before):
-                stopping.gained()
-            if member.over or (k >= least and not gained):
+        if name == "bfgs" and members[name].over:
+            members[name] = share.member(name, restarts(share, x, s))
+        member, kept = members[name], 0
+        if member is population:
+            share.across = leads and descent.over and share.box.finite
+            kept = reserve
+        patience = 1 if member is descent else PATIENCE
+        n_idle = 0
+        while n_idle < patience and not (member.over or stopping.over):
+            if kept and budget.left <= kept:
                 break
+            if member is descent and newton.jammed and not population.n:
+                break
+            before = best.f
+            yield from member.run(min(window, budget.left - kept) if kept else window, stopping)
+            gained = before - best.f > stopping.least(before)
+            n_idle = 0 if gained else n_idle + 1
+            if gained:
+                stopping.gained()
+        if kept and budget.left <= kept:
+            reserve = 0
+            if population.n:
+                last = share.bfgs(population.x, population.best, s)
+                yield from share.member("bfgs", last.run()).finish()

@@ -12,14 +12,13 @@ from scgd.strategies.bfgs import BFGS
 from scgd.strategies.box import Box
 from scgd.strategies.budget import Budget
 from scgd.strategies.cma_es import cma_es, default_size
-from scgd.strategies.direct_search import random_direct_search
 from scgd.strategies.member import Best, Member
-from scgd.strategies.precision import EPS, Precision
+from scgd.strategies.precision import Precision
 from scgd.strategies.separability import is_separable
 from scgd.strategies.stopping import StoppingRule
 from scgd.typing import Floats
 
-__all__ = ["Shared", "polisher", "populations", "restarts"]
+__all__ = ["Shared", "populations", "restarts"]
 
 FULL, LARGEST_FULL, AMPLE = 64, 300, 500
 """Coordinates up to which a population learns a full covariance; and with 500 evaluations each."""
@@ -44,9 +43,7 @@ class Shared:
     stopping: StoppingRule
     has_gradient: bool
     n_restarts: int = 0  # of the population
-    rough: bool = False
     flat: bool = False
-    trendless: bool = False
     across: bool = False  # whether the population looks at the whole box
 
     def member(self, name: str, asking: Asking) -> Member:
@@ -59,7 +56,7 @@ class Shared:
 
     def is_sum(self, s: float, x: Floats, f: float, n_times: int = 3) -> Asking:
         """Tell whether f is a sum over coordinates around x."""
-        return is_separable(x, f, s, self.rng, self.box, self.precision, n_times=n_times)
+        return is_separable(x, f, s, self.rng, self.box, self.precision, n_times)
 
     def within(self, s: float, part: float = 0.1) -> float:
         """Return a length, but at most a part of the box: walls cut what lies beyond."""
@@ -104,16 +101,13 @@ def restarts(share: Shared, x: Floats, s: float) -> Asking:
             value = yield start
         if not np.isfinite(value):
             continue
-        if share.trendless:
-            stride = 0.4 * share.within(s) * float(np.sqrt(x.size))
-            value = yield from random_direct_search(start, value, stride, rng, box)
-        else:  # a thousandth of a gain that is not worth it counts as none
-            newton = share.bfgs(start, value, s, 1e-3 * share.stopping.least(before))
+        # a thousandth of a gain that is not worth it counts as none
+        newton = share.bfgs(start, value, s, 1e-3 * share.stopping.least(before))
+        yield from newton.run()
+        if newton.f < before:
+            newton.small = 1e-3 * share.stopping.worth(before)
             yield from newton.run()
-            if newton.f < before:
-                newton.small = 1e-3 * share.stopping.worth(before)
-                yield from newton.run()
-            value = newton.f
+        value = newton.f
         if n % 3:  # an independent one
             share.stopping.note("descent", before, value)
 
@@ -156,17 +150,3 @@ class Sample:
         k = next((k for k, gap in enumerate(gaps) if gap > near), int(np.argmax(gaps)))
         self.begun = np.vstack([self.begun, self.points[k]])
         return self.points[k], float(self.values[k])
-
-
-def polisher(share: Shared, newton: BFGS) -> Member | None:
-    """Return a population around the best point with BFGS's inverse Hessian as covariance."""
-    x, f = share.best.x, share.best.f
-    if not newton.longest[0] or newton.p > LARGEST_FULL:
-        return None
-    gain = max(sum(newton.gains), 1e5 * EPS * abs(f), 10 * share.precision.noise, 1e-300)
-    metric = newton.metric()
-    if not np.all(np.isfinite(metric)) or np.linalg.eigvalsh(metric)[0] <= 0:
-        return None
-    sigma = float(np.sqrt(2 * gain / newton.p))
-    population = cma_es(x, sigma, share.rng, covariance=metric, narrowest=1e-9, box=share.box)
-    return share.member("cma-es in the metric of bfgs", population)

@@ -20,7 +20,6 @@ MOST = 0.75
 FOUR, CLEAR = 8.0, 1e-4
 """How far four values may be off together, in units of the noise; and the noise, as a part of what
 f changes, up to which that tells a sum."""
-SMOOTH = Precision()
 
 
 class Groups:
@@ -64,20 +63,20 @@ def active_coordinates(
     f: float,
     s: float,
     rng: np.random.Generator,
-    box: Box | None = None,
-    most: int | None = None,
-    precision: Precision = SMOOTH,
+    box: Box,
+    most: int,
+    precision: Precision,
 ) -> Generator[Any, Any, Array]:
     """Return a mask of the coordinates on which f depends, by halving groups.
 
-    All of them where there are few, where nearly all matter, or where ``most`` questions (two per
-    coordinate) did not tell.
+    All of them where there are few, where nearly all matter, or where ``most`` questions did not
+    tell.
     """
-    p, groups = x.size, Groups(x, f, s, rng, box or Box.around(x), precision)
+    p, groups = x.size, Groups(x, f, s, rng, box, precision)
     everything = np.ones(p, np.bool_)
     if p < LEAST or (yield from groups.dense()):
         return everything
-    active, todo, left = np.zeros(p, np.bool_), [(rng.permutation(p), False)], most or 2 * p
+    active, todo, left = np.zeros(p, np.bool_), [(rng.permutation(p), False)], most
     while todo:
         group, known = todo.pop()
         if left <= 0:
@@ -102,18 +101,17 @@ def is_separable(
     f: float,
     s: float,
     rng: np.random.Generator,
-    box: Box | None = None,
-    precision: Precision = SMOOTH,
-    clear: float = CLEAR,
-    n_times: int = 3,
+    box: Box,
+    precision: Precision,
+    n_times: int,
 ) -> Generator[Any, Any, bool]:
     """Tell whether f is a sum of functions of single coordinates, to its precision.
 
-    It is asked ``n_times``. No, where noise is more than a part ``clear`` of what f changes.
+    It is asked ``n_times``. No, where noise is more than a part of what f changes.
 
     Moves u and v of complementary halves then add up: f(x+u+v) - f(x+u) - f(x+v) + f(x) = 0.
     """
-    p, box = x.size, box or Box.around(x)
+    p = x.size
     for _ in range(n_times if p > 1 else 0):
         half = rng.permutation(p) < p // 2
         u = np.where(half, s * rng.standard_normal(p), 0.0)
@@ -124,6 +122,6 @@ def is_separable(
         size = max(abs(one), abs(other), abs(both), abs(f))
         error = abs(both - one - other + f)
         known = 1e-9 * change + 64 * EPS * size + FOUR * precision.noise
-        if change == 0 or precision.noise > clear * change or not error <= known:
+        if change == 0 or precision.noise > CLEAR * change or not error <= known:
             return False
     return True

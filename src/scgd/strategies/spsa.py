@@ -10,9 +10,8 @@ from scgd.estimators import random_signs
 from scgd.history import robust_deviation
 from scgd.problem import Problem
 from scgd.strategies.asks import Asking, Report
-from scgd.strategies.budget import Budget
+from scgd.strategies.budget import Budget, Stall
 from scgd.strategies.regression import Evaluations, fit
-from scgd.strategies.stall import Stall
 from scgd.strategies.trust_region_radius import Surroundings
 from scgd.typing import Floats
 
@@ -26,8 +25,9 @@ SLOW, SHOWS = 2.0, 3.0
 deviations of the noise, from which it is not slowed down."""
 BETA1, BETA2 = 0.9, 0.99
 CLIP, REMEMBERED, FEWEST = 3.0, 50, 8
-"""Differences are clipped at so many times the median of the last 50, once there are 8."""
+"""Differences are clipped at so many times the median of the last 50, which every eighth tells."""
 RECENT = 30
+"""Odd parts whose median tells how clearly pairs show: to a sixth."""
 LARGEST = 100
 """Coordinates up to which a quadratic is fitted: beyond, rounds do not pay for its slopes, and
 screening finds the few that matter sooner."""
@@ -40,10 +40,15 @@ WIDEST, NARROWEST = 4.0, 0.1
 """Limits of the region in which proposals are trusted, in units of the radius."""
 CLEAR, HIDDEN = 8.0, 1.5
 """Odd parts of pairs, in deviations, above which the radius shrinks and below which it grows."""
-WORTH = 0.25
-"""The part of what has been gained that the rise at a wider radius may cost."""
+WIDER, FAR = 4.0, 2.0
+"""How much wider than where slope and bend weigh alike pairs may be, and how many units of x. What
+is even cancels in a difference, and the wider a pair, the less its noise weighs; but what is odd
+and no slope grows faster still, and nothing is gained where pairs show clearly already."""
 FALL = 40
 """Evaluations per coordinate from which step lengths fall faster than linearly."""
+FALLS, RISES, TELL = 20.0, 4.0, 8
+"""By how much the noise level may fall and rise from one check to the next: it falls with f on the
+way down; and the repeats of a point that tell it as well as what was known before."""
 NARROW, NARROWER = 0.5, 0.8
 """Beside a wall pairs are no shorter than so many units of x; at the end by this part less."""
 
@@ -80,8 +85,8 @@ class SPSA:
     per_pair: float = 0.0
     falls: float = 0.0  # log of the factor by which step lengths fall beyond linearly
     trust: float = 1.0
+    most: float = np.inf  # slopes are clipped there
     odds: list[float] = field(default_factory=list)
-    levels: list[float] = field(default_factory=list)
     slopes: list[float] = field(default_factory=list)
     sizes: Floats | None = None  # of the last model, from which the next one starts
 
@@ -93,9 +98,14 @@ class SPSA:
         self.n_mean = self.n_square = 0
         self.bounded = bool(self.problem.lower.size)
         self.effects: Floats = np.full((2, p), np.nan)
+        far = 1.0 if self.bounded else FAR  # a quarter of the range
         if self.bounded:
-            self.radius = min(self.radius, 1.0)  # a quarter of the range
-        self.step_radius = self.radius
+            self.radius = min(self.radius, far)
+        self.step_radius = self.widest = self.radius
+        if not self.rough:
+            self.widest = max(self.radius, min(WIDER * self.radius, far))
+            self.radius *= max(1.0, CLEAR / max(self.signal, 1e-300))
+            self.radius = min(self.radius, self.widest)
 
     @classmethod
     def around(
@@ -129,13 +139,12 @@ class SPSA:
         if not abs(odd) < np.inf:
             return
         self.odds.append(odd)
-        self.levels.append((plus + minus) / 2)
         slope = odd / self.radius
         self.slopes.append(abs(slope))
-        if len(self.slopes) > FEWEST:
+        if len(self.slopes) % FEWEST == 0:
             recent = sorted(self.slopes[-REMEMBERED:])
-            most = CLIP * recent[len(recent) // 2]
-            slope = min(max(slope, -most), most)
+            self.most = CLIP * recent[len(recent) // 2]
+        slope = min(max(slope, -self.most), self.most)
         unit = self.problem.unit
         self._step((slope / (2 * self.radius)) * (pair[0] - pair[1]) / unit)
 
@@ -164,10 +173,10 @@ class SPSA:
     def propose(self, data: Evaluations) -> tuple[Floats, bool] | None:
         """Return where a quadratic is lowest, and whether that is inside the region of trust."""
         p, unit = self.x.size, self.radius * self.problem.unit
-        if p > LARGEST or len(data) <= p / 2 + 5:
+        if p > LARGEST:
             return None
         points, values = data.near(self.x, unit, NEAREST, NEAR)
-        if len(values) <= p / 2 + 5:
+        if len(values) <= p / 2 + 5:  # of fewer even the slope tells too little
             return None
         model = fit(points, values, self.deviation, self.sizes)
         self.sizes = model.sizes
@@ -176,7 +185,8 @@ class SPSA:
             self.effects = effects
         farthest = self.trust * np.sqrt(p)
         u = model.minimiser(farthest)
-        return self.problem.clipped(self.x + unit * u), bool(np.linalg.norm(u) < 0.9 * farthest)
+        inside = bool(np.linalg.norm(u) < 0.9 * farthest)  # steps to the edge are not quite as long
+        return self.problem.clipped(self.x + unit * u), inside
 
     def go(self, x: Floats) -> None:
         """Go on from another point, without momentum."""
@@ -203,28 +213,25 @@ class SPSA:
             return
         off, n = np.concatenate(parts), max(len(part) for part in parts)
         if n > 3:
-            seen, falls = robust_deviation(off), 20.0
+            seen, falls = robust_deviation(off), FALLS
         else:  # two values are nearly equal by chance
-            seen, falls = float(np.sqrt(np.mean(off**2) * n / (n - 1))), 4.0
-        old, weight = self.deviation, min(1.0, n / 8)
-        seen = min(max(seen, old / falls), 4 * old)
+            seen, falls = float(np.sqrt(np.mean(off**2) * n / (n - 1))), RISES
+        old, weight = self.deviation, min(1.0, n / TELL)
+        seen = min(max(seen, old / falls), RISES * old)
         self.deviation = float((old + 1e-300) ** (1 - weight) * (seen + 1e-300) ** weight)
 
-    def adapt_radius(self, value: float) -> None:
-        """Shrink the radius where pairs show clearly; widen it where they do not and may."""
+    def adapt_radius(self) -> None:
+        """Shrink the radius where pairs show clearly; widen it where they do not."""
         self.odds, self.slopes = self.odds[-RECENT:], self.slopes[-REMEMBERED:]
-        if len(self.odds) <= 5:
+        if len(self.odds) < FEWEST:
             return
-        odd = float(np.sqrt(np.median(np.square(self.odds)) / 0.45))  # of squares of normals
+        odd = float(np.sqrt(np.median(np.square(self.odds)) / 0.455))  # the median of chi-squared
         self.signal = odd / max(self.deviation, 1e-300)
         if self.signal > CLEAR:
             narrower = self.radius * max(0.5, CLEAR / self.signal)
             self.radius = max(narrower, 0.5 * self.step_radius * max(0.0, 1 - self.share))
-        elif self.signal < HIDDEN and self.levels and not self.rough:
-            rise, gained = float(np.median(self.levels[-RECENT:])) - value, self.base - value
-            if 4 * rise < WORTH * gained:
-                widest = 1.0 if self.bounded else 10.0
-                self.radius = max(self.radius, min(2 * self.radius, widest))
+        elif self.signal < HIDDEN:
+            self.radius = max(self.radius, min(2 * self.radius, self.widest))
 
     @property
     def relevance(self) -> tuple[Floats, Floats] | None:
@@ -273,7 +280,6 @@ def spsa_rounds(spsa: SPSA, budget: Budget, data: Evaluations, stall: Stall) -> 
         n_rest = n_rounds - k
         spsa.share = (budget.spent - start) / whole
         n_pairs = (budget.left // n_rest - 2 * n_values) // 2
-        spsa.levels = []
         for _ in range(min(max(n_pairs, 1), budget.left // 2)):
             pair = spsa.pair()
             values = yield pair
@@ -320,7 +326,7 @@ def check(spsa: SPSA, budget: Budget, data: Evaluations, n_values: int) -> Askin
     elif levels[k] < spsa.best_value + error:  # the lowest of all would be the luckiest
         spsa.keep(points[k], levels[k], groups[k])
     spsa.measure_noise(groups)
-    spsa.adapt_radius(levels[k])
+    spsa.adapt_radius()
     return True
 
 

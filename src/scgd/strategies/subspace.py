@@ -44,7 +44,7 @@ def in_active(inner: Asking, share: Shared, x: Floats, f: float, s: float, activ
             if values is None or isinstance(points, Gradient):
                 continue
             k = 0 if isinstance(values, float) else int(values.argmin())
-            lowest = values if isinstance(values, float) else float(values[k])
+            lowest = values if isinstance(values, float) else float(values.flat[k])
             if lowest < best.f:
                 best.x, best.f = point_of(asked, k), lowest
             if share.budget.spent >= look:

@@ -10,6 +10,7 @@ import numpy as np
 from scgd.history import robust_deviation
 from scgd.problem import Problem
 from scgd.strategies.asks import Asking
+from scgd.strategies.comparison import deviation
 from scgd.strategies.regression import Evaluations
 from scgd.strategies.verification import share_that_agrees
 from scgd.typing import Floats
@@ -94,14 +95,15 @@ def noise_level(values: Floats) -> float:
 class Levels:
     """Odd and even parts of f at each radius so far, and where they lead."""
 
-    def __init__(self, problem: Problem, repeats: Floats, n_pairs: int) -> None:
+    def __init__(self, problem: Problem, repeats: Floats, n_pairs: int, pooled: float) -> None:
         self.bounded, self.n_pairs, self.n_repeats = bool(problem.lower.size), n_pairs, len(repeats)
         finite = repeats[np.isfinite(repeats)]
         self.base = float(np.median(finite)) if len(finite) else np.inf
         known = problem.noise
-        plain = noise_level(repeats) if known is None else known
+        if known is None:
+            known = deviation(finite, pooled) if pooled > 0 else noise_level(repeats)
         least = 1e-15 * abs(self.base) if np.isfinite(self.base) else 0.0
-        self.deviation = max(plain, least)
+        self.deviation = max(known, least)
         self.radius, self.way, self.signal = FIRST, 0, 0.0
         self.seen = self.rough = self.flat = self.over = False
         self.bends: list[float] = []  # even parts of levels that went down
@@ -168,8 +170,9 @@ class Levels:
 
 
 def trust_region_radius(
-    problem: Problem, x: Floats, rng: np.random.Generator, budget: int, data: Evaluations
-) -> Asking:
+    problem: Problem, x: Floats, rng: np.random.Generator, budget: int, data: Evaluations,
+    pooled: float = 0.0,
+) -> Asking:  # fmt: skip
     r"""Find the radius at which the slope of f and its bend weigh alike, and the noise level.
 
     After repeats at x a level asks a few pairs :math:`x \pm h z` with Gaussian z of length
@@ -187,6 +190,8 @@ def trust_region_radius(
         Evaluations of the run: up to 2 % of them are repeats.
     data
         Takes all points and values.
+    pooled
+        The standard deviation of the noise elsewhere, which few repeats do not contradict.
 
     Returns
     -------
@@ -201,7 +206,7 @@ def trust_region_radius(
     rows = np.broadcast_to(x, (n_repeats, 1, x.size))
     repeats = (yield rows)[:, 0]
     data.add(rows[:, 0], repeats)
-    levels, farthest = Levels(problem, repeats, n_pairs), 0.0
+    levels, farthest = Levels(problem, repeats, n_pairs, pooled), 0.0
     for _ in range(most_levels):
         points, length = level_points(problem, x, levels.radius, n_pairs, rng)
         values = yield points

@@ -3,47 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from scgd.problem import Problem
-from scgd.strategies.asks import Along, Asking, Gradient, Report, Strategy, Wait, point_of
+from scgd.strategies.asks import (
+    Along,
+    Asking,
+    Gradient,
+    Outcome,
+    Report,
+    Strategy,
+    Wait,
+    point_of,
+)
 from scgd.strategies.budget import Budget
 from scgd.typing import Floats, Ints
 
-__all__ = ["Verified", "Voted", "Votes", "share_that_agrees", "verified", "voted"]
+__all__ = ["Voted", "Votes", "share_that_agrees", "verified", "voted"]
 
 ROUNDING = 1e-12
 """Relative differences that sums in another order may make (another thread, another machine)."""
 
 
-@dataclass(frozen=True)
-class Verified:
-    """What a verified strategy found.
-
-    Attributes
-    ----------
-    differs
-        Whether a value did not come again; then the strategy was stopped.
-    found
-        What it returned; None where it was stopped.
-    x, f
-        The best point it had seen, and its value.
-    """
-
-    differs: bool
-    found: Any
-    x: Floats = field(default_factory=lambda: np.empty(0))
-    f: float = float("inf")
-
-
-def verified(inner: Asking, budget: Budget, share: float = 0.05, least: int = 50) -> Asking:
-    """Run a strategy for a deterministic function and re-evaluate its best point now and then.
+def verified(inner: Asking, budget: Budget, first: int = 50) -> Asking:
+    """Run a strategy for a deterministic function; evaluate its best point again now and then.
 
     Few evaluations do not show noise that only some calls have. A strategy that keeps the best
-    value seen then keeps a lucky one, which does not come again: the strategy is stopped.
+    value seen then keeps a lucky one, which does not come again: the strategy is stopped. Return
+    what it found; None where it was stopped.
 
     Parameters
     ----------
@@ -51,13 +41,12 @@ def verified(inner: Asking, budget: Budget, share: float = 0.05, least: int = 50
         The strategy at work.
     budget
         Of the run.
-    share, least
-        The part of the budget after which the best point is evaluated again, and evaluations at
-        least.
+    first
+        The evaluations after which that is done first, and again whenever there are twice as many:
+        where few calls are noisy, the more there were, the likelier the best one is among them.
     """
     best, at, j = float("inf"), None, 0  # the array that was yielded must not change: a reference
-    period = max(int(share * budget.total), least)
-    due, send = budget.spent + period, inner.send
+    due, send = budget.spent + first, inner.send
     values: Any = None
     try:
         while True:
@@ -72,13 +61,12 @@ def verified(inner: Asking, budget: Budget, share: float = 0.05, least: int = 50
                     best, at, j = low, points, int(np.nanargmin(values))
             if budget.spent >= due and at is not None:
                 again = yield point_of(at, j)
-                due = budget.spent + period
+                due = 2 * budget.spent
                 if abs(again - best) > ROUNDING * abs(best):  # never for a failed evaluation
                     inner.close()
-                    return Verified(True, None, point_of(at, j), best)
+                    return None
     except StopIteration as end:
-        x = np.empty(0) if at is None else point_of(at, j)
-        return Verified(False, end.value, x, best)
+        return end.value or Outcome()
 
 
 @dataclass(frozen=True)

@@ -1,34 +1,41 @@
-"""What both optimizers share: settings of a group, its law, and saving and loading them.
+"""What both optimizers share: settings of a group, its sampler, and saving and loading them.
 
 Whatever is learned about a parameter lies in ``optimizer.state[p]`` (:mod:`scgd.torch.memory`), so
 tools that save, shard or move the state of any torch optimizer find it there. Before every step the
-groups are compared with what the laws were made for: parameters that were swapped, unfrozen, frozen
-or resized since are followed, with the memory of all that stayed.
+groups are compared with what the samplers were made for: parameters that were swapped, unfrozen,
+frozen or resized since are followed, with the memory of all that stayed.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from operator import index
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from scgd.checks import count
 from scgd.method import check_importance, pick
 from scgd.policies import POLICIES
 from scgd.torch import rules
-from scgd.torch.arguments import check_arguments
+from scgd.torch.arguments import (
+    check_arguments,
+    check_lr,
+    check_number,
+    check_seed,
+)
 from scgd.torch.distributed import Team
 from scgd.torch.draws import Draw, part_of, visits_in_turn
-from scgd.torch.laws import FullLaw
 from scgd.torch.layout import GRANULARITIES, Layout, places_of, trainable
-from scgd.torch.memory import law_in, saved_states
+from scgd.torch.memory import sampler_in, saved_states
+from scgd.torch.samplers import FullSampler
 from scgd.typing import Array
 
-__all__ = ["CoordinateOptimizer", "check_number", "check_positive"]
+__all__ = ["CoordinateOptimizer", "watchable"]
 
 RULES = ("sgd", "rms", "adam")
 # Settings of a group.
@@ -50,7 +57,7 @@ COMMON = (
 MOMENTS = ("betas", "eps")
 # Settings that are objects, saved in words.
 DESCRIBED = ("policy", "estimator")
-# Settings that shape a law; a state only fits an optimizer that agrees on them.
+# Settings that shape a sampler; a state only fits an optimizer that agrees on them.
 SHAPING = ("policy", "sampling", "granularity", "estimator", "rule")
 # Keywords of torch's optimizers that mean nothing here.
 REFUSED = {
@@ -59,48 +66,8 @@ REFUSED = {
 }
 
 
-def is_number(value: Any, low: float, high: float) -> bool:
-    """Whether a value is a number in [low, high)."""
-    try:
-        return not isinstance(value, bool | str | bytes) and low <= float(value) < high
-    except (TypeError, ValueError, RuntimeError):
-        return False
-
-
-def check_number(name: str, value: Any, low: float, high: float = np.inf) -> None:
-    """Refuse what is not a number in [low, high)."""
-    if not is_number(value, low, high):
-        raise ValueError(f"{name} must be a number in [{low}, {high}), got {value!r}")
-
-
-def check_lr(lr: Any) -> None:
-    """Refuse learning rates that are not one finite number >= 0."""
-    if isinstance(lr, torch.Tensor) and lr.numel() != 1:
-        raise ValueError(f"Tensor lr must be 1-element, got shape {tuple(lr.shape)}")
-    check_number("lr", lr, 0.0)
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Refuse what is not a positive finite number."""
-    if not is_number(value, np.nextafter(0.0, 1.0), np.inf):
-        raise ValueError(f"{name} must be positive and finite, got {value!r}")
-
-
-def check_seed(seed: Any) -> int:
-    """Return a seed as a plain number; refuse what is not a whole number >= 0."""
-    try:
-        if seed is None:  # from the operating system; the global generators are not touched
-            return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-        number = -1 if isinstance(seed, bool) else index(seed)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise ValueError(f"seed must be None or a whole number >= 0, got {seed!r}")
-    return number
-
-
 class CoordinateOptimizer(torch.optim.Optimizer):
-    """A torch optimizer whose parameter groups each have a law over their coordinates."""
+    """A torch optimizer whose parameter groups each have a sampler of their coordinates."""
 
     # What copies and pickles keep besides torch's own; process groups and hooks stay behind.
     carried: ClassVar[tuple[str, ...]] = ("moments",)
@@ -122,7 +89,7 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         self.moments = {"betas": given["betas"], "eps": given["eps"]}
         if given["rule"] != "sgd":
             defaults.update(self.moments)
-        self.laws: list[Any] = []
+        self.samplers: list[Any] = []
         self.layouts: list[Layout] = []
         super().__init__(params, defaults)
         if not any(trainable(group["params"]) for group in self.param_groups):
@@ -186,8 +153,8 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         if group["amsgrad"] and group["rule"] != "adam":
             raise ValueError(f"amsgrad needs rule='adam', got rule={group['rule']!r}")
 
-    def make_law(self, group: dict[str, Any], layout: Layout, seed: int) -> Any:
-        """Return the law of a group."""
+    def make_sampler(self, group: dict[str, Any], layout: Layout, seed: int) -> Any:
+        """Return the sampler of a group."""
         raise NotImplementedError
 
     def n_draws(self, group: dict[str, Any], layout: Layout) -> int:
@@ -206,24 +173,24 @@ class CoordinateOptimizer(torch.optim.Optimizer):
             group.setdefault(name, value)
         try:
             self.check_group(group)
-            made = self._make(group, len(self.laws))
+            made = self._make(group, len(self.samplers))
         except Exception:
             self.param_groups.pop()
             raise
         self.layouts.append(made[0])
-        self.laws.append(made[1])
+        self.samplers.append(made[1])
 
     def _make(self, group: dict[str, Any], g: int) -> tuple[Layout, Any]:
-        """Return coordinates and law of a group as its settings say now."""
+        """Return coordinates and sampler of a group as its settings say now."""
         layout = self.make_layout(group)
         seed = self.group_seed(group, g)
         filled = layout.n_coords > 0
-        law = self.make_law(group, layout, seed) if filled else FullLaw(layout, seed)
-        law.settings = self.settings(group)  # type: ignore[union-attr]
-        return layout, law
+        sampler = self.make_sampler(group, layout, seed) if filled else FullSampler(layout, seed)
+        sampler.settings = self.settings(group)  # type: ignore[union-attr]
+        return layout, sampler
 
     def settings(self, group: dict[str, Any]) -> list[Any]:
-        """Return what a law was made for."""
+        """Return what a sampler was made for."""
         return [group.get(name) for name in SHAPING]
 
     @staticmethod
@@ -233,92 +200,92 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         return int(words[0])
 
     def prepare(self) -> list[tuple[int, dict[str, Any]]]:
-        """Make laws and layouts fit the groups as they are; return those with something to move."""
+        """Make samplers and layouts fit the groups; return those with something to move."""
         for g, group in enumerate(self.param_groups):
             self._follow(g, group)
         return self.filled_groups()
 
     def _follow(self, g: int, group: dict[str, Any]) -> None:
         """Notice parameters and settings of a group that have changed."""
-        layout, law = self.layouts[g], self.laws[g]
+        layout, sampler = self.layouts[g], self.samplers[g]
         params = trainable(group["params"])
         places = places_of(params)
-        if places != layout.places or law.settings != self.settings(group):
+        if places != layout.places or sampler.settings != self.settings(group):
             same = [place[0] for place in places] == [place[0] for place in layout.places]
             shapes = [place[2:] for place in places] == [place[2:] for place in layout.places]
-            if same and shapes and law.settings == self.settings(group):
+            if same and shapes and sampler.settings == self.settings(group):
                 layout.moved(places)
             else:
                 self._remake(g, group, same)
         elif layout.n_coords > 0:
             wanted = self.n_draws(group, layout)
-            if wanted != law.n_draws:
-                law.resize(wanted)
+            if wanted != sampler.n_draws:
+                sampler.resize(wanted)
 
     def _remake(self, g: int, group: dict[str, Any], same: bool) -> None:
-        """Make a law for what a group holds now, with the memory of what stayed."""
+        """Make a sampler for what a group holds now, with the memory of what stayed."""
         self.check_group(group)
         self.publish(g)
         old, layout = self.layouts[g].params, None
-        layout, law = self._make(group, g)
+        layout, sampler = self._make(group, g)
         if not same and len(old) == len(layout.params):  # as when a wrapper swaps all of them
             for p, q in zip(old, layout.params, strict=True):
                 if q not in self.state and p in self.state:
                     self.state[q] = self.state.pop(p)
-        self.layouts[g], self.laws[g] = layout, law
+        self.layouts[g], self.samplers[g] = layout, sampler
         self.adopt(g)
 
     def quantities(self, g: int) -> dict[str, Any]:
         """Return what a group remembers of each parameter."""
-        group, law = self.param_groups[g], self.laws[g]
-        return {**law.quantities, **rules.quantities(group, self.layouts[g].dtype)}
+        group, sampler = self.param_groups[g], self.samplers[g]
+        return {**sampler.quantities, **rules.quantities(group, self.layouts[g].dtype)}
 
     def publish(self, g: int) -> None:
         """Let ``state`` show what a group remembers."""
-        law = self.laws[g]
+        sampler = self.samplers[g]
         for name, quantity in self.quantities(g).items():
-            law.memory.make(name, quantity)
-        law.memory.publish(self.state, law.state_dict())
+            sampler.memory.make(name, quantity)
+        sampler.memory.publish(self.state, sampler.state_dict())
 
     def adopt(self, g: int) -> None:
         """Take up what ``state`` holds of a group's parameters."""
-        law = self.laws[g]
-        law.seed = self.group_seed(self.param_groups[g], g)
-        law.load_state_dict(law.memory.adopt(self.state, self.quantities(g)))
+        sampler = self.samplers[g]
+        sampler.seed = self.group_seed(self.param_groups[g], g)
+        sampler.load_state_dict(sampler.memory.adopt(self.state, self.quantities(g)))
         self.publish(g)
 
     def move(self, g: int, draw: Draw, grads: Array) -> None:
         """Apply the update rule to the entries drawn; weight decay joins the gradients in place."""
-        group, law, layout = self.param_groups[g], self.laws[g], self.layouts[g]
+        group, sampler, layout = self.param_groups[g], self.samplers[g], self.layouts[g]
         if len(draw.coords) == 0:
             return
         rates: Any = float(group["lr"])
         if group["importance"] is not None:
-            rates = rates * law.factors(draw, group["importance"])
+            rates = rates * sampler.factors(draw, group["importance"])
         rates = np.broadcast_to(np.asarray(rates, grads.dtype), grads.shape)
         if group["weight_decay"] and not group["decoupled_weight_decay"]:
             theta = layout.gather(layout.params, draw.coords, layout.split(draw.coords), draw.sizes)
             with np.errstate(invalid="ignore", over="ignore"):
                 grads += group["weight_decay"] * theta
-        rounds = visits_in_turn(draw) if law.sampling == "replacement" else [slice(None)]
+        rounds = visits_in_turn(draw) if sampler.sampling == "replacement" else [slice(None)]
         for which in rounds:
             self._move_once(g, part_of(draw, which), grads[which], rates[which])
 
     def _move_once(self, g: int, draw: Draw, grads: Array, rates: Array) -> None:
         """Move distinct entries."""
-        group, law, layout = self.param_groups[g], self.laws[g], self.layouts[g]
+        group, sampler, layout = self.param_groups[g], self.samplers[g], self.layouts[g]
         pieces = layout.split(draw.coords)
         theta = layout.gather(layout.params, draw.coords, pieces, draw.sizes)
         if group["decoupled_weight_decay"]:
             theta *= 1.0 - float(group["lr"]) * group["weight_decay"]
-        steps = rules.advance(group, law.memory, draw.coords, draw.sizes, grads)
+        steps = rules.advance(group, sampler.memory, draw.coords, draw.sizes, grads)
         with np.errstate(invalid="ignore", over="ignore"):
             theta -= rates * steps
         layout.scatter(draw.coords, pieces, theta, draw.sizes)
 
     def weights(self, group: int = 0) -> Array:
         """Return the sampling weights in force, one per coordinate or unit of a group."""
-        return self.laws[group].weights()  # type: ignore[no-any-return]
+        return self.samplers[group].weights()  # type: ignore[no-any-return]
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on, as plain values and tensors."""
@@ -326,8 +293,8 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         held = {p for group in self.param_groups for p in group["params"]}
         for p in [p for p in self.state if p not in held]:
             del self.state[p]
-        for g, law in enumerate(self.laws):
-            if law.n_steps > 0:
+        for g, sampler in enumerate(self.samplers):
+            if sampler.n_steps > 0:
                 self.publish(g)
         state = super().state_dict()
         groups = []
@@ -345,10 +312,10 @@ class CoordinateOptimizer(torch.optim.Optimizer):
             zip(self.param_groups, state_dict["param_groups"], strict=False)
         ):
             self._check_settings(mine, theirs)
-            law = self.laws[g]
-            saved = law_in(kept, mine["params"])
-            other = saved is not None and not law.fits(saved)
-            if other or law.memory.misfits(kept, self.quantities(g)):
+            sampler = self.samplers[g]
+            saved = sampler_in(kept, mine["params"])
+            other = saved is not None and not sampler.fits(saved)
+            if other or sampler.memory.misfits(kept, self.quantities(g)):
                 raise ValueError(
                     f"the state was saved for other parameters than the "
                     f"{self.layouts[g].n_coords} coordinates of this group; make the optimizer for "
@@ -363,7 +330,7 @@ class CoordinateOptimizer(torch.optim.Optimizer):
         for p, memory in kept.items():
             self.state[p] = memory  # as it was saved: see scgd.torch.memory
         for g in range(len(self.param_groups)):
-            self.layouts[g], self.laws[g] = self._make(self.param_groups[g], g)
+            self.layouts[g], self.samplers[g] = self._make(self.param_groups[g], g)
             self.adopt(g)
 
     @staticmethod
@@ -383,17 +350,43 @@ class CoordinateOptimizer(torch.optim.Optimizer):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle or a deep copy keeps."""
-        for g, law in enumerate(self.laws):
-            if law.n_steps > 0:
+        for g, sampler in enumerate(self.samplers):
+            if sampler.n_steps > 0:
                 self.publish(g)
         return {**{name: self.__dict__[name] for name in self.carried}, **super().__getstate__()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take a pickle's dictionary, or the groups and state of a loaded state dict."""
         super().__setstate__(state)
-        if "laws" not in self.__dict__:  # a copy: its laws are made anew from the state
+        if "samplers" not in self.__dict__:  # a copy: its samplers are made anew from the state
             self.team = Team(None, 0)
             made = [self._make(group, g) for g, group in enumerate(self.param_groups)]
-            self.layouts, self.laws = [m[0] for m in made], [m[1] for m in made]
+            self.layouts, self.samplers = [m[0] for m in made], [m[1] for m in made]
             for g in range(len(made)):
                 self.adopt(g)
+
+
+Step = TypeVar("Step", bound=Callable[..., Any])
+
+
+def watchable(step: Step) -> Step:
+    """Return a step that goes through torch's wrapper only where hooks or a profiler ask for it.
+
+    The wrapper, which torch puts around every ``step``, costs as much as a small step itself.
+    """
+    watched = torch.optim.Optimizer.profile_hook_step(step)
+
+    @functools.wraps(step)
+    def either(self: Any, closure: Any = None) -> Any:
+        if self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks or is_watched():
+            return watched(self, closure)
+        return step(self, closure)
+
+    either.hooked = True  # type: ignore[attr-defined]
+    return either  # type: ignore[return-value]
+
+
+def is_watched() -> bool:
+    """Whether a profiler runs or hooks for all optimizers are registered."""
+    hooks = _global_optimizer_post_hooks or _global_optimizer_pre_hooks
+    return bool(hooks) or torch.autograd._profiler_enabled()  # type: ignore[attr-defined]

@@ -87,7 +87,7 @@ class SparseMeZO(MeZO):
 
 @dataclass(frozen=True)
 class Auto(SPSA):
-    """Random signs in one layer at a time, radius and rate found by :mod:`scgd.torch.layer_law`."""
+    """Random signs in a layer, radius and rate found by :mod:`scgd.torch.layer_sampler`."""
 
 
 class Direction:

@@ -1,8 +1,8 @@
 """Data parallel training: all processes draw the same coordinates, so only those are reduced.
 
 Every process computes gradients (or losses) on its own part of the data. Drawing from a shared seed
-with gains learned from reduced values only, all processes know the same law: no indices are sent,
-and a step puts m values on the wire instead of p (zeroth order: one number per probe). The paper's
+with gains learned from reduced values only, all processes draw alike: no indices are sent, and a
+step puts m values on the wire instead of p (zeroth order: one number per probe). The paper's
 remark on parallelisation, at the level of the optimizer:
 
     model = DistributedDataParallel(model)
@@ -21,12 +21,13 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 
 from scgd.checks import whole
 from scgd.torch.layout import real_entries
 from scgd.typing import Array
 
-__all__ = ["Team", "reduce_sampled"]
+__all__ = ["Ranks", "Team", "narrow", "reduce_sampled"]
 
 
 class Team:
@@ -57,20 +58,13 @@ class Team:
         if self.group is None:
             alone = given is not None or not dist.is_available() or not dist.is_initialized()
             return seed if alone else int(shared_word(seed))
-        word = self._wire(np.array([seed & ((1 << 63) - 1)]))
-        dist.broadcast(word, src=dist.get_global_rank(self.group, 0), group=self.group)
-        return int(word)
-
-    def _wire(self, values: Array) -> torch.Tensor:
-        """Return values where the group's backend can send them from."""
-        tensor = torch.from_numpy(values)
-        return tensor.cuda() if "nccl" in str(dist.get_backend(self.group)) else tensor
+        return int(from_first(np.array([seed & ((1 << 63) - 1)]), self.group)[0])
 
     def mean(self, values: Array) -> None:
         """Replace values by their mean over the processes, in place."""
         if self.group is None or len(values) == 0:
             return
-        tensor = self._wire(values)
+        tensor = wire(values, self.group)
         self._reduce(tensor, dist.ReduceOp.SUM)
         values[...] = tensor.cpu().numpy() / dist.get_world_size(self.group)
 
@@ -97,13 +91,27 @@ class Team:
         if self.n_steps > 1 and self.n_steps % self.check_every:
             return
         digest = checksum(optimizer)
-        both = self._wire(np.array([digest, -digest]))
+        both = wire(np.array([digest, -digest]), self.group)
         self._reduce(both, dist.ReduceOp.MAX)
         if both[0] != -both[1]:
             raise RuntimeError(
                 f"the processes' parameters differ after step {self.n_steps}; start all of them "
                 "from the same parameters and change them through this optimizer only"
             )
+
+
+def wire(values: Array, group: Any) -> torch.Tensor:
+    """Return values where the group's backend can send them from."""
+    tensor = torch.from_numpy(values)
+    return tensor.cuda() if "nccl" in str(dist.get_backend(group)) else tensor
+
+
+def from_first(values: Array, group: Any) -> Array:
+    """Return what the first process of a group has, bit for bit."""
+    tensor = wire(values, group)
+    first = 0 if group is None else dist.get_global_rank(group, 0)
+    dist.broadcast(tensor, src=first, group=group)
+    return np.asarray(tensor.cpu().numpy())
 
 
 N_AGREED = [0]
@@ -127,6 +135,41 @@ def checksum(optimizer: Any) -> int:
             if entries.numel() > 0:
                 digest = zlib.crc32(entries.view(torch.uint8).numpy().data, digest)
     return digest
+
+
+class Ranks:
+    """The processes that train one model; alone when torch.distributed is not initialised."""
+
+    def __init__(self, group: Any = None) -> None:
+        self.group = group
+
+    @property
+    def several(self) -> bool:
+        """Whether there is anyone to agree with."""
+        usable = dist.is_available() and dist.is_initialized()
+        return usable and dist.get_world_size(self.group) > 1
+
+    def agree(self, numbers: Array) -> Array:
+        """Return the first process's numbers, bit for bit."""
+        if not self.several:
+            return numbers
+        words = np.ascontiguousarray(numbers).view(np.int64).copy()
+        return from_first(words, self.group).view(numbers.dtype)
+
+
+def narrow(model: DistributedDataParallel) -> None:
+    """Let DDP reduce the parameters that require gradients now, and wait for no others.
+
+    The reducer is made again as DDP itself does after unpickling; parameters are not sent.
+    """
+    if model.static_graph:
+        raise ValueError("blocks change which gradients exist; make DDP without static_graph=True")
+    ddp: Any = model
+    parameters, sparse = ddp._build_params_for_reducer()
+    names = ddp._build_debug_param_to_name_mapping(parameters)
+    ddp._ddp_init_helper(parameters, sparse, names, False)
+    for hook, state in ddp._comm_hooks:
+        dist._register_comm_hook(ddp.reducer, state, hook)  # type: ignore[attr-defined]
 
 
 # DDP compares these annotations with its own types, so they must not be strings.
@@ -173,10 +216,10 @@ def reduce_sampled(optimizer: Any, bucket: dist.GradBucket) -> torch.futures.Fut
 
 def drawn_entries(optimizer: Any, param: torch.Tensor) -> Array | None:
     """Return which entries of a parameter the next step draws."""
-    for law, layout in zip(optimizer.laws, optimizer.layouts, strict=True):
+    for sampler, layout in zip(optimizer.samplers, optimizer.layouts, strict=True):
         for i, p in enumerate(layout.params):
             if p is param:
-                coords = law.draw().coords
+                coords = sampler.draw().coords
                 low, high = np.searchsorted(coords, layout.offsets[i : i + 2])
                 return coords[low:high] - layout.bounds[i] if high > low else None
     return None

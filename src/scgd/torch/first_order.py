@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from scgd.checks import number
 from scgd.policies import Musketeer, Policy
 from scgd.torch import kernels
-from scgd.torch.base import CoordinateOptimizer, check_positive
+from scgd.torch.base import CoordinateOptimizer, watchable
 from scgd.torch.distributed import Team
 from scgd.torch.draws import part_of
-from scgd.torch.laws import SAMPLINGS, EntryLaw, UnitLaw, make_law
 from scgd.torch.layout import GRANULARITIES, Layout, is_plain, real_entries
-from scgd.torch.watching import watchable
+from scgd.torch.samplers import SAMPLINGS, EntrySampler, UnitSampler, make_sampler
 from scgd.typing import Array
 
 __all__ = ["SCGD"]
@@ -32,7 +32,7 @@ class SCGD(CoordinateOptimizer):
     ----------
     params
         Parameters, named parameters or groups; every keyword below may be set per group, and each
-        group has a law of its own.
+        group has a sampler of its own.
     lr
         Learning rate.
     fraction, block_size
@@ -50,7 +50,7 @@ class SCGD(CoordinateOptimizer):
     granularity
         What is drawn: ``"coordinates"``, ``"rows"``, ``"chunks"`` of 1024 entries or ``"tensors"``.
     half_life
-        After how many steps a learned gain counts half, so that the law follows gradients that
+        After how many steps a learned gain counts half, so that the sampler follows gradients that
         change; ``None`` is the paper's sum of all gains. Used by l1 weights over coordinates.
     rule
         What a gradient becomes on the coordinates drawn: ``"sgd"``, ``"rms"`` (divided by the root
@@ -155,9 +155,9 @@ class SCGD(CoordinateOptimizer):
         if group["granularity"] is None:
             raise ValueError(f"granularity must be one of {GRANULARITIES}, got None")
         if group["block_size"] is None:
-            check_fraction(group["fraction"])
+            number(group["fraction"], "fraction", 0, 1, ends="(]")
         if group["half_life"] is not None:
-            check_positive("half_life", group["half_life"])
+            number(group["half_life"], "half_life", 0, ends="()")
         if getattr(group["policy"], "dense", False):
             raise ValueError("the full policy is plain torch.optim.SGD; use that, or fraction=1.0")
         single = group["granularity"] == "coordinates"
@@ -175,7 +175,7 @@ class SCGD(CoordinateOptimizer):
         if group["block_size"] is not None:
             n_draws: int = group["block_size"]
         else:
-            check_fraction(group["fraction"])
+            number(group["fraction"], "fraction", 0, 1, ends="(]")
             n_draws = max(1, int(group["fraction"] * layout.n_units))
         if n_draws > layout.n_units and group["sampling"] != "replacement":
             raise ValueError(
@@ -184,16 +184,18 @@ class SCGD(CoordinateOptimizer):
             )
         return n_draws
 
-    def make_law(self, group: dict[str, Any], layout: Layout, seed: int) -> EntryLaw | UnitLaw:
-        """Return the law of a group."""
+    def make_sampler(
+        self, group: dict[str, Any], layout: Layout, seed: int
+    ) -> EntrySampler | UnitSampler:
+        """Return the sampler of a group."""
         n_draws, half_life = self.n_draws(group, layout), group["half_life"]
-        law = make_law(group["policy"], layout, n_draws, group["sampling"], seed, half_life)
-        if group["fused"] and not (law.fusible and is_plain_sgd(group)):
+        sampler = make_sampler(group["policy"], layout, n_draws, group["sampling"], seed, half_life)
+        if group["fused"] and not (sampler.fusible and is_plain_sgd(group)):
             raise ValueError(
                 "fused=True needs plain SGD on single coordinates, sampling='poisson' and l1 or "
                 "uniform weights; leave fused out to take the fastest way there is"
             )
-        return law
+        return sampler
 
     @watchable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -209,7 +211,7 @@ class SCGD(CoordinateOptimizer):
                 self._step_fused(g, group, views)
             else:
                 self._step_gathered(g, group)
-            if self.laws[g].n_steps == 1:
+            if self.samplers[g].n_steps == 1:
                 self.publish(g)
         self.team.check(self)
         return loss
@@ -221,8 +223,8 @@ class SCGD(CoordinateOptimizer):
 
     def _fused_views(self, g: int, group: dict[str, Any]) -> list[Array] | None:
         """Return the parameters as flat arrays where one pass can do the whole step."""
-        law, layout = self.laws[g], self.layouts[g]
-        if not (law.fusible and is_plain_sgd(group) and law.pending is None):
+        sampler, layout = self.samplers[g], self.layouts[g]
+        if not (sampler.fusible and is_plain_sgd(group) and sampler.pending is None):
             return None
         if self.team.group is not None or group["fused"] is False:
             return None
@@ -233,30 +235,30 @@ class SCGD(CoordinateOptimizer):
         return views[1]
 
     def _step_fused(self, g: int, group: dict[str, Any], views: list[Array]) -> None:
-        law, layout = self.laws[g], self.layouts[g]
+        sampler, layout = self.samplers[g], self.layouts[g]
         found = list(map(flat_gradient, layout.params, layout.shapes, views))
-        words, numbers = law.words(), law.numbers()
+        words, numbers = sampler.words(), sampler.numbers()
         sign = -1.0 if group["maximize"] else 1.0
-        rates(group, law, sign, numbers)
+        rates(group, sampler, sign, numbers)
         expected, everywhere, bounds = 0.0, True, layout.bounds
-        learn = kernels.LEARNING[law.policy.gain] if law.learns else None
+        learn = kernels.LEARNING[sampler.policy.gain] if sampler.learns else None
         for i, (theta, grads) in enumerate(zip(views, found, strict=True)):
             if grads is None:
                 everywhere = False
             elif learn is not None:
-                gains = law.law.sums[bounds[i] : bounds[i + 1]]
+                gains = sampler.distribution.sums[bounds[i] : bounds[i + 1]]
                 total, chances = learn(theta, grads, gains, bounds[i], words, numbers)
                 expected += chances
-                law.settle(i, total)
+                sampler.settle(i, total)
             else:
                 kernels.sgd_uniform(theta, grads, bounds[i], words, numbers)
-        law.close(expected if everywhere else None)
+        sampler.close(expected if everywhere else None)
 
     @torch.no_grad()
     def _step_gathered(self, g: int, group: dict[str, Any]) -> None:
         """Draw, gather the gradients drawn, move those coordinates, put them back."""
-        law, layout = self.laws[g], self.layouts[g]
-        draw = law.draw()
+        sampler, layout = self.samplers[g], self.layouts[g]
+        draw = sampler.draw()
         pieces = layout.split(draw.coords)
         alone = self.team.group is None
         params = layout.params
@@ -279,17 +281,17 @@ class SCGD(CoordinateOptimizer):
         else:
             present = None
             self.move(g, draw, grads)
-        law.learn(draw, grads, present)
+        sampler.learn(draw, grads, present)
 
 
-def rates(group: dict[str, Any], law: EntryLaw, sign: float, numbers: Array) -> None:
+def rates(group: dict[str, Any], sampler: EntrySampler, sign: float, numbers: Array) -> None:
     """Write the rates of a fused pass; probabilities there are in units of 2^-30."""
     lr, importance = sign * float(group["lr"]), group["importance"]
     numbers[kernels.DECAY] = sign * group["weight_decay"]
     if importance is None:
         numbers[kernels.RATE] = lr
     else:
-        share = law.n_draws / law.n_coords if importance == "relative" else 1.0
+        share = sampler.n_draws / sampler.n_coords if importance == "relative" else 1.0
         numbers[kernels.RATE_BY_PROB] = lr * share * kernels.CERTAIN
 
 
@@ -337,13 +339,6 @@ def plain_gradient(p: torch.Tensor) -> Array | None:
     """Return any gradient as a flat array of its parameter's precision and length."""
     grad = checked(p)
     return None if grad is None else real_entries(grad).to(p.dtype).contiguous().numpy().reshape(-1)
-
-
-def check_fraction(fraction: Any) -> None:
-    """Refuse what is not a number in (0, 1]."""
-    check_positive("fraction", fraction)
-    if fraction > 1:
-        raise ValueError(f"fraction must lie in (0, 1], got {fraction!r}")
 
 
 def is_plain_sgd(group: dict[str, Any]) -> bool:

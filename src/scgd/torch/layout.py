@@ -127,7 +127,7 @@ class Layout:
 
     @property
     def n_units(self) -> int:
-        """The number of things a law draws from."""
+        """The number of things a sampler draws from."""
         return self.n_coords if self.starts is None else len(self.starts) - 1
 
     def moved(self, places: list[tuple[Any, ...]]) -> None:

@@ -1,8 +1,8 @@
-"""What a law and an update rule remember, kept where torch and its tools look: in ``state``.
+"""What a sampler and an update rule remember, kept where torch and its tools look: in ``state``.
 
 A quantity is one flat array over the coordinates (or units) of a group, so that compiled passes run
 over it, and ``optimizer.state[p][name]`` is the stretch of parameter *p*, sharing its memory. What
-belongs to the group as a whole (the counts of a law, the random stream of a sampler) is a small
+belongs to the group as a whole (the counts of a sampler, the random stream of a sampler) is a small
 dictionary of tensors and numbers in the state of the group's first parameter.
 
 The values are never cast: ``torch.optim.Optimizer.load_state_dict`` would turn float32 gains of
@@ -12,6 +12,7 @@ bfloat16 parameters, and whole numbers too, into bfloat16.
 from __future__ import annotations
 
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ import torch
 from scgd.torch.layout import Layout, real_entries
 from scgd.typing import Array
 
-__all__ = ["STEP", "Memory", "law_in", "pack", "saved_states", "unpack"]
+__all__ = ["STEP", "Memory", "Sampler", "pack", "sampler_in", "saved_states", "unpack"]
 
-STEP, LAW = "step", "law"
+STEP, SAMPLER = "step", "sampler"
 Quantity = tuple[Any, bool]
 """The type of a quantity, and whether it is one number per unit; a torch type (or None, that of the
 parameters) lies beside the parameters, a numpy type in a flat array."""
@@ -61,10 +62,13 @@ def saved_states(saved: dict[str, Any], groups: list[dict[str, Any]]) -> dict[An
     return {found[name]: kept for name, kept in saved["state"].items() if name in found}
 
 
-def law_in(state: Any, params: list[torch.Tensor]) -> dict[str, Any] | None:
-    """Return what the states of a group's parameters hold of its law."""
-    found = [state[p][LAW] for p in params if LAW in state.get(p, {})]
-    return unpack(found[0]) if found else None
+def sampler_in(state: Any, params: list[torch.Tensor]) -> dict[str, Any] | None:
+    """Return what the states of a group's parameters hold of its sampler."""
+    for p in params:
+        for name in {SAMPLER, "law"} & state.get(p, {}).keys():  # version 0.2 said "law"
+            found: dict[str, Any] = unpack(state[p][name])
+            return found
+    return None
 
 
 class Memory:
@@ -113,15 +117,15 @@ class Memory:
         bounds = self.sizes(name in self.per_unit)
         return torch.from_numpy(self.arrays[name][bounds[i] : bounds[i + 1]])
 
-    def publish(self, state: Any, law: dict[str, Any]) -> None:
+    def publish(self, state: Any, sampler: dict[str, Any]) -> None:
         """Put everything into ``optimizer.state``."""
         step = torch.from_numpy(self.step)
         for i, p in enumerate(self.layout.params):
             kept = {STEP: step}
             for name in sorted((*self.arrays, *self.tensors)):
                 kept[name] = self._shaped(self.part(name, i), i, name)
-            if i == 0 and law:
-                kept[LAW] = pack(law)
+            if i == 0 and sampler:
+                kept[SAMPLER] = pack(sampler)
             state[p] = kept
 
     def _shaped(self, part: torch.Tensor, i: int, name: str) -> torch.Tensor:
@@ -139,7 +143,7 @@ class Memory:
         )
 
     def adopt(self, state: Any, names: dict[str, Quantity]) -> dict[str, Any] | None:
-        """Take up what ``state`` holds of these parameters; return what it holds of the law.
+        """Take up what ``state`` holds of these parameters; return what it holds of the sampler.
 
         ``names`` tells the quantities that are known. What does not fit a parameter (one of another
         size by now) starts from zero.
@@ -154,7 +158,7 @@ class Memory:
                 if there.numel() == here.numel():
                     here.view(-1).copy_(there.reshape(-1))
         self.step[...] = max(steps)
-        return law_in(state, self.layout.params)
+        return sampler_in(state, self.layout.params)
 
     def make(self, name: str, quantity: Quantity) -> None:
         """Make room for a quantity."""
@@ -173,3 +177,31 @@ class Memory:
                 if kept is not None and local(kept).numel() != bounds[i + 1] - bounds[i]:
                     return True
         return False
+
+
+class Sampler:
+    """What draws the coordinates of a group; this one learns nothing."""
+
+    sampling = "distinct"
+    fusible = False
+    learns = False
+    pending: Any = None
+    whole_units = False
+    quantities: Any = MappingProxyType({})
+    memory: Memory
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps taken."""
+        return int(self.memory.step)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what it remembers of the group as a whole."""
+        return {}
+
+    def fits(self, state: dict[str, Any]) -> bool:
+        """Whether a state belongs to the same kind of sampler."""
+        return not state
+
+    def load_state_dict(self, state: dict[str, Any] | None) -> None:
+        """Take up what another sampler of the same kind remembers."""

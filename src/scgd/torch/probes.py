@@ -19,8 +19,8 @@ from scgd.torch import rules
 from scgd.torch.directions import Direction, SparseMeZO, probe_along, small_entries
 from scgd.torch.evaluation import Evaluation
 from scgd.torch.kernels import splitmix
-from scgd.torch.laws import Draw
 from scgd.torch.layout import Layout
+from scgd.torch.samplers import Draw
 from scgd.typing import Array
 
 __all__ = ["Probed", "probe_coordinates", "probe_dense", "probe_layers", "probe_units"]
@@ -32,9 +32,9 @@ Probed = tuple[float, Callable[[], None]]
 
 def probe_coordinates(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
     """Probe the coordinates drawn one by one."""
-    law, layout = opt.laws[g], opt.layouts[g]
+    sampler, layout = opt.samplers[g], opt.layouts[g]
     central = isinstance(group["estimator"], CentralDifference)
-    coords, probs = law.draw()
+    coords, probs = sampler.draw()
     spots = [layout.spot(coord) for coord in coords]
     values, widths = evaluation.differences(layout, coords, spots, group["radius"], central)
     if opt.team.group is not None:
@@ -58,7 +58,7 @@ def move_coordinates(
     grads: list[float],
 ) -> None:
     """Apply the update rule and learn; weight decay joins the gradients in place."""
-    law, lr, decay = opt.laws[g], float(group["lr"]), group["weight_decay"]
+    sampler, lr, decay = opt.samplers[g], float(group["lr"]), group["weight_decay"]
     importance, plain = group["importance"], group["rule"] == "sgd" and not group["momentum"]
     here = [entries[index] for entries, index in spots]
     if group["decoupled_weight_decay"]:
@@ -69,21 +69,21 @@ def move_coordinates(
     if not plain:
         order = np.argsort(coords, kind="stable")
         sorted_grads = np.array(grads, opt.layouts[g].dtype)[order]
-        moved = rules.advance(group, law.memory, np.array(coords)[order], None, sorted_grads)
+        moved = rules.advance(group, sampler.memory, np.array(coords)[order], None, sorted_grads)
         steps = moved[np.argsort(order)].tolist()
     for j, (entries, index) in enumerate(spots):
-        rate = lr if importance is None else lr * law.factor(probs[j], importance)
+        rate = lr if importance is None else lr * sampler.factor(probs[j], importance)
         entries[index] = here[j] - rate * steps[j]
-    law.record(grads)
+    sampler.record(grads)
 
 
 def probe_units(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
     """Probe the units drawn along a random direction in them."""
-    law, layout, estimator = opt.laws[g], opt.layouts[g], group["estimator"]
-    draw = law.draw()
+    sampler, layout, estimator = opt.samplers[g], opt.layouts[g], group["estimator"]
+    draw = sampler.draw()
     pieces = layout.split(draw.coords)
     saved = layout.gather(layout.params, draw.coords, pieces)
-    rng = np.random.default_rng([law.seed, law.n_steps])
+    rng = np.random.default_rng([sampler.seed, sampler.n_steps])
     radii = np.full(len(saved), group["radius"])
     support = np.arange(len(saved))
     theta = saved.astype(np.float64)
@@ -104,25 +104,25 @@ def probe_units(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation)
 def move_units(opt: Any, g: int, draw: Draw, grads: Array) -> None:
     """Apply the update rule and learn."""
     opt.move(g, draw, grads)
-    opt.laws[g].learn(draw, grads, None)
+    opt.samplers[g].learn(draw, grads, None)
 
 
 def probe_dense(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
     """Probe all parameters along one random direction."""
-    law, layout, estimator = opt.laws[g], opt.layouts[g], group["estimator"]
-    masks = masks_of(law, layout, estimator)
+    sampler, layout, estimator = opt.samplers[g], opt.layouts[g], group["estimator"]
+    masks = masks_of(sampler, layout, estimator)
     sign = -1.0 if group["maximize"] else 1.0
     loss, move = probe_along(
         estimator,
         layout,
         lambda: sign * evaluation(),
-        splitmix(law.seed ^ law.n_steps),
+        splitmix(sampler.seed ^ sampler.n_steps),
         lr=float(group["lr"]),
         radius=group["radius"],
         weight_decay=group["weight_decay"],
         masks=masks,
         momentum=group["momentum"],
-        velocity=lambda: law.memory.beside("momentum_buffer"),
+        velocity=lambda: sampler.memory.beside("momentum_buffer"),
         keep_copy=opt.keep_copy,
         return_first=len(opt.param_groups) > 1,
         reduce=lambda values: opt.team.mean_of(np.array(values)).tolist(),
@@ -130,29 +130,29 @@ def probe_dense(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation)
 
     def finish() -> None:
         move()
-        law.memory.step += 1
+        sampler.memory.step += 1
 
     return sign * loss, finish
 
 
-def masks_of(law: Any, layout: Layout, estimator: Any) -> list[torch.Tensor] | None:
+def masks_of(sampler: Any, layout: Layout, estimator: Any) -> list[torch.Tensor] | None:
     """Return which entries a sparse estimator trains, settled at the first step."""
     if not isinstance(estimator, SparseMeZO):
         return None
-    if "mask" not in law.memory.tensors:
-        law.memory.tensors["mask"] = small_entries(layout.params, estimator.kept)
-    return law.memory.tensors["mask"]  # type: ignore[no-any-return]
+    if "mask" not in sampler.memory.tensors:
+        sampler.memory.tensors["mask"] = small_entries(layout.params, estimator.kept)
+    return sampler.memory.tensors["mask"]  # type: ignore[no-any-return]
 
 
 class LayerProbe:
     """One layer, a direction in it, and the losses at plus and perhaps minus the radius."""
 
-    def __init__(self, law: Any, group: dict[str, Any], layer: int, seed: int) -> None:
+    def __init__(self, sampler: Any, group: dict[str, Any], layer: int, seed: int) -> None:
         self.layer = layer
-        self.radius = float(group["radius"] or law.layers[layer].radius)
-        self.params = law.params[layer]
+        self.radius = float(group["radius"] or sampler.layers[layer].radius)
+        self.params = sampler.params[layer]
         self.direction = Direction(group["estimator"], self.params, seed)
-        self.n_sides = 2 if law.layers[layer].needs_both_sides else 1
+        self.n_sides = 2 if sampler.layers[layer].needs_both_sides else 1
 
     def run(self, evaluation: Evaluation) -> list[float]:
         """Return the losses; one that is not finite is nan. The layer comes back exactly."""
@@ -170,10 +170,10 @@ class LayerProbe:
         return values
 
     def move(
-        self, law: Any, group: dict[str, Any], base: float, changes: Array, buffers: Any
+        self, sampler: Any, group: dict[str, Any], base: float, changes: Array, buffers: Any
     ) -> None:
         """Learn from the changes of the loss and move the layer."""
-        step, rate = law.learn(self.layer, self.radius, base, changes, float(group["lr"]))
+        step, rate = sampler.learn(self.layer, self.radius, base, changes, float(group["lr"]))
         decay = max(0.0, 1.0 - rate * group["weight_decay"])
         momentum = group["momentum"]
         if momentum:
@@ -183,29 +183,29 @@ class LayerProbe:
             torch._foreach_add_(self.direction.entries, buffers, alpha=1.0 - momentum)
         else:
             self.direction.add(step, decay)
-        law.measure(self.layer)
+        sampler.measure(self.layer)
 
 
 def probe_layers(opt: Any, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:
     """Probe the layers drawn, each along a direction of its own."""
-    law, sign = opt.laws[g], -1.0 if group["maximize"] else 1.0
-    probes = [LayerProbe(law, group, *drawn) for drawn in zip(*law.draw(), strict=True)]
-    n_bases = law.n_bases()
+    sampler, sign = opt.samplers[g], -1.0 if group["maximize"] else 1.0
+    probes = [LayerProbe(sampler, group, *drawn) for drawn in zip(*sampler.draw(), strict=True)]
+    n_bases = sampler.n_bases()
     values = evaluation.bases(n_bases) + [v for probe in probes for v in probe.run(evaluation)]
     values = sign * opt.team.mean_of(np.array(values))
     base, changes = float(values[0]), values[n_bases:] - values[0]
 
     def finish() -> None:
         at, momentum = 0, group["momentum"]
-        law.rounding = evaluation.rounding
+        sampler.rounding = evaluation.rounding
         if n_bases == 2:
-            law.trend.compare(base, float(values[1]))
-        buffers = law.memory.beside("momentum_buffer") if momentum else None
+            sampler.trend.compare(base, float(values[1]))
+        buffers = sampler.memory.beside("momentum_buffer") if momentum else None
         for probe in probes:
-            own = buffers and [buffers[i] for i in law.members[probe.layer]]
-            probe.move(law, group, base, changes[at : at + probe.n_sides], own)
+            own = buffers and [buffers[i] for i in sampler.members[probe.layer]]
+            probe.move(sampler, group, base, changes[at : at + probe.n_sides], own)
             at += probe.n_sides
-        law.memory.step += 1
-        law.trend.watch(base, law.n_steps)
+        sampler.memory.step += 1
+        sampler.trend.watch(base, sampler.n_steps)
 
     return sign * base, finish

@@ -3,7 +3,7 @@
 The arithmetic is that of :mod:`scgd.steps`, which goes one coordinate at a time (a test pins the
 two together), with what torch's optimizers have besides: ``dampening``, ``amsgrad`` and decoupled
 weight decay. Moments are averages over a coordinate's own visits. Visits are counted per unit of
-the law where all coordinates of a unit move together.
+the sampler where all coordinates of a unit move together.
 """
 
 from __future__ import annotations

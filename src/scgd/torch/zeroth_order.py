@@ -19,19 +19,18 @@ from scgd.estimators import (
 from scgd.estimators import SPSA as CoreSPSA
 from scgd.method import pick
 from scgd.policies import Full, Musketeer, Policy, Uniform
-from scgd.torch.arguments import check_arguments
+from scgd.torch.arguments import check_arguments, check_number, select
 from scgd.torch.base import (
     COMMON,
     MOMENTS,
     REFUSED,
     CoordinateOptimizer,
-    check_number,
+    watchable,
 )
 from scgd.torch.directions import Auto, MeZO, SparseMeZO
 from scgd.torch.distributed import Team
-from scgd.torch.evaluation import BACKWARD, Evaluation
-from scgd.torch.laws import FullLaw, ProbeLaw, UnitLaw
-from scgd.torch.layer_law import LayerLaw
+from scgd.torch.evaluation import BACKWARD, Evaluation, Stillness
+from scgd.torch.layer_sampler import LayerSampler
 from scgd.torch.layout import Layout, real_entries, trainable
 from scgd.torch.probes import (
     Probed,
@@ -41,9 +40,7 @@ from scgd.torch.probes import (
     probe_layers,
     probe_units,
 )
-from scgd.torch.selection import select
-from scgd.torch.stillness import Stillness
-from scgd.torch.watching import watchable
+from scgd.torch.samplers import FullSampler, ProbeSampler, UnitSampler
 
 __all__ = ["ZeroOrderSCGD"]
 
@@ -51,7 +48,7 @@ DIFFERENCES = (ForwardDifference, CentralDifference)
 DIRECTIONS = (GaussianSmoothing, SphereSmoothing, CoreSPSA)
 NAMES = {name: made for name, made in ESTIMATORS.items() if name != "first-order"}
 NAMES |= {"auto": Auto, "mezo": MeZO, "sparse-mezo": SparseMeZO}
-# Above this many coordinates the default law knows chunks: a law of single coordinates would need
+# Above this many coordinates the default sampler knows chunks: one of single coordinates would need
 # more memory than the parameters.
 MOST_SINGLE = 1 << 20
 ZEROTH = (*COMMON, *MOMENTS, *REFUSED, "radius", "estimator", "seed")
@@ -67,7 +64,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
               \theta \leftarrow \theta - \frac{\eta\, c}{C}\, s\, u ,
 
     where the curvature *C* of the layer, and with it radius and rate, is found on the way
-    (:mod:`scgd.torch.layer_law`). Other estimators follow the paper (Algorithm 1: one or a few
+    (:mod:`scgd.torch.layer_sampler`). Other estimators follow the paper (Algorithm 1: one or a few
     coordinates, moved along difference quotients) or are baselines along one direction for all
     parameters. Entries are changed in place and their saved values copied back, so nothing drifts
     in any precision; ``.grad`` is never used.
@@ -98,7 +95,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
     block_size
         Layers (default 4), coordinates (default 1) or units per step.
     granularity
-        What the law of coordinates knows: ``"coordinates"``, ``"rows"``, ``"chunks"`` of 1024
+        What the sampler of coordinates knows: ``"coordinates"``, ``"rows"``, ``"chunks"`` of 1024
         entries or ``"tensors"``; differences then take a random entry of the unit drawn. Default:
         coordinates up to a million of them, chunks above.
     momentum
@@ -253,21 +250,21 @@ class ZeroOrderSCGD(CoordinateOptimizer):
             )
         return n_draws
 
-    def make_law(self, group: dict[str, Any], layout: Layout, seed: int) -> Any:
-        """Return the law of a group."""
+    def make_sampler(self, group: dict[str, Any], layout: Layout, seed: int) -> Any:
+        """Return the sampler of a group."""
         policy, n_draws = group["policy"], self.n_draws(group, layout)
         if isinstance(group["estimator"], Auto):
-            return LayerLaw(policy, layout, n_draws, seed)
+            return LayerSampler(policy, layout, n_draws, seed)
         if getattr(policy, "dense", False):
-            return FullLaw(layout, seed)
-        kind = ProbeLaw if isinstance(group["estimator"], DIFFERENCES) else UnitLaw
+            return FullSampler(layout, seed)
+        kind = ProbeSampler if isinstance(group["estimator"], DIFFERENCES) else UnitSampler
         return kind(policy, layout, n_draws, "distinct", seed)
 
     def quantities(self, g: int) -> dict[str, Any]:
         """Return what a group remembers of each parameter."""
         known: dict[str, Any] = {}
         group = self.param_groups[g]
-        if isinstance(self.laws[g], FullLaw | LayerLaw):
+        if isinstance(self.samplers[g], FullSampler | LayerSampler):
             if group["momentum"]:
                 known["momentum_buffer"] = (None, False)
             if isinstance(group["estimator"], SparseMeZO):
@@ -301,7 +298,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
                 move()
         self.n_forwards += evaluation.n_calls
         for g, _ in groups:
-            if self.laws[g].n_steps == 1:
+            if self.samplers[g].n_steps == 1:
                 self.publish(g)
         self.team.check(self)
         double = first.dtype == np.float64
@@ -312,7 +309,7 @@ class ZeroOrderSCGD(CoordinateOptimizer):
         if any(float(group["lr"]) != 0.0 for group in self.param_groups):
             raise TypeError("ZeroOrderSCGD.step needs a closure that returns the loss")
         for g, group in groups:
-            masks_of(self.laws[g], self.layouts[g], group["estimator"])
+            masks_of(self.samplers[g], self.layouts[g], group["estimator"])
             self.publish(g)
 
     def _probe_group(self, g: int, group: dict[str, Any], evaluation: Evaluation) -> Probed:

@@ -31,12 +31,16 @@ class Options:
         ``"auto"``: dropped when more than half of the words are different, else hashed.
     categorical
         Names of columns whose numbers are names.
+    scale
+        ``"standard"`` by mean and standard deviation, ``"robust"`` by median and quantiles, with
+        values far out brought nearer.
     """
 
     missing: str = "impute"
     max_levels: int = 100
     high_cardinality: str = "auto"
     categorical: tuple[str, ...] = ()
+    scale: str = "standard"
 
 
 def choose(name: str, column: Any, options: Options, note: Callable[[str], None]) -> Column | None:

@@ -38,6 +38,8 @@ def add_parser(subparsers: Any) -> None:
     add("--categorical", action="append", default=[], metavar="NAME", help="its numbers are names")
     add("--max-levels", type=int, default=100, metavar="N", help="words that get a column each")
     add("--high-cardinality", choices=("auto", "hash", "drop", "levels"), default="auto")
+    add("--scale", choices=("standard", "robust"), default="standard",
+        help="robust: by quantiles, which outliers do not move")  # fmt: skip
     add("--sep", help="the separator of the columns (default: found)")
     add("--jobs", type=int, default=1, metavar="N", help="folds at a time, each in a thread")
     add("--seed", type=int, default=0)
@@ -62,7 +64,8 @@ def run(args: argparse.Namespace) -> int:
     told = f"{len(problem.y)} rows; {task} of {problem.target!r} with {loss} loss ({why})"
     print(printable(told))
     words = {"loss": loss, "penalty": args.penalty, "random_state": args.seed}
-    options = Options(args.missing, args.max_levels, args.high_cardinality, tuple(args.categorical))
+    ways = args.missing, args.max_levels, args.high_cardinality, tuple(args.categorical), args.scale
+    options = Options(*ways)
     try:
         outcome = train(problem, task, words, alpha, folds, options, args.jobs)
     except (ValueError, ArithmeticError, MemoryError) as error:

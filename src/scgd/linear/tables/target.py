@@ -59,8 +59,8 @@ def split_target(table: Table, args: Any, notes: list[str]) -> Problem:
 
 def refuse_names(args: Any) -> None:
     """Refuse options with names for a file without names."""
-    for option in ("target", "groups", "drop", "categorical", "time_ordered"):
-        if getattr(args, option):
+    for option in ("target", "groups", "drop", "categorical", "time_ordered", "scale"):
+        if getattr(args, option) not in (None, [], "", "standard"):
             word = option.replace("_", "-")
             raise UsageError(f"--{word} needs columns with names; {args.data} has none")
 

@@ -25,8 +25,6 @@ IMBALANCED = 0.2
 """Below this part of its even share a label counts as rare: accuracy would ignore it."""
 FAR, LEAK = 1e3, 0.999
 """Times the 99th percentile of a column; correlation of a column with the target."""
-ROUGH = 1e-4
-"""Tolerance of the fits that are only compared with each other."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +75,8 @@ def train(
     preparation = prepare(options).fit(problem.features)
     X, _ = preparation.transform(problem.features)
     classes = np.unique(problem.y) if task == "classification" else None
-    single, rough = (KINDS[task](**words, alpha=1.0, **more) for more in ({}, {"tol": ROUGH}))
-    single.classes_ = rough.classes_ = classes
+    single = KINDS[task](**words, alpha=1.0)
+    single.classes_ = classes
     alphas = np.array([alpha]) if alpha is not None else path_of(single, X, problem.y)
 
     by_class = balancing(problem.y) if task == "classification" else None
@@ -86,7 +84,7 @@ def train(
     def fold_scores(rows: Array, held: Array) -> Floats:
         mine, other = problem.take(rows), problem.take(held)
         step = prepare(options).fit(mine.features)
-        path = fit_path(rough, step.transform(mine.features)[0], mine.y, None, alphas)
+        path = fit_path(single, step.transform(mine.features)[0], mine.y, None, alphas, rough=True)
         return default_scores(path, step.transform(other.features)[0], other.y,
                               None if by_class is None else by_class[held], classes)  # fmt: skip
 
@@ -127,7 +125,8 @@ def hints(X: Any, y: Array, names: Any) -> list[str]:
         middle = np.median(column)
         size = np.quantile(np.abs(column - middle), 0.99)
         if size > 0 and np.abs(column - middle).max() > FAR * size:
-            notes.append(f"{name!r} holds values far from all others; check them, or --drop it")
+            notes.append(f"{name!r} holds values far from all others, beside which the rest count "
+                         "for nothing; check them, or --scale robust")  # fmt: skip
         centred, spread = column - column.mean(), column.std() * targets.std()
         if spread > 0 and abs(np.mean(centred * (targets - targets.mean()))) > LEAK * spread:
             notes.append(f"{name!r} alone tells the target; --drop it if it is known only later")

@@ -4,9 +4,7 @@ from scgd.torch.blocks.optimizer import BlockOptimizer
 from scgd.torch.blocks.policies import (
     BLOCK_POLICIES,
     MISA,
-    BlockLaw,
     BlockMusketeer,
-    BlockPolicy,
     Cyclic,
     InverseCost,
     Shuffled,
@@ -14,16 +12,17 @@ from scgd.torch.blocks.policies import (
     TopDown,
     UniformBlocks,
 )
+from scgd.torch.blocks.policy import BlockPolicy, RandomBlockPolicy
 
 __all__ = [
     "BLOCK_POLICIES",
     "MISA",
-    "BlockLaw",
     "BlockMusketeer",
     "BlockOptimizer",
     "BlockPolicy",
     "Cyclic",
     "InverseCost",
+    "RandomBlockPolicy",
     "Shuffled",
     "Top",
     "TopDown",

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from scgd.checks import whole
 from scgd.torch.blocks.ledger import Ledger
-from scgd.torch.blocks.policies.base import check_count
 from scgd.typing import Array
 
 __all__ = [
@@ -47,13 +47,13 @@ def check_arguments(
             f"model must be a torch.nn.Module, got {type(model).__name__}; blocks are found by the "
             "names of a model's parts, so give the model and not its parameters"
         )
-    check_count("period", period, 1)
-    check_count("active", active, 1)
-    check_count("warmup", warmup)
+    whole(period, "period", 1)
+    whole(active, "active", 1)
+    whole(warmup, "warmup")
     check_choice_of("keep_state", keep_state, (False, "cpu"))
     check_choice_of("importance", importance, (None, "relative"))
     if seed is not None:
-        check_count("seed", seed)
+        whole(seed, "seed")
         if seed >= 2**64:
             raise ValueError(f"seed must be below 2**64, got {seed!r}")
 

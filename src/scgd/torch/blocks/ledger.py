@@ -1,4 +1,4 @@
-"""What is known about the blocks: visits, gains, costs and the law over the run.
+"""What is known about the blocks: visits, gains, costs and the probabilities over the run.
 
 Everything a policy remembers is here, as numbers, lists and strings, so a run is resumed from one
 line of JSON. Random draws depend on the seed and the number of the visit alone.
@@ -74,11 +74,11 @@ class Ledger:
         """Return the generator of the next draw; nothing but the seed and the visit moves it."""
         return np.random.default_rng([self.seed, self.visit])
 
-    def begin(self, chosen: Sequence[int], law: Array) -> None:
-        """Note that a visit of these blocks begins, drawn from this law."""
+    def begin(self, chosen: Sequence[int], probs: Array) -> None:
+        """Note that a visit of these blocks begins, drawn with these probabilities."""
         self.current = [int(b) for b in chosen]
         if self.visit % self.stride == 0:
-            row = {"visit": self.visit, "blocks": self.current, "law": [float(w) for w in law]}
+            row = {"visit": self.visit, "blocks": self.current, "probabilities": probs.tolist()}
             self.history.append(row)
         if len(self.history) > HISTORY:
             self.history, self.stride = self.history[::2], 2 * self.stride
@@ -121,6 +121,8 @@ class Ledger:
         # States saved before missed steps were counted hold no such row.
         arrays = {name: np.array(data[name]) for name in ARRAYS if name in data}
         plain = {k: v for k, v in data.items() if k not in ("names", *ARRAYS)}
+        for row in plain["history"]:  # version 0.2 said "law"
+            row.setdefault("probabilities", row.pop("law", []))
         self.__dict__.update({**plain, **arrays})
 
     def share(self) -> Array:

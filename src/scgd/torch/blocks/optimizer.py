@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from scgd.checks import flag
+from scgd.torch.arguments import as_patterns, finds
 from scgd.torch.blocks.checks import (
     check_arguments,
     check_choice_of,
@@ -24,17 +25,16 @@ from scgd.torch.blocks.checks import (
     check_saved,
     try_inner,
 )
-from scgd.torch.blocks.costs import count_costs
 from scgd.torch.blocks.hold import give_back, held
 from scgd.torch.blocks.inner import COPY, Inner, move
 from scgd.torch.blocks.ledger import Ledger
 from scgd.torch.blocks.meter import Meter, values
-from scgd.torch.blocks.partition import Cut, as_patterns, divide, finds
-from scgd.torch.blocks.picture import draw_law
+from scgd.torch.blocks.partition import Cut, count_costs, divide
+from scgd.torch.blocks.picture import draw_probabilities
 from scgd.torch.blocks.policies import find_policy
-from scgd.torch.blocks.ranks import Ranks, narrow
 from scgd.torch.blocks.visits import MEMORY, Visits
 from scgd.torch.blocks.watch import Sight
+from scgd.torch.distributed import Ranks, narrow
 
 __all__ = ["BlockOptimizer"]
 
@@ -183,7 +183,7 @@ class BlockOptimizer(Visits):
             raise
         self.is_ready = True
 
-    # Blocks and laws as users see them
+    # Blocks and probabilities as users see them
 
     @property
     def blocks(self) -> dict[str, list[str]]:
@@ -192,24 +192,22 @@ class BlockOptimizer(Visits):
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """The visits so far: number, blocks and the law they were drawn from; thinned when long."""
-        return [
-            {**row, "blocks": [self.book.names[b] for b in row["blocks"]]}
-            for row in self.book.history
-        ]
+        """The visits so far: number, blocks and their probabilities; thinned when long."""
+        names = self.book.names
+        return [{**r, "blocks": [names[b] for b in r["blocks"]]} for r in self.book.history]
 
-    def law(self) -> dict[str, float]:
+    def probabilities(self) -> dict[str, float]:
         """Return the probability of each block at the next draw.
 
-        While blocks wait for their first visit, or a deadline is due, those go first whatever the
-        law says.
+        While blocks wait for their first visit, or a deadline is due, those go first whatever
+        their probabilities.
         """
         weights = self.policy.weights(self.book)
         return {name: float(w) for name, w in zip(self.book.names, weights, strict=True)}
 
     def picture(self, path: Any) -> None:
-        """Write a picture of the law and the visits over the run; the suffix says the format."""
-        draw_law(self.book, path)
+        """Write a picture of probabilities and visits over the run; the suffix says the format."""
+        draw_probabilities(self.book, path)
 
     # Training
 
@@ -297,7 +295,7 @@ class BlockOptimizer(Visits):
         return not any(g is None or values(g).any() for g in grads)
 
     def position(self) -> str:
-        """Return where the run is, as one line of text: blocks, visits, law, measurements."""
+        """Return where the run is, as one line of text: blocks, visits, measurements."""
         numbers = self._numbers()
         place = {
             "policy": repr(self.policy),

@@ -12,17 +12,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from scgd.torch.arguments import finds
 from scgd.torch.blocks.checks import check_choice
 from scgd.torch.blocks.hold import forget, held, hold
 from scgd.torch.blocks.inner import Inner
 from scgd.torch.blocks.ledger import GRACE, PATIENCE, RETRY, Ledger
-from scgd.torch.blocks.meter import MEASURES, Meter, values
-from scgd.torch.blocks.partition import Parts, finds
-from scgd.torch.blocks.policies import BlockPolicy
-from scgd.torch.blocks.policies.base import uniform_over
-from scgd.torch.blocks.probing import Probe
-from scgd.torch.blocks.ranks import Ranks, narrow
+from scgd.torch.blocks.meter import MEASURES, Meter, Probe, values
+from scgd.torch.blocks.partition import Parts
+from scgd.torch.blocks.policy import BlockPolicy, uniform_over
 from scgd.torch.blocks.watch import Sight, Watch
+from scgd.torch.distributed import Ranks, narrow
 from scgd.typing import Array
 
 __all__ = ["MEMORY", "Visits"]
@@ -78,17 +77,17 @@ class Visits(torch.optim.Optimizer):
         self.param_groups[0][MEMORY] = ""
 
     def _next(self) -> tuple[list[int], Array]:
-        """Return the blocks of the next visit, those named first, and the law in force.
+        """Return the blocks of the next visit, those named first, and all probabilities.
 
         ``choose`` is called once: a policy may count visits in the ledger's memory.
         """
-        has_law = type(self.policy).weights is not BlockPolicy.weights
-        law = self.policy.weights(self.book) if has_law else None
+        draws = type(self.policy).weights is not BlockPolicy.weights
+        probs = self.policy.weights(self.book) if draws else None
         new = (self.book.counts == 0) & (self.book.alive == 1)
         waiting = [b for b in self.book.first if new[b]]
         chosen = waiting[: self.n_active] or self._choice()
-        law = uniform_over(self.book, chosen) if law is None else law
-        return chosen, law
+        probs = uniform_over(self.book, chosen) if probs is None else probs
+        return chosen, probs
 
     def _choice(self) -> list[int]:
         chosen = self.policy.choose(self.book, self.n_active)
@@ -97,10 +96,10 @@ class Visits(torch.optim.Optimizer):
     def _visit(self) -> None:
         """Begin a visit."""
         self.book.revive()
-        chosen, law = self._next()
-        self.book.begin(chosen, law)
+        chosen, probs = self._next()
+        self.book.begin(chosen, probs)
         self.meter = self._meter()
-        weight = float(law[chosen].mean()) if chosen else 0.0
+        weight = float(probs[chosen].mean()) if chosen else 0.0
         relative = self.importance == "relative" and weight > 0
         self.factor = 1 / (len(self.book.blocks) * weight) if relative else 1.0
         self._activate(chosen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from sklearn.datasets import load_digits
@@ -122,3 +123,13 @@ def make(where: str, seed: int, folder: Path, size: str = "small") -> Task:
     if where in ("top", "all"):
         y = (3 * y + 1) % 10
     return Task(model, (x[:1300], y[:1300]), (x[1300:], y[1300:]), seed)
+
+
+def adapt(model: Any) -> None:
+    """Freeze a transformer but for its norm, its head and new factors of rank 4 of every matrix."""
+    from peft import LoraConfig, inject_adapter_in_model
+
+    names = ["qkv", "out", "up", "down"]
+    inject_adapter_in_model(LoraConfig(r=4, lora_alpha=8, target_modules=names), model)
+    for part in (model.norm, model.head):
+        part.requires_grad_(True)

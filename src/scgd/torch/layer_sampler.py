@@ -45,18 +45,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from math import inf, sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
 
 from scgd.policies import Uniform
 from scgd.torch.layout import Layout, real_entries
-from scgd.torch.loss_trend import LossTrend
-from scgd.torch.memory import Memory
+from scgd.torch.memory import Memory, Sampler
 from scgd.typing import Floats
 
-__all__ = ["Layer", "LayerLaw", "layers_of"]
+__all__ = ["Layer", "LayerSampler", "LossTrend", "layers_of"]
 
 SHARE = 0.4
 """c at most: below one, because several layers move at once and a batch's slope is half noise."""
@@ -82,6 +81,18 @@ CLEAR = 3.0
 """Standard deviations of the loss that a curvature must show above."""
 SURPRISE = 16.0
 """By how much a loss or a curvature must exceed what is known to replace it."""
+FEW = 4
+"""Readings after which half of a curvature is believed: of a single one, a fifth."""
+FORGET_LOSS = 0.05
+"""Weight of the newest of about 20 losses."""
+RECOVERY, STALL = 1.006, 0.99
+"""Factors on the steps while the loss falls by more, and by less, than the curvature costs."""
+SETTLING = 10
+"""Steps before the running loss means something."""
+LEAST = 1e-4
+"""The shortest steps: from here they come back within a few thousand."""
+ROUNDINGS = 2.0
+"""Roundings of its type that a loss is off by: one of the sum, one of what it sums."""
 
 
 def layers_of(params: Sequence[torch.Tensor]) -> list[list[int]]:
@@ -140,6 +151,11 @@ class Layer:
     def worth(self) -> float:
         """What a probe here is expected to bring."""
         return self.pace * self.slope
+
+    @property
+    def trust(self) -> float:
+        """The share of a step to take: a curvature of few readings may be far too small."""
+        return self.n_curvatures / (self.n_curvatures + FEW)
 
     @property
     def is_new(self) -> bool:
@@ -226,7 +242,62 @@ class Layer:
         self.n_probes += 1
 
 
-class LayerLaw:
+@dataclass
+class LossTrend:
+    r"""The loss over the steps, which lengthens and shortens them.
+
+    Of a slope *s* seen on a batch only a part is the loss's own, so a rate *a* gains
+    :math:`a \rho s^2 - \tfrac12 a^2 s^2 C`: no single batch tells :math:`\rho`, but at the best
+    rate the loss falls by just as much as the curvature costs, the second term. So a mean over
+    about 20 batches of the loss plus all that the steps so far have cost is compared with one over
+    80, and the steps recover while it falls. The mean of the last batches scatters by a sixth of a
+    single one; a rise by a whole scatter above the least mean seen is no accident and halves them.
+    """
+
+    boldness: float = 0.5
+    """A factor on all steps, first 0.5: in a product of factors one of which starts at zero each
+    step makes the other's curvature larger than its last reading."""
+    cost: float = 0.0
+    mean: float = 0.0
+    variance: float = 0.0
+    least: float = inf
+    paid_fast: float = 0.0
+    paid_slow: float = 0.0
+    noise: float = 0.0
+    """Variance of losses repeated at the same parameters."""
+    n_pairs: int = 0
+
+    def compare(self, one: float, two: float) -> None:
+        """Take two losses at the same parameters: half their squared difference is the noise."""
+        self.n_pairs += 1
+        weight = max(1.0 / self.n_pairs, FORGET_LOSS)
+        self.noise += weight * (0.5 * (one - two) ** 2 - self.noise)
+
+    def scatter(self, loss: float, rounding: float) -> float:
+        """Return the standard deviation of one loss, by noise and by rounding."""
+        return sqrt(self.noise + (ROUNDINGS * rounding * loss) ** 2)
+
+    def watch(self, loss: float, n: int) -> None:
+        """Note the loss of step n, counted from 1."""
+        weight = max(1.0 / n, FORGET_LOSS)
+        self.mean += weight * (loss - self.mean)
+        square = (loss - self.mean) ** 2
+        if n > SETTLING:  # a run that diverges must not hide in the scatter it makes
+            square = min(square, 4.0 * self.variance)
+        self.variance += weight * (square - self.variance)
+        paid = loss + self.cost
+        self.paid_fast += weight * (paid - self.paid_fast)
+        self.paid_slow += max(1.0 / n, 0.25 * FORGET_LOSS) * (paid - self.paid_slow)
+        factor = RECOVERY if self.paid_fast <= self.paid_slow else STALL
+        self.boldness = min(1.0, max(LEAST, factor * self.boldness))
+        if n > SETTLING:
+            self.least = min(self.least, self.mean)
+            if self.mean > self.least + sqrt(self.variance):
+                self.boldness *= 0.5
+                self.least = self.mean
+
+
+class LayerSampler(Sampler):
     """The layers of a group, what is known about them, and the draw of those to probe.
 
     Parameters
@@ -241,13 +312,6 @@ class LayerLaw:
         The seed of layers and directions.
     """
 
-    sampling = "distinct"
-    fusible = False
-    learns = False
-    pending = None
-    whole_units = False
-    quantities: ClassVar[dict[str, tuple[Any, bool]]] = {}
-
     def __init__(self, policy: Any, layout: Layout, n_draws: int, seed: int) -> None:
         self.policy, self.layout, self.n_draws, self.seed = policy, layout, n_draws, seed
         self.memory = Memory(layout)
@@ -256,11 +320,6 @@ class LayerLaw:
         self.layers = [Layer(sum(p.numel() for p in ps)) for ps in self.params]
         self.trend = LossTrend()
         self.rounding = 0.0  # of the losses as they come; evaluations know
-
-    @property
-    def n_steps(self) -> int:
-        """The number of steps taken."""
-        return int(self.memory.step)
 
     def resize(self, n_draws: int) -> None:
         """Probe another number of layers from now on."""
@@ -316,7 +375,7 @@ class LayerLaw:
         layer.radius = radius
         down = float(changes[1]) if len(changes) > 1 else None
         slope = layer.see(scatter, float(changes[0]), down)
-        boldness = min(lr * SHARE, 1.0) * self.trend.boldness
+        boldness = min(lr * SHARE, 1.0) * self.trend.boldness * layer.trust
         step = layer.step(slope, boldness)
         self.trend.cost += 0.5 * step**2 * layer.curvature
         layer.widen(scatter, 2.0 * eps)
@@ -334,7 +393,7 @@ class LayerLaw:
         return np.array_equal(sizes, state.get("n_entries", []))
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
-        """Take up what another law of the same layers remembers."""
+        """Take up what another sampler of the same layers remembers."""
         if state is not None and self.fits(state):
             for f in fields(Layer):
                 for layer, value in zip(self.layers, state[f.name].tolist(), strict=True):

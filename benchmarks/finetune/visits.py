@@ -1,6 +1,6 @@
 """Draw which layers each method trained: shares of its visits, means over the judged seeds.
 
-    python benchmarks/finetune/laws.py laws.html
+    python benchmarks/finetune/visits.py visits.html
 
 Rows come from results.csv beside this file.
 """
@@ -29,13 +29,13 @@ def main() -> None:
     parser.add_argument("page", type=Path)
     parser.add_argument("--results", type=Path, default=HERE / "results.csv")
     options = parser.parse_args()
-    law = shares(judged(options.results, seconds=300.0, trial=60.0))
-    names = [f"layer {int(c) + 1}" for c in law.columns]
+    found = shares(judged(options.results, seconds=300.0, trial=60.0))
+    names = [f"layer {int(c) + 1}" for c in found.columns]
     names[0], names[-1] = f"{names[0]}, lowest", f"{names[-1]}, top"
     picture = go.Figure(
         go.Heatmap(
-            z=law.to_numpy().T,
-            x=list(law.index),
+            z=found.to_numpy().T,
+            x=list(found.index),
             y=names,
             colorscale="Teal",
             texttemplate="%{z:.2f}",

@@ -1,8 +1,9 @@
-"""The law of a parameter group: what was drawn for the next step, and what is learned from it.
+"""What draws the coordinates of a parameter group, and learns from their gradients.
 
-:class:`~scgd.torch.entry_law.EntryLaw` knows every single coordinate; :class:`UnitLaw` draws rows,
-chunks or tensors with the core's sampler and learns the mean gain of each; :class:`ProbeLaw` hands
-out single coordinates for zeroth order; :class:`FullLaw` takes everything.
+:class:`~scgd.torch.entry_sampler.EntrySampler` knows every single coordinate; :class:`UnitSampler`
+draws rows, chunks or tensors with the core's sampler and learns the mean gain of each;
+:class:`ProbeSampler` hands out single coordinates for zeroth order; :class:`FullSampler` takes
+everything.
 
 All use the arithmetic of :mod:`scgd.policies.distribution`. A draw stays pending until its
 gradients are learned, so that looking at it first (to reduce gradients across processes) changes
@@ -11,7 +12,7 @@ nothing.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -20,22 +21,26 @@ from scgd.random import stream
 from scgd.sampler import CoordinateSampler
 from scgd.torch import kernels
 from scgd.torch.draws import Draw
-from scgd.torch.entry_law import SAMPLINGS, EntryLaw
+from scgd.torch.entry_sampler import SAMPLINGS, EntrySampler
 from scgd.torch.layout import Layout
-from scgd.torch.memory import Memory
+from scgd.torch.memory import Memory, Sampler
 from scgd.typing import Floats
 
-__all__ = ["SAMPLINGS", "Draw", "EntryLaw", "FullLaw", "ProbeLaw", "UnitLaw", "make_law"]
+__all__ = [
+    "SAMPLINGS",
+    "Draw",
+    "EntrySampler",
+    "FullSampler",
+    "ProbeSampler",
+    "UnitSampler",
+    "make_sampler",
+]
 
 
-class UnitLaw:
-    """A law over rows, chunks or tensors: the core's sampler on units."""
+class UnitSampler(Sampler):
+    """A sampler of rows, chunks or tensors: the core's sampler on units."""
 
-    fusible = False
-    pending = None
-    learns = False
     whole_units = True
-    quantities: ClassVar[dict[str, tuple[Any, bool]]] = {}
 
     def __init__(
         self, policy: Policy, layout: Layout, n_draws: int, sampling: str, seed: int
@@ -45,27 +50,22 @@ class UnitLaw:
         self.memory = Memory(layout, self.whole_units)
         words = stream(np.random.SeedSequence(seed))
         replace = sampling == "replacement"
-        self.sampler = CoordinateSampler(policy, layout.n_units, words, n_draws, replace)
+        self.core = CoordinateSampler(policy, layout.n_units, words, n_draws, replace)
         self.gain = getattr(policy, "gain", "absolute")
-
-    @property
-    def n_steps(self) -> int:
-        """The number of steps taken."""
-        return int(self.memory.step)
 
     def resize(self, n_draws: int) -> None:
         """Draw another number of units from now on, under the weights learned so far."""
-        replace, old = self.sampling == "replacement", self.sampler
-        self.sampler = CoordinateSampler(
+        replace, old = self.sampling == "replacement", self.core
+        self.core = CoordinateSampler(
             self.policy, self.layout.n_units, old.stream, n_draws, replace
         )
-        state = self.sampler.state_dict()
-        self.sampler.load_state_dict({**state, "distribution": old.state_dict()["distribution"]})
+        state = self.core.state_dict()
+        self.core.load_state_dict({**state, "distribution": old.state_dict()["distribution"]})
         self.n_draws = n_draws
 
     def draw(self) -> Draw:
         """Return the coordinates of the next step."""
-        units, probs = self.sampler.block()
+        units, probs = self.core.block()
         order = np.argsort(units, kind="stable")
         if self.layout.starts is None:
             return Draw(units[order], probs[order], np.ones(len(units), np.int64), order)
@@ -82,7 +82,7 @@ class UnitLaw:
         self.memory.step += 1
         if present is not None:
             grads = np.where(present, grads, 0.0)
-        self.sampler.record(self.unit_grads(draw, grads))
+        self.core.record(self.unit_grads(draw, grads))
 
     def unit_grads(self, draw: Draw, grads: Floats) -> Floats:
         """Return one number per drawn unit whose gain is the mean gain of its entries."""
@@ -100,33 +100,33 @@ class UnitLaw:
 
     def weights(self) -> Floats:
         """Return the sampling weights in force, one per unit."""
-        return self.sampler.weights()
+        return self.core.weights()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what it remembers of the group as a whole; the laws of shards are not kept."""
+        """Return what it remembers of the group as a whole; the samplers of shards are not kept."""
         if any(hasattr(p, "to_local") for p in self.layout.params):
             return {}
-        return {"sampler": self.sampler.state_dict()}
+        return {"sampler": self.core.state_dict()}
 
     def fits(self, state: dict[str, Any]) -> bool:
         """Whether a state belongs to as many units."""
-        return same_shapes(self.sampler.state_dict(), state["sampler"])
+        return same_shapes(self.core.state_dict(), state["sampler"])
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
-        """Take up what another law of the same kind remembers."""
+        """Take up what another sampler of the same kind remembers."""
         if state is None or not self.fits(state):
             return
-        self.sampler.load_state_dict(state["sampler"])
+        self.core.load_state_dict(state["sampler"])
 
 
-class ProbeLaw(UnitLaw):
-    """A law that hands out single coordinates: of the units drawn, one random entry each."""
+class ProbeSampler(UnitSampler):
+    """A sampler that hands out single coordinates: of the units drawn, one random entry each."""
 
     whole_units = False
 
     def draw(self) -> tuple[list[int], Floats]:  # type: ignore[override]
         """Return the coordinates of the next step and their probabilities per draw."""
-        units, probs = self.sampler.block()
+        units, probs = self.core.block()
         starts = self.layout.starts
         if starts is None:
             return units.tolist(), probs
@@ -137,10 +137,10 @@ class ProbeLaw(UnitLaw):
     def record(self, grads: Floats) -> None:
         """End the step: a unit earns the gain of the entry seen."""
         self.memory.step += 1
-        sampler = self.sampler
+        core = self.core
         for j, grad in enumerate(grads):
-            sampler.grads[sampler.position + j] = grad
-        sampler.advance(len(grads))
+            core.grads[core.position + j] = grad
+        core.advance(len(grads))
 
     def factor(self, prob: float, importance: str) -> float:
         """Return the importance factor of a coordinate."""
@@ -148,40 +148,17 @@ class ProbeLaw(UnitLaw):
         return 1.0 / (base * prob)
 
 
-class FullLaw:
-    """The law that takes everything there is: a counter and the seed of its directions."""
-
-    sampling = "distinct"
-    fusible = False
-    learns = False
-    pending = None
-    whole_units = False
-    quantities: ClassVar[dict[str, tuple[Any, bool]]] = {}
+class FullSampler(Sampler):
+    """The sampler that takes everything there is: a counter and the seed of its directions."""
 
     def __init__(self, layout: Layout, seed: int) -> None:
         self.n_coords, self.seed = layout.n_coords, seed
         self.n_draws = layout.n_coords
         self.memory = Memory(layout)
 
-    @property
-    def n_steps(self) -> int:
-        """The number of steps taken."""
-        return int(self.memory.step)
-
     def weights(self) -> Floats:
         """Return equal weights."""
         return np.full(self.n_coords, 1.0 / max(1, self.n_coords))
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return what it remembers of the group as a whole: nothing."""
-        return {}
-
-    def fits(self, state: dict[str, Any]) -> bool:
-        """Whether a state belongs to the same kind of law."""
-        return not state
-
-    def load_state_dict(self, state: dict[str, Any] | None) -> None:
-        """Take up what another law of the same kind remembers."""
 
 
 def same_shapes(mine: Any, theirs: Any) -> bool:
@@ -194,15 +171,15 @@ def same_shapes(mine: Any, theirs: Any) -> bool:
     return shape is None or tuple(shape) == tuple(getattr(theirs, "shape", ()))
 
 
-def make_law(
+def make_sampler(
     policy: Policy,
     layout: Layout,
     n_draws: int,
     sampling: str,
     seed: int,
     half_life: float | None = None,
-) -> EntryLaw | UnitLaw:
-    """Return the law of a group."""
+) -> EntrySampler | UnitSampler:
+    """Return the sampler of a group."""
     if layout.starts is None:
-        return EntryLaw(policy, layout, n_draws, sampling, seed, half_life)
-    return UnitLaw(policy, layout, n_draws, sampling, seed)
+        return EntrySampler(policy, layout, n_draws, sampling, seed, half_life)
+    return UnitSampler(policy, layout, n_draws, sampling, seed)

@@ -1,4 +1,4 @@
-"""A law over single coordinates, one number each, learned in the pass that moves them.
+"""A sampler of single coordinates, one number each, learned in the pass that moves them.
 
 The gains have the precision of the parameters and are refreshed at every step (a step is a phase).
 """
@@ -18,10 +18,10 @@ from scgd.timetable import Mixings
 from scgd.torch import kernels
 from scgd.torch.draws import Draw, draw_distinct, draw_poisson, draw_replacement
 from scgd.torch.layout import Layout
-from scgd.torch.memory import Memory
+from scgd.torch.memory import Memory, Sampler
 from scgd.typing import Floats, Ints
 
-__all__ = ["SAMPLINGS", "EntryLaw"]
+__all__ = ["SAMPLINGS", "EntrySampler"]
 
 SAMPLINGS = ("poisson", "distinct", "sequential", "replacement")
 LEAST = 1e-30
@@ -31,8 +31,8 @@ MOST = 1e6
 LARGEST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e280}
 
 
-class EntryLaw:
-    """A law over single coordinates.
+class EntrySampler(Sampler):
+    """A sampler of single coordinates.
 
     Parameters
     ----------
@@ -50,8 +50,6 @@ class EntryLaw:
         After how many steps a gain counts half (``None``: it never fades).
     """
 
-    whole_units = False
-
     def __init__(
         self,
         policy: Policy,
@@ -67,7 +65,7 @@ class EntryLaw:
         self.learns = isinstance(policy, Musketeer)
         self.light = isinstance(policy, Uniform) or self.pure
         self.fusible = self.light and sampling == "poisson"
-        self.law = self._fresh()
+        self.distribution = self._fresh()
         self.mixings = Mixings(policy.mixing)
         self.fade = fading(half_life) if self.learns and self.pure else 1.0
         self.totals = [0.0] * len(layout.params)
@@ -88,14 +86,14 @@ class EntryLaw:
         )
 
     def _fresh(self) -> Any:
-        """Return the core's law with gains in the precision of the parameters."""
+        """Return the core's distribution with gains in the precision of the parameters."""
         policy = self.policy
         if not isinstance(policy, Musketeer):
-            kept = policy.init(self.n_coords)  # a fixed law learns nothing, but steps are counted
-            law: Any = core.make_distribution(1, refresh="all")
-            law = law._replace(sums=np.empty(0), extra=np.empty(0))
-            return law._replace(**kept._asdict())
-        law = core.make_distribution(
+            kept = policy.init(self.n_coords)  # fixed weights learn nothing, but steps are counted
+            dist: Any = core.make_distribution(1, refresh="all")
+            dist = dist._replace(sums=np.empty(0), extra=np.empty(0))
+            return dist._replace(**kept._asdict())
+        dist = core.make_distribution(
             1,
             gain=policy.gain,
             normalization=policy.normalization,
@@ -104,12 +102,12 @@ class EntryLaw:
             sharpness=policy.sharpness,
             refresh="all",
         )
-        law.n_coords[0] = self.n_coords
+        dist.n_coords[0] = self.n_coords
         tree, levels = empty_tree(1 if self.light else self.n_coords)
-        law = law._replace(tree=tree.astype(self.dtype), levels=levels)
+        dist = dist._replace(tree=tree.astype(self.dtype), levels=levels)
         arrays = {name: self.memory.array(name, *kind) for name, kind in self.quantities.items()}
         extra = arrays.get("gains_extra", np.zeros(0, self.dtype))
-        return law._replace(sums=arrays["gains"], extra=extra)
+        return dist._replace(sums=arrays["gains"], extra=extra)
 
     @property
     def quantities(self) -> dict[str, tuple[Any, bool]]:
@@ -118,11 +116,6 @@ class EntryLaw:
             return {}
         names = ["gains"] if self.policy.memory == "phase" else ["gains", "gains_extra"]  # type: ignore[attr-defined]
         return {name: (self.dtype, False) for name in names}
-
-    @property
-    def n_steps(self) -> int:
-        """The number of steps taken."""
-        return int(self.memory.step)
 
     def words(self) -> Any:
         """Return the random words of the next step."""
@@ -135,7 +128,7 @@ class EntryLaw:
     def line(self) -> tuple[float, float]:
         """Return (a, b) such that a leaf v has weight a v + b, Eq. (7)."""
         if not self.light:
-            return core.mixture(self.law)  # type: ignore[no-any-return]
+            return core.mixture(self.distribution)  # type: ignore[no-any-return]
         total = sum(self.totals) if self.learns else 0.0
         if not total > 0.0:
             return 0.0, 1.0 / self.n_coords
@@ -181,9 +174,9 @@ class EntryLaw:
         if isinstance(self.policy, Uniform):
             return np.empty(0, self.dtype)
         if not self.light:
-            return self.law.tree[: self.n_coords]  # type: ignore[no-any-return]
+            return self.distribution.tree[: self.n_coords]  # type: ignore[no-any-return]
         signed = getattr(self.policy, "gain", "") == "average" and not self.fusible
-        return np.abs(self.law.sums) if signed else self.law.sums  # type: ignore[no-any-return]
+        return np.abs(self.distribution.sums) if signed else self.distribution.sums  # type: ignore[no-any-return]
 
     def draw(self) -> Draw:
         """Return the coordinates of the next step."""
@@ -221,25 +214,25 @@ class EntryLaw:
             self.balance(self._expected)
         if present is not None:
             draw, grads = Draw(draw.coords[present], draw.probs[present]), grads[present]
-        law = self.law
+        dist = self.distribution
         if not self.light:
             mixing = self.mixings.at(self.n_steps)
-            core.update(law, draw.coords, draw.probs, grads, mixing)
-            if not np.isfinite(law.tree[law.levels[-2]]):
-                kernels.mend(law.sums, LARGEST[self.dtype])
-                core.refill(law)
+            core.update(dist, draw.coords, draw.probs, grads, mixing)
+            if not np.isfinite(dist.tree[dist.levels[-2]]):
+                kernels.mend(dist.sums, LARGEST[self.dtype])
+                core.refill(dist)
             return
         self._count(len(draw.coords))
         if self.fade != 1.0:
-            np.multiply(law.sums, law.sums.dtype.type(self.fade), out=law.sums)
-        core.record(law, draw.coords, draw.probs, grads)
+            np.multiply(dist.sums, dist.sums.dtype.type(self.fade), out=dist.sums)
+        core.record(dist, draw.coords, draw.probs, grads)
         for i, (low, high) in enumerate(zip(self._offsets, self._offsets[1:], strict=False)):
-            self.settle(i, float(np.abs(law.sums[low:high]).sum(dtype=np.float64)))
+            self.settle(i, float(np.abs(dist.sums[low:high]).sum(dtype=np.float64)))
 
     def settle(self, i: int, total: float) -> None:
         """Note the total of one tensor's gains, mended if an undefined gradient spoiled it."""
         if not isfinite(total):
-            gains = self.law.sums[self._offsets[i] : self._offsets[i + 1]]
+            gains = self.distribution.sums[self._offsets[i] : self._offsets[i + 1]]
             total = kernels.mend(gains, LARGEST[self.dtype])
         self.totals[i] = total
 
@@ -251,8 +244,8 @@ class EntryLaw:
             self.balance(expected)
 
     def _count(self, n_draws: int) -> None:
-        self.law.counts[core.N_PHASES] += 1
-        self.law.counts[core.N_DRAWS] += n_draws
+        self.distribution.counts[core.N_PHASES] += 1
+        self.distribution.counts[core.N_DRAWS] += n_draws
 
     def weights(self) -> Floats:
         """Return the sampling weights in force, one per coordinate."""
@@ -269,33 +262,33 @@ class EntryLaw:
         if not self.learns or self.sharded:
             return {}
         return {
-            "counts": self.law.counts.copy(),
+            "counts": self.distribution.counts.copy(),
             "totals": np.array(self.totals),
             "sizes": np.diff(self._offsets),
             "boost": float(self.boost),
         }
 
     def fits(self, state: dict[str, Any]) -> bool:
-        """Whether a state belongs to the same kind of law."""
+        """Whether a state belongs to the same kind of sampler."""
         return not self.learns or "totals" in state
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
-        """Go on with the gains in memory, and what another law of the same kind remembers."""
+        """Go on with the gains in memory, and what another sampler of the same kind remembers."""
         self.pending = None
         if not self.learns:
             return
-        sums, bounds = self.law.sums, self._offsets
+        sums, bounds = self.distribution.sums, self._offsets
         if state is not None and np.array_equal(state["sizes"], np.diff(bounds)):
-            self.law.counts[...] = state["counts"]
+            self.distribution.counts[...] = state["counts"]
             self.totals, self.boost = state["totals"].tolist(), float(state["boost"])
         else:
             parts = [sums[low:high] for low, high in pairwise(bounds)]
             self.totals = [kernels.mend(part, LARGEST[self.dtype]) for part in parts]
-            self.law.counts[...] = self.n_steps, self.n_steps * self.n_draws
+            self.distribution.counts[...] = self.n_steps, self.n_steps * self.n_draws
             self._rebalance()
         if not self.light and self.n_steps > 0:
-            self.law.mixing[0] = self.mixings.at(self.n_steps)
-            core.refill(self.law)
+            self.distribution.mixing[0] = self.mixings.at(self.n_steps)
+            core.refill(self.distribution)
 
 
 def fading(half_life: float | None) -> float:

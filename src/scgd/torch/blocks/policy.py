@@ -1,4 +1,4 @@
-"""What a policy of blocks is, and the laws that draw at random."""
+"""What a policy of blocks is, and those that draw blocks at random."""
 
 from __future__ import annotations
 
@@ -9,29 +9,18 @@ from typing import ClassVar
 
 import numpy as np
 
+from scgd.checks import number, whole
 from scgd.torch.blocks.ledger import Ledger
 from scgd.typing import Array
 
-__all__ = ["BlockLaw", "BlockPolicy", "check_count", "check_share", "uniform_over"]
-
-
-def check_share(name: str, value: float, low: float = 0.0, high: float = 1.0) -> None:
-    """Refuse what is not a number in [low, high]."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise ValueError(f"{name} must be a number in [{low}, {high}], got {value!r}")
-
-
-def check_count(name: str, value: int, low: int = 0) -> None:
-    """Refuse what is not a whole number from ``low`` on."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise ValueError(f"{name} must be a whole number >= {low}, got {value!r}")
+__all__ = ["BlockPolicy", "RandomBlockPolicy", "uniform_over"]
 
 
 def uniform_over(book: Ledger, blocks: Sequence[int] | Array) -> Array:
-    """Return the uniform law over some of the blocks."""
-    law = np.zeros(len(book.names))
-    law[np.asarray(blocks, int)] = 1.0 / max(len(blocks), 1)
-    return law
+    """Return equal probabilities over some of the blocks."""
+    probs = np.zeros(len(book.names))
+    probs[np.asarray(blocks, int)] = 1.0 / max(len(blocks), 1)
+    return probs
 
 
 @dataclass(frozen=True)
@@ -39,7 +28,7 @@ class BlockPolicy:
     """Chooses the blocks of a visit from the ledger, which also holds all that it remembers.
 
     A policy of one's own needs :meth:`choose`, which is called once per visit, and
-    :meth:`weights` if it draws from a law. What it wants measured it says
+    :meth:`weights` if it draws at random. What it wants measured it says
     by ``gain`` (``"square"``, ``"absolute"``, ``"mean-square"``, ``"adam"``, ``"loss"`` or
     ``None``), ``timed`` and ``needs_loss``; ``looks_at_all`` if gains come from probes only.
     """
@@ -51,10 +40,10 @@ class BlockPolicy:
     forget: ClassVar[float] = 1.0
 
     def weights(self, book: Ledger) -> Array:
-        """Return the law of the next visit, one number per block.
+        """Return the probabilities of the next visit, one number per block.
 
-        Unless a policy has a law of its own it is asked what it would choose, with a memory to
-        write into that is thrown away.
+        Unless a policy has probabilities of its own it is asked what it would choose, with a memory
+        to write into that is thrown away.
         """
         twin = copy.copy(book)
         twin.memory = copy.deepcopy(book.memory)
@@ -74,19 +63,19 @@ class BlockPolicy:
 
 
 @dataclass(frozen=True)
-class BlockLaw(BlockPolicy):
-    """A random law: scores made probabilities, mixed with the uniform law.
+class RandomBlockPolicy(BlockPolicy):
+    """Draws blocks at random: scores made probabilities, mixed with equal ones.
 
     Parameters
     ----------
     mix
-        Share of the uniform law, p = (1 - mix) w + mix / B.
+        Share of equal probabilities, p = (1 - mix) w + mix / B.
     coverage
         Every block is trained at least once in any ``coverage`` x B visits (0: not forced). Of the
         blocks that wait, the one with the nearest deadline goes first as soon as the deadlines
         leave no other choice.
     first_cycle
-        Train every block once before the law decides.
+        Train every block once before anything is drawn.
     first_period
         Steps of a visit of that cycle, if fewer than ``period``: what is learned there is old soon.
     """
@@ -97,9 +86,9 @@ class BlockLaw(BlockPolicy):
     first_period: int = 2
 
     def __post_init__(self) -> None:
-        check_share("mix", self.mix)
-        check_count("coverage", self.coverage)
-        check_count("first_period", self.first_period, 1)
+        number(self.mix, "mix", 0, 1)
+        whole(self.coverage, "coverage")
+        whole(self.first_period, "first_period", 1)
 
     def scores(self, book: Ledger) -> Array:
         """Return one weight >= 0 per block; NaN where nothing is known."""
@@ -111,25 +100,25 @@ class BlockLaw(BlockPolicy):
         return scores / total if total > 0 else np.full(len(scores), 1 / len(scores))
 
     def weights(self, book: Ledger) -> Array:
-        """Return the law of the next visit; an unknown block counts as the mean of the known."""
-        law, alive = np.zeros(len(book.names)), book.blocks
+        """Return probabilities; an unknown block counts as the mean of the known."""
+        probs, alive = np.zeros(len(book.names)), book.blocks
         scores = np.asarray(self.scores(book), float)[alive]
         known = np.isfinite(scores)
         scores[~known] = scores[known].mean() if known.any() else 1.0
-        law[alive] = (1 - self.mix) * self.normalise(scores) + self.mix / len(alive)
-        return law
+        probs[alive] = (1 - self.mix) * self.normalise(scores) + self.mix / len(alive)
+        return probs
 
     def choose(self, book: Ledger, n_active: int) -> list[int]:
         """Return blocks that must be visited now, then draws without replacement."""
         chosen = book.unvisited()[:n_active] if self.first_cycle else []
         if len(chosen) < n_active:
             chosen += [b for b in self.due(book) if b not in chosen][: n_active - len(chosen)]
-        law, random = self.weights(book), book.generator()
+        probs, random = self.weights(book), book.generator()
         while len(chosen) < min(n_active, len(book.blocks)):
-            law[chosen] = 0.0
-            if not law.any():
-                law = uniform_over(book, [b for b in book.blocks if b not in chosen])
-            chosen.append(int(random.choice(len(law), p=law / law.sum())))
+            probs[chosen] = 0.0
+            if not probs.any():
+                probs = uniform_over(book, [b for b in book.blocks if b not in chosen])
+            chosen.append(int(random.choice(len(probs), p=probs / probs.sum())))
         return chosen
 
     def due(self, book: Ledger) -> list[int]:

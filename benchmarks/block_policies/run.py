@@ -1,6 +1,6 @@
-"""Laws of blocks at equal CPU time, where the bottom, the top or all of a model must move.
+"""Policies of blocks at equal CPU time, where the bottom, the top or all of a model must move.
 
-``python benchmarks/block_laws/run.py`` tries rates for each method and task on seed 100, three of them
+``python benchmarks/block_policies/run.py`` tries rates for each method and task on seed 100, three of them
 and further ones while the best is at an edge, then judges the best on other seeds. A row that stands
 in ``rows.csv`` is not run again, so the program can be stopped and started. First the time of a step
 is measured, the methods in turn, fifteen steps at a time, so that a machine busy with other things
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tasks import WHERE, Task, make
+from tasks import WHERE, Task, adapt, make
 from torch.nn import functional as F
 
 from scgd.torch import BlockOptimizer
@@ -48,12 +48,7 @@ def modules(policy: Any) -> Callable[[Any, float, int], Any]:
 
 def lora(model: Any, lr: float, _: int) -> Any:
     """Train factors of every matrix of the layers, norm and head."""
-    from peft import LoraConfig, inject_adapter_in_model
-
-    names = ["qkv", "out", "up", "down"]
-    inject_adapter_in_model(LoraConfig(r=4, lora_alpha=8, target_modules=names), model)
-    for part in (model.norm, model.head):
-        part.requires_grad_(True)
+    adapt(model)
     return torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr)
 
 
@@ -69,7 +64,7 @@ def galore(model: Any, lr: float, _: int) -> Any:
         return GaLoreAdamW([{"params": rest}, {"params": low, **settings}], lr)
 
 
-law = partial(BlockMusketeer, first_period=2, gain_per="step")
+musketeer = partial(BlockMusketeer, first_period=2, gain_per="step")
 METHODS: dict[str, Callable[[Any, float, int], Any]] = {
     ADAMW: lambda model, lr, _: torch.optim.AdamW(model.parameters(), lr),
     "inverse cost": blocks(policy=InverseCost(first_period=10)),
@@ -77,22 +72,22 @@ METHODS: dict[str, Callable[[Any, float, int], Any]] = {
     "cyclic": blocks(policy="cyclic"),
     "top 2": blocks(policy="top", active=2),
     "musketeer": blocks(policy=BlockMusketeer(first_period=10, gain_per="step")),
-    "musketeer, short first visits": blocks(policy=law()),
-    "musketeer per cost, short first visits": blocks(policy=law(gain_per="cost")),
+    "musketeer, short first visits": blocks(policy=musketeer()),
+    "musketeer per cost, short first visits": blocks(policy=musketeer(gain_per="cost")),
     "musketeer, compared at one moment, per cost": blocks(
-        policy=law(gain_per="cost", probe=4, first_cycle=False)
+        policy=musketeer(gain_per="cost", probe=4, first_cycle=False)
     ),
     "misa, 6 modules": modules("misa"),
     "uniform, 6 modules": modules("uniform"),
-    "musketeer, 6 modules": modules(law()),
-    "musketeer per cost, 6 modules": modules(law(gain_per="cost")),
+    "musketeer, 6 modules": modules(musketeer()),
+    "musketeer per cost, 6 modules": modules(musketeer(gain_per="cost")),
     "musketeer, compared at one moment, per cost, 6 modules": modules(
-        law(gain_per="cost", probe=4, first_cycle=False)
+        musketeer(gain_per="cost", probe=4, first_cycle=False)
     ),
-    "musketeer per cost, 6 modules, mix 0.3": modules(law(gain_per="cost", mix=0.3)),
-    "musketeer, l1 norm per cost, 6 modules": modules(law(gain_per="cost", gain="absolute")),
+    "musketeer per cost, 6 modules, mix 0.3": modules(musketeer(gain_per="cost", mix=0.3)),
+    "musketeer, l1 norm per cost, 6 modules": modules(musketeer(gain_per="cost", gain="absolute")),
     "musketeer, compared at one moment, per cost, 6 modules, mix 0.3": modules(
-        law(gain_per="cost", probe=4, first_cycle=False, mix=0.3)
+        musketeer(gain_per="cost", probe=4, first_cycle=False, mix=0.3)
     ),
     "musketeer per cost, 6 modules, Adafactor in backward": blocks(
         inner=torch.optim.Adafactor, in_backward=True, blocks="module", active=6
@@ -104,7 +99,7 @@ METHODS: dict[str, Callable[[Any, float, int], Any]] = {
     "GaLore, rank 8": galore,
 }
 OTHERS = (ADAMW, *list(METHODS)[-3:])
-"""What is no law of blocks."""
+"""What is no policy of blocks."""
 
 
 def train(
@@ -205,7 +200,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--rows", type=Path, default=HERE / "rows.csv")
-    parser.add_argument("--cache", type=Path, default=Path("results/block_laws"))
+    parser.add_argument("--cache", type=Path, default=Path("results/block_policies"))
     given = parser.parse_args()
     torch.set_num_threads(1)
     given.times = step_times(given)
