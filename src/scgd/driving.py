@@ -90,6 +90,7 @@ class Driver:
         self.by_phase = reporting.callback is not None or target is not None
         self.stop, self.open = Stop(), ExitStack()
         self.interrupts = Interrupts(self.stop)
+        self.ticking = False
         self.inline: Inline | None = None
         self.engine: Any = None
         self.loop: Any = None
@@ -110,9 +111,9 @@ class Driver:
                 record_all(run)
             if self.checkpoint is not None:
                 limit = 0 if self.events is None else self.events.limit
-                saved = Saved(self.checkpoint, run, identity(run, self.job.args, limit))
-                self.saved = stack.enter_context(saved)  # no other run on its file
-                resumed = saved.resume()
+                self.saved = Saved(self.checkpoint, run, identity(run, self.job.args, limit))
+                stack.callback(self.saved.lock.release)
+                resumed = self.saved.resume()
             if log is not None:
                 record_all(run, log, resumed=resumed)
                 stack.enter_context(closing(run.record))
@@ -160,7 +161,9 @@ class Driver:
             self.interrupts.hand_on(cut=cut)
 
     def _tick(self, every: float | None) -> None:
+        """Have a clock raise the flag every so many seconds, and at the deadline."""
         self.watching.enter_context(Ticker(self.stop, every, self.deadline))
+        self.ticking = every is not None
 
     def _ended(self) -> Status:
         """Go on until something ends the run; return what did."""
@@ -188,8 +191,9 @@ class Driver:
             self._go_on() if flights is None else flights.go(stop)
             if self.bar is not None:
                 self.bar.update()
-            if self.saved is not None:
-                self.saved.save()
+            reported = self.by_phase and run.history.n_reports != reports
+            if self.saved is not None and (stop.raised or reported or flights is not None):
+                self.saved.save()  # not after every question, which may take less than a write
 
     def _go_on(self) -> None:
         """Have a loop make many evaluations where there is one, or answer one question."""
@@ -209,7 +213,7 @@ class Driver:
         if engine is not self.engine:
             self.engine, fun = engine, self.evaluate.job.fun
             self.loop = choose_loop(engine, fun, self.job.args, self.run.ledger)
-            if self.bar is None and self.saved is None and is_compiled(fun):
+            if not self.ticking and is_compiled(fun):
                 self._tick(TICK)  # no signal reaches us within compiled code
         return self.loop
 

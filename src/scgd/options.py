@@ -93,7 +93,7 @@ class Failures:
             raise ValueError(
                 f"failures (nonfinite) must be one of {NONFINITE}, got {shown(self.nonfinite)}"
             )
-        if self.catch != ():
+        if not isinstance(self.catch, tuple) or self.catch:
             settle(self, catch=check_catch(self.catch))
 
     @classmethod

@@ -233,13 +233,18 @@ def check_point(x: Any, problem: Problem, name: str) -> Floats:
 
 def check_value(value: Any, name: str) -> float:
     """Return a finite value."""
-    try:
-        scalar = as_scalar(value)
-    except (TypeError, ValueError, RuntimeError):  # NumPy's own, of ragged lists; torch's
-        raise TypeError(f"{name} must be one real number, got {value!r}") from None
+    scalar = real(value, f"{name} must be one real number, got {value!r}")
     if not np.isfinite(scalar):
         raise ValueError(f"{name} must be finite, got {scalar}; leave measurements that failed out")
     return scalar
+
+
+def real(value: Any, wanted: str) -> float:
+    """Return a number, or say what was wanted."""
+    try:
+        return as_scalar(value)
+    except (TypeError, ValueError, RuntimeError):  # NumPy's own, of ragged lists; torch's
+        raise TypeError(wanted) from None
 
 
 def check_error(error: Any) -> float:
@@ -257,13 +262,11 @@ def sized(given: Any) -> bool:
 
 def check_told(value: Any) -> None:
     """Refuse what is not one real number."""
-    try:
-        as_scalar(value)
-    except (TypeError, ValueError, RuntimeError):  # NumPy's own, of ragged lists; torch's
-        raise TypeError(
-            f"values must be real numbers, one per trial, got {value!r}; NaN, an exception or "
-            "fail(id) for one that failed"
-        ) from None
+    real(
+        value,
+        f"values must be real numbers, one per trial, got {value!r}; NaN, an exception or fail(id) "
+        "for one that failed",
+    )
 
 
 def failed_value(value: Any) -> bool:

@@ -204,7 +204,7 @@ def go_on(run: Run, wanted: int | None) -> None:
 
 
 class Saved:
-    """The checkpoint of a run, locked while the run lasts.
+    """The checkpoint of a run, locked until :attr:`lock` is released.
 
     Parameters
     ----------
@@ -219,18 +219,8 @@ class Saved:
     def __init__(self, checkpoint: Any, run: Run, identity: dict[str, Any]) -> None:
         self.run, self.identity = run, identity
         self.file = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-        self.lock: Lock | None = None
-
-    def __enter__(self) -> Saved:
-        """Refuse another run on the same file."""
-        self.lock = Lock(self.file.path)
+        self.lock = Lock(self.file.path)  # no other run on its file
         self.file.unlocked = self.lock.error
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Let another run have the file."""
-        if self.lock is not None:
-            self.lock.release()
 
     def resume(self) -> bool:
         """Take up the saved run, if there is one; a larger budget goes on with it."""

@@ -25,7 +25,7 @@ from scgd.typing import Array
 __all__ = ["Interrupts", "Late", "Stop", "Terminate", "Ticker"]
 
 
-@dataclass
+@dataclass(eq=False)
 class Stop:
     """A flag that is raised from outside and looked at between steps.
 
@@ -73,7 +73,7 @@ class Terminate:
 USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
 
-@dataclass
+@dataclass(eq=False, repr=False)  # signal.signal makes a text of each handler
 class Interrupts:
     """Have SIGINT and SIGTERM raise a flag while a run lasts.
 
