@@ -193,8 +193,8 @@ def test_every_room_has_a_place():
 
 
 LONG = {
-    "engine.py": 550, "interpreter.py": 535, "run.py": 510, "incumbent.py": 440, "optimizer.py": 410, "rules.py": 410,
-    "estimators.py": 430, "spsa.py": 410, "base.py": 410, "layer_sampler.py": 410,
+    "engine.py": 545, "interpreter.py": 540, "run.py": 510, "incumbent.py": 440, "optimizer.py": 410,
+    "estimators.py": 410, "spsa.py": 410, "base.py": 410, "layer_sampler.py": 410,
 }  # fmt: skip
 
 

@@ -9,8 +9,8 @@ from scgd.policies.adaptive import begin_round, draw_visits, part, top_up
 from scgd.policies.base import draw, kernels_of, update, weights
 from scgd.policies.distribution import make_distribution
 from scgd.policies.fixed import coordinate_smoothness, fixed_distribution
-from scgd.policies.softmax import FIRST, LAST, REBUILDS, SIZE
-from scgd.policies.sumtree import BELOW_ONE, empty_tree
+from scgd.policies.softmax import REBUILDS, SIZE
+from scgd.policies.sumtree import empty_tree
 from scgd.random import stream
 
 
@@ -143,12 +143,6 @@ def test_powers_of_slopes_of_any_size():
 # ---- distributions ----------------------------------------------------------------------------------------
 
 
-def test_the_memory_of_recent_gains_is_small():
-    dist = scgd.RecentGains().init(5)
-    for name in ("shuffled", "typical", "n_swept", "n_visits", "progress", "mixing"):
-        assert getattr(dist, name).shape == (1,), name
-
-
 def test_after_its_sweep_a_law_of_recent_gains_draws_by_weight():
     dist = scgd.RecentGains().init(3)
     dist.n_swept[0], dist.mixing[0] = 3, 0.0
@@ -181,11 +175,6 @@ def softmax():
     return dist
 
 
-def test_the_series_reaches_to_a_quarter_of_its_beginning():
-    dist = softmax()
-    assert dist.series[FIRST] == 9.0 / 3 and dist.series[LAST] == 0.25 * dist.series[FIRST]
-
-
 def test_softmax_draws_one_at_a_time_and_many_have_one_law():
     dist, out = softmax(), np.empty(9)
     weights(dist, out)
@@ -214,17 +203,5 @@ def test_what_can_be_moved_is_not_rebuilt():
 # ---- trees ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "n, offsets", [(1, [0, 8, 16]), (8, [0, 8, 16]), (9, [0, 16, 24, 32]), (64, [0, 64, 72, 80])]
-)
-def test_levels_of_a_tree(n, offsets):
-    tree, levels = empty_tree(n)
-    assert levels.tolist() == offsets and len(tree) == offsets[-1]
-
-
 def test_trees_begin_at_a_cache_line():
     assert all(empty_tree(n)[0].ctypes.data % 64 == 0 for n in (1, 3, 20, 100) for _ in range(8))
-
-
-def test_the_largest_number_below_one():
-    assert np.nextafter(1.0, 0.0) == BELOW_ONE

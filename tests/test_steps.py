@@ -286,7 +286,3 @@ def test_a_rule_without_a_kernel_of_its_own_has_nothing_to_join():
         pass
 
     assert not hasattr(Abstract, "kernel")
-
-
-def test_what_the_rules_of_a_length_read_unless_told():
-    assert scgd.Learned().hyper == pytest.approx((0.1, 0.2, 0.003, -5.0, 3.0))

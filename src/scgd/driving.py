@@ -139,6 +139,7 @@ class Driver:
             if self.reporting.progress:
                 self.bar = self.watching.enter_context(Progress(run, self.deadline))
             self.watching.enter_context(self.interrupts)
+            self.watching.callback(run.strategy.close)  # while no signal can interrupt it
             if self.deadline is not None or self.bar is not None or saved is not None:
                 self._tick(None if self.bar is None and saved is None else TICK)
             try:

@@ -9,7 +9,7 @@ that is NaN failed: what depends on it is NaN in the gradient, and the rest hold
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,25 +33,29 @@ NARROWEST = 0.25
 """The part of a two-sided move that is left, at least, next to a bound."""
 
 
-class Estimator(Protocol):
+class Estimator:
     """How partial derivatives are estimated at the drawn coordinates."""
 
-    distinct: ClassVar[bool]
+    distinct: ClassVar[bool] = False
     """Whether a block must not hold a coordinate twice."""
 
     def n_evals(self, block: int) -> int:
         """Return the number of evaluations for a block of this size."""
+        raise NotImplementedError
+
+    def n_draws(self, block: int) -> int:
+        """Return what a step counts for in a pass: its coordinates (one for a direction)."""
+        return block
 
     def probe(
         self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
     ) -> Question:
         """Return the points to evaluate."""
+        raise NotImplementedError
 
     def gradient(self, question: Question, values: Floats) -> tuple[Floats, float]:
         """Return the estimates at ``question.support`` and the mean value seen near the point."""
-
-    def n_draws(self, block: int) -> int:
-        """Return what a step counts for in a pass: coordinates, or one direction."""
+        raise NotImplementedError
 
 
 @register_jitable
@@ -133,7 +137,7 @@ def middle(lows: Floats, highs: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class ForwardDifference:
+class ForwardDifference(Estimator):
     r"""Forward differences with a shared base (Example 2 of the paper).
 
     .. math:: g^{(k)} = \frac{f(\theta + h e_k, \xi) - f(\theta, \xi)}{h}
@@ -147,15 +151,9 @@ class ForwardDifference:
     2
     """
 
-    distinct: ClassVar[bool] = False
-
     def n_evals(self, block: int) -> int:
         """Return the number of evaluations for a block of this size."""
         return block + 1
-
-    def n_draws(self, block: int) -> int:
-        """Return what a step counts for in a pass: its coordinates."""
-        return block
 
     def probe(
         self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
@@ -175,7 +173,7 @@ class ForwardDifference:
 
 
 @dataclass(frozen=True)
-class CentralDifference:
+class CentralDifference(Estimator):
     r"""Central differences, two evaluations per coordinate.
 
     .. math:: g^{(k)} = \frac{f(\theta + h e_k, \xi) - f(\theta - h e_k, \xi)}{2h}
@@ -188,15 +186,9 @@ class CentralDifference:
     6
     """
 
-    distinct: ClassVar[bool] = False
-
     def n_evals(self, block: int) -> int:
         """Return the number of evaluations for a block of this size."""
         return 2 * block
-
-    def n_draws(self, block: int) -> int:
-        """Return what a step counts for in a pass: its coordinates."""
-        return block
 
     def probe(
         self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
@@ -213,7 +205,7 @@ class CentralDifference:
         return grads, middle(lows, highs)
 
 
-class DirectionEstimator:
+class DirectionEstimator(Estimator):
     """Estimators that move the whole support along one random direction.
 
     A joint move sets each coordinate once, so its block holds each at most once.
@@ -382,7 +374,7 @@ class SPSA(DirectionEstimator):
 
 
 @dataclass(frozen=True)
-class FirstOrder:
+class FirstOrder(Estimator):
     """Partial derivatives from ``jac``: no estimate, one evaluation per step.
 
     Examples
@@ -391,15 +383,9 @@ class FirstOrder:
     1
     """
 
-    distinct: ClassVar[bool] = False
-
     def n_evals(self, block: int) -> int:
         """Return the number of evaluations for a block of this size."""
         return 1
-
-    def n_draws(self, block: int) -> int:
-        """Return what a step counts for in a pass: its coordinates."""
-        return block
 
     def probe(
         self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any

@@ -139,13 +139,18 @@ class CoordinateSampler:
         self.grads[self.position : self.position + self.block_size] = grads
         return self.advance(self.block_size)
 
-    def advance(self, n_draws: int) -> bool:
-        """Count draws whose gradients are in the buffer; learn and draw anew when it is full."""
+    def advance(self, n_draws: int, *, drawn: bool = False) -> bool:
+        """Count draws whose gradients are in the buffer; learn and draw anew when it is full.
+
+        ``drawn``: compiled code has learnt and drawn already.
+        """
         self.position += n_draws
         if self.position < len(self.coords):
             return False
         self.position = 0
         self.n_phases += 1
+        if drawn:
+            return True
         mixing = self.mixings.at(self.n_phases)
         buffers = self.coords, self.probs, self.grads
         self.policy.end_phase_and_draw(

@@ -60,7 +60,7 @@ def scipy_method(
     disp
         Print the result.
     tol
-        Handed on where the method knows it; else a RuntimeWarning.
+        Handed on.
     options
         ``maxfev`` (or ``maxfun``), ``seed``, and every keyword of :func:`scgd.minimize`; ``method``
         among them chooses its method.
@@ -84,10 +84,7 @@ def scipy_method(
         if given is not None:
             warnings.warn(f"scgd does not use {name}", RuntimeWarning, stacklevel=2)
     if tol is not None:
-        if "tol" in KNOWN:
-            words["tol"] = tol
-        else:
-            warnings.warn("scgd does not use tol", RuntimeWarning, stacklevel=2)
+        words["tol"] = tol
     if (limits := as_constraints(constraints)) is not None:
         words["constraints"] = limits
     for name, given in (("fun", fun), ("jac", jac), ("callback", callback)):
@@ -127,15 +124,7 @@ def as_constraints(constraints: Any) -> Any:
         return None
     if not isinstance(constraints, list | tuple):
         constraints = [constraints]
-    found = [new_style(one) if isinstance(one, dict) else one for one in constraints]
-    if not found:
-        return None
-    if "constraints" not in KNOWN:
-        raise ValueError(
-            f"scgd takes no constraints but bounds, got {len(found)}; add a penalty to fun, or use "
-            "method='COBYQA'"
-        )
-    return found
+    return [new_style(one) if isinstance(one, dict) else one for one in constraints] or None
 
 
 def new_style(one: dict[str, Any]) -> Any:
@@ -182,8 +171,6 @@ class Watch:
     """A callback of SciPy's, by either signature, and the number of steps."""
 
     def __init__(self, callback: Callable[..., Any] | None, maxiter: int | None) -> None:
-        if maxiter is not None and (isinstance(maxiter, bool) or maxiter < 1):
-            raise ValueError(f"maxiter must be a whole number >= 1, got {maxiter!r}")
         self.callback, self.maxiter, self.reached = callback, maxiter, False
         self.whole = callback is not None and takes_result(callback)
 

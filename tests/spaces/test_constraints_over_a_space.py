@@ -28,6 +28,40 @@ def test_the_answer_is_feasible_and_good(method):
     assert result.fun == cost(result.params) and result.fun < 11.7  # 11.5 is the least
 
 
+def test_whole_numbers_that_hang_together():
+    """A pressure vessel: thicknesses of whole sixteenths of an inch, and its radius and length."""
+    space = Space(shell=Int(1, 99), head=Int(1, 99), radius=Float(10, 200), length=Float(10, 200))
+
+    def design(params):
+        return params["shell"] / 16, params["head"] / 16, params["radius"], params["length"]
+
+    def price(params):
+        s, h, r, long = design(params)
+        return 0.6224 * s * r * long + 1.7781 * h * r**2 + 3.1661 * s**2 * long + 19.84 * s**2 * r
+
+    def limits(params):
+        s, h, r, long = design(params)
+        volume = np.pi * r**2 * long + 4 / 3 * np.pi * r**3
+        return [s - 0.0193 * r, h - 0.00954 * r, volume / 1_296_000 - 1]
+
+    holds = NonlinearConstraint(limits, 0, np.inf)
+    found = [
+        minimize(price, space, constraints=holds, max_evals=4000, seed=seed) for seed in range(3)
+    ]
+    assert all(result.maxcv == 0 for result in found)
+    assert np.median([result.fun for result in found]) < 6061  # 6,090 is the next best design
+
+
+def test_real_numbers_end_exactly():
+    space = Space(x=Float(-2, 2), y=Float(-2, 2))
+    disc = NonlinearConstraint(lambda q: q["x"] ** 2 + q["y"] ** 2, -np.inf, 1)
+    result = minimize(
+        lambda q: 100 * (q["y"] - q["x"] ** 2) ** 2 + (1 - q["x"]) ** 2,
+        space, constraints=disc, max_evals=800, seed=0,
+    )  # fmt: skip
+    assert result.maxcv == 0 and result.fun < 0.04568  # 0.0456748 is the least
+
+
 def test_ask_and_tell_ends_as_minimize_does():
     opt = Optimizer(SPACE, constraints=STRONG, max_evals=60, seed=0)
     while not opt.done:

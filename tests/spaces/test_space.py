@@ -254,7 +254,7 @@ BAD = [
     (lambda _: Float(1, 0), ValueError, "low must not be above high, got Float(1.0, 0.0)"),
     (lambda _: Float(0, 1, log=True), ValueError, "log=True needs low above zero, got Float(0.0, 1.0, log=True)"),
     (lambda _: Float(0, math.nan), ValueError, "high must be a finite number, got nan"),
-    (lambda _: Float("0", 1), ValueError, "low must be a finite number, got '0'"),
+    (lambda _: Float("0", 1), TypeError, "low must be a finite number, got '0'"),
     (lambda _: Float(-1e308, 1e308), ValueError, "is too wide"),
     (lambda _: Float(1, 2, log=True, step=0.1), ValueError, "step must be positive, and excludes log"),
     (lambda _: Float(0, 1, step=0), ValueError, "step must be positive"),

@@ -52,7 +52,7 @@ class Seen:
             if np.isfinite(vector).all():
                 self.points.append(x.copy())
                 self.vectors.append(vector)
-                self.unit = np.maximum(self.unit, self.violations(vector))
+                self.unit = np.maximum(self.unit, self.merit.violations(vector))
                 if self.feasible(vector) and vector[0] < self.lowest:
                     self.lowest, self.below = float(vector[0]), 0
         if self.lowest < np.inf and not self.weight and len(self.vectors) >= OPENING:
@@ -69,18 +69,13 @@ class Seen:
 
     def feasible(self, vector: Floats) -> bool:
         """Tell whether a point is feasible."""
-        return float(self.violations(vector).max(initial=0.0)) <= TOLERANCE
-
-    def violations(self, vector: Floats) -> Floats:
-        """Return by how much each constraint is violated."""
-        residuals = vector[1:-1]
-        return np.asarray(np.where(self.merit.equal, np.abs(residuals), np.maximum(0, residuals)))
+        return self.merit.violation(vector) <= TOLERANCE
 
     def number(self, vector: Floats) -> float:
         """Return the number of a vector; NaN where it failed."""
         if not np.isfinite(vector).all():
             return float("nan")
-        missing = self.violations(vector)
+        missing = self.merit.violations(vector)
         share = float(np.sum(missing / np.where(self.unit > 0, self.unit, 1.0)))
         if not self.weight:
             return share

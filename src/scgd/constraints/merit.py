@@ -77,14 +77,19 @@ class Merit:
         total: Floats = vectors[:, 0] + terms + 0.5 * self.weights[0] * vectors[:, -1] ** 2
         return total
 
-    def violation(self, residuals: Floats) -> float:
+    def violations(self, vector: Floats) -> Floats:
+        """Return by how much a measurement violates each constraint."""
+        residuals = vector[1 : 1 + len(self.equal)]
+        return np.asarray(np.where(self.equal, np.abs(residuals), np.maximum(residuals, 0.0)))
+
+    def violation(self, vector: Floats) -> float:
         """Return the largest violation."""
-        return float(np.where(self.equal, np.abs(residuals), residuals).max(initial=0.0))
+        return float(self.violations(vector).max(initial=0.0))
 
     def offer(self, vector: Floats, z: Floats) -> None:
         """Take note of a measurement that was made at z."""
         if np.isfinite(vector).all():
-            self._keep(self.seen, self.seen_x, float(vector[0]), self.violation(vector[1:-1]), z)
+            self._keep(self.seen, self.seen_x, float(vector[0]), self.violation(vector), z)
 
     def _keep(self, best: Floats, x: Floats, value: float, violation: float, z: Floats) -> bool:
         """Keep a point that is feasible and lower, or nearer to being feasible.

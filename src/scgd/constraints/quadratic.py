@@ -250,6 +250,6 @@ def best_step(
 
 def penalised(vector: Floats, price: float, merit: Merit) -> float:
     """Return f plus what violations cost."""
-    residuals = vector[1 : 1 + len(merit.equal)]
-    missed = np.where(merit.equal, np.abs(residuals), np.maximum(residuals, 0.0))
-    return float(vector[0] + price * np.maximum(missed - TOLERANCE / 2, 0.0).sum())
+    return float(
+        vector[0] + price * np.maximum(merit.violations(vector) - TOLERANCE / 2, 0.0).sum()
+    )

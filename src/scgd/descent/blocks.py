@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from scgd.calling import calls_user
 from scgd.compiling import njit
-from scgd.descent.engine import CoordinateDescent
 from scgd.descent.loop import Loop, as_float
 from scgd.estimators import (
     SPSA,
-    CentralDifference,
     fill_sides,
     halfway,
     middle,
@@ -21,7 +18,6 @@ from scgd.estimators import (
     slopes,
     spread,
 )
-from scgd.run.ledger import Ledger
 from scgd.run.signals import Late
 from scgd.typing import Floats, Ints
 
@@ -34,17 +30,10 @@ class BlockLoop(Loop):
     Work and memory per step are those of the drawn coordinates.
     """
 
-    def __init__(
-        self,
-        engine: CoordinateDescent,
-        fun: Callable[..., Any],
-        args: tuple[Any, ...],
-        ledger: Ledger,
-    ) -> None:
-        super().__init__(engine, fun, args, ledger)
-        self.central = isinstance(engine.method.estimator, CentralDifference)
-        self.joint = isinstance(engine.method.estimator, SPSA)
-        size = engine.sampler.block_size
+    def _set_up(self) -> None:
+        """Lay out what the steps need."""
+        self.joint = isinstance(self.engine.method.estimator, SPSA)
+        size = self.engine.sampler.block_size
         self.downs, self.ups = np.empty(size), np.empty(size)
 
     def _step(self, place: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -10,12 +9,9 @@ import numpy as np
 
 from scgd import steps
 from scgd.compiling import njit
-from scgd.descent.engine import CoordinateDescent
-from scgd.descent.loop import Loop
-from scgd.descent.single import at
-from scgd.estimators import CentralDifference, sides
+from scgd.descent.single import SingleLoop, at
+from scgd.estimators import sides
 from scgd.policies import distribution as distributions
-from scgd.run.ledger import Ledger
 from scgd.run.signals import Stop
 from scgd.typing import Floats, Ints
 
@@ -61,18 +57,14 @@ class Codes(NamedTuple):
     mixed: bool  # whether coordinates have scales of their own
 
 
-class CompiledLoop(Loop):
+class CompiledLoop(SingleLoop):
     """The compiled loop: draws, evaluates, moves and learns without coming back to Python."""
 
-    def __init__(
-        self,
-        engine: CoordinateDescent,
-        fun: Callable[..., Any],
-        args: tuple[Any, ...],
-        ledger: Ledger,
-    ) -> None:
-        super().__init__(engine, fun, args, ledger)
-        sampler, method, weights = engine.sampler, engine.method, engine.importance_weights
+    def _set_up(self) -> None:
+        """Lay out what the steps need."""
+        super()._set_up()
+        engine, sampler, method = self.engine, self.engine.sampler, self.engine.method
+        weights = engine.importance_weights
         self.work = Workspace(
             engine.point.x, engine.point.buffer, engine.problem.lower, engine.problem.upper,
             sampler.coords, sampler.probs, sampler.grads, engine.rate_scale, engine.radius_scale,
@@ -81,9 +73,8 @@ class CompiledLoop(Loop):
         divisors = {"inverse": 1.0, "relative": float(engine.problem.n_coords)}
         kind = method.importance
         divisor = divisors[kind] if isinstance(kind, str) else 0.0
-        central = isinstance(method.estimator, CentralDifference)
-        skip = ledger.on_nonfinite == "skip"
-        self.codes = Codes(central, skip, divisor, not engine.uniform_scale)
+        skip = self.ledger.on_nonfinite == "skip"
+        self.codes = Codes(self.central, skip, divisor, not engine.uniform_scale)
         self.loop = runner(steps.compiled(method.step), self.sampled)
 
     def _part(self, chunk: int, rest: int, by_phase: bool) -> int:
@@ -108,46 +99,24 @@ class CompiledLoop(Loop):
                 sampler.position, mixings, rates, radii, rows, stop.array, trace,
             )  # fmt: skip
         finally:  # the function may have raised: count what was done, forget the step in hand
-            done = int(trace.cursor[DONE])
-            self._account(trace, done)
-            visited = trace.visited[:done]
-            reach = radii[:done] * engine.radius_scale[visited]
-            self._look_back(visited, trace.entries[:done], reach)
+            done, step = int(trace.cursor[DONE]), int(trace.cursor[STEP])
+            visited, entries = trace.visited[:done], trace.entries[:done]
+            first = 0
+            while first < done:
+                last = min(first + sampler.n_draws - sampler.position, done)
+                self._commit(visited[first:last], trace.seen[first:last], drawn=True)
+                first = last
+            self._look_back(visited, entries, radii[:done] * engine.radius_scale[visited])
+            self.ledger.n_failed += int(trace.cursor[N_LOST])
+            if best is not None and step >= 0:
+                where, lowest = trace.cursor[WHERE], float(trace.cursor[LOWEST])
+                self._keep(visited.tolist(), entries.tolist(), step, where, lowest)
             k = sampler.coords[sampler.position]
             engine.point.buffer[k] = engine.point.x[k]
         if done < n and not stop.array[0]:
             low, high, down, up = trace.cursor[LOW : UP + 1].tolist()
             self._lost((low, high), partial(at, engine.point.x, k, (down, up)))
         return done
-
-    def _account(self, trace: Trace, done: int) -> None:
-        """Count the steps phase by phase; the loop has drawn and learnt already."""
-        engine, sampler, past = self.engine, self.engine.sampler, 0
-        engine.point.trail.add(trace.visited[:done])
-        self.ledger.n_failed += int(trace.cursor[N_LOST])
-        self._keep(trace, done)
-        while past < done:
-            n = min(sampler.n_draws - sampler.position, done - past)
-            here = slice(sampler.position, sampler.position + n)
-            engine.observations[here] = trace.seen[past : past + n]
-            past += n
-            engine.t += n
-            engine.n_asked += n
-            engine.n_evals += 2 * n
-            sampler.position += n
-            if sampler.position == sampler.n_draws:
-                sampler.position = 0
-                sampler.n_phases += 1
-                engine.end_phase()
-
-    def _keep(self, trace: Trace, done: int) -> None:
-        """Keep the best point seen: as it was at that step, with its coordinate where it was."""
-        best, step = self.ledger.best, int(trace.cursor[STEP])
-        if best is not None and step >= 0:
-            since = slice(step, done)
-            places = np.append(trace.visited[since][::-1], trace.visited[step])
-            entries = np.append(trace.entries[since][::-1], trace.cursor[WHERE])
-            best.at(float(trace.cursor[LOWEST]), self.engine.point, places, entries)
 
 
 @cache
@@ -183,10 +152,10 @@ def runner(move: Any, sampled: bool) -> Any:
                     return
                 cursor[N_LOST] += n_lost
                 grad = 0.0
-                middle = (
+                value = (
                     low + 0.5 * change if codes.central else low
                 )  # only the quotient may be lost
-                trace.seen[i] = middle if np.isfinite(middle) else np.nan
+                trace.seen[i] = value if np.isfinite(value) else np.nan
                 for value, where in ((low, down), (high, up)):  # one of them may be whole
                     if np.isfinite(value) and value < cursor[LOWEST]:
                         cursor[STEP], cursor[LOWEST], cursor[WHERE] = i, value, where

@@ -119,6 +119,7 @@ class CoordinateDescent:
         )  # fmt: skip
         self.direction_rng = np.random.Generator(np.random.PCG64(directions))
         self._check_importance()
+        self.changing = method.policy.paced or method.step.paced or callable(method.importance)
         self.slots: Floats = steps.make_slots(method.step, n)
         self.hyper: Floats = np.array(method.step.hyper)
         self.apply = steps.applier(method.step)
@@ -258,7 +259,7 @@ class CoordinateDescent:
                 (table.rates * self.rate_scale[0]).tolist(),
                 (table.radii * self.radius_scale[0]).tolist(),
             )
-        if self.sampler.position == 0 and self.n_open == 0:
+        if self.changing and self.sampler.position == 0 and self.n_open == 0:
             self._begin_phase(place)
         return place
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from scgd.calling import calls_user
 from scgd.descent.engine import CoordinateDescent
-from scgd.estimators import CentralDifference, farthest_side
+from scgd.estimators import CentralDifference
 from scgd.problem import as_scalar
 from scgd.run.ledger import Ledger
 from scgd.run.signals import Late, Stop
 from scgd.samples import CHUNK
-from scgd.typing import Floats, Ints
+from scgd.typing import Floats
 
 __all__ = ["Loop", "as_float"]
 
@@ -54,6 +54,11 @@ class Loop:
         self.call = fun if not args and not self.sampled else self._call
         self.cost = engine.step_cost
         self.over: list[int] = []
+        self.central = isinstance(engine.method.estimator, CentralDifference)
+        self._set_up()
+
+    def _set_up(self) -> None:
+        """Lay out what the steps need."""
 
     @calls_user
     def _call(self, view: Floats) -> Any:
@@ -100,16 +105,6 @@ class Loop:
     def _step(self, place: int) -> None:
         """Take the step at this place of the chunk, or nothing of it."""
         raise NotImplementedError
-
-    def _look_back(self, coords: Ints, entries: Floats, radii: Floats) -> None:
-        """Take note of how far single-coordinate steps looked, given entries before each."""
-        engine, problem = self.engine, self.engine.problem
-        central = isinstance(engine.method.estimator, CentralDifference)
-        most = farthest_side(
-            central, engine.point.x, entries, coords, radii, problem.lower, problem.upper,
-            problem.x0, problem.unit,
-        )  # fmt: skip
-        engine.farthest = max(engine.farthest, float(most))
 
     def _lost(self, values: Any, point: Callable[[int], Floats], ahead: int = 0) -> None:
         """Count the values of a step that are not finite; where there are none, it overflowed."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from scgd.calling import calls_user
-from scgd.descent.engine import CoordinateDescent
 from scgd.descent.loop import Loop
-from scgd.estimators import CentralDifference, sides
+from scgd.estimators import farthest_side, sides
 from scgd.problem import as_scalar
-from scgd.run.ledger import Ledger
 from scgd.run.signals import Stop
-from scgd.typing import Floats
+from scgd.typing import Floats, Ints
 
 __all__ = ["SingleLoop", "at"]
 
@@ -29,15 +26,9 @@ class SingleLoop(Loop):
     During a part of a phase only the buffer moves; the point follows when the part ends.
     """
 
-    def __init__(
-        self,
-        engine: CoordinateDescent,
-        fun: Callable[..., Any],
-        args: tuple[Any, ...],
-        ledger: Ledger,
-    ) -> None:
-        super().__init__(engine, fun, args, ledger)
-        self.central = isinstance(engine.method.estimator, CentralDifference)
+    def _set_up(self) -> None:
+        """Lay out what the steps need."""
+        engine = self.engine
         self.slots = tuple(slot.data for slot in engine.slots)
         self.hyper = engine.method.step.hyper
         self.lower, self.upper = engine.problem.lower.data, engine.problem.upper.data
@@ -116,39 +107,44 @@ class SingleLoop(Loop):
             done = len(grads)
             if done < len(entries):
                 engine.point.buffer[k] = entries[done]
-            self._commit(first, coords, grads, seen, (entries[:done], radii[:done]))
+            now = slice(first, first + done)
+            places = sampler.coords[now]
+            engine.point.x[places] = engine.point.buffer[places]
+            sampler.grads[now] = engine.in_units(np.array(grads, np.float64), places)
+            self._look_back(places, np.array(entries[:done]), np.array(radii[:done]))
+            self._commit(coords[:done], seen)
             if found is not None:
-                self._keep(found, coords, entries, done)
+                self._keep(coords[:done], entries[:done], *found)
         return done
 
-    def _commit(
-        self, first: int, coords: list[int], grads: Any, seen: list[float],
-        around: tuple[list[float], list[float]],
-    ) -> None:  # fmt: skip
-        """Have the point follow the buffer, and count the steps (entries before, and radii)."""
-        engine, sampler, done = self.engine, self.engine.sampler, len(grads)
-        now = slice(first, first + done)
-        places = sampler.coords[now]
-        engine.point.x[places] = engine.point.buffer[places]
-        engine.observations[now] = seen
-        sampler.grads[now] = engine.in_units(np.array(grads, np.float64), places)
-        engine.point.trail.add(coords[:done])
-        self._look_back(places, *map(np.array, around))
-        engine.t += done
-        engine.n_asked += done
-        engine.n_evals += 2 * done
-        if sampler.advance(done):
+    def _commit(self, visited: Any, seen: Any, *, drawn: bool = False) -> None:
+        """Count steps of one phase; ``drawn``: compiled code has learnt and drawn at its end."""
+        engine, sampler, n = self.engine, self.engine.sampler, len(visited)
+        engine.point.trail.add(visited)
+        engine.observations[sampler.position : sampler.position + n] = seen
+        engine.t += n
+        engine.n_asked += n
+        engine.n_evals += 2 * n
+        if sampler.advance(n, drawn=drawn):
             engine.end_phase()
 
+    def _look_back(self, visited: Ints, entries: Floats, radii: Floats) -> None:
+        """Take note of how far these steps looked."""
+        engine, problem = self.engine, self.engine.problem
+        most = farthest_side(
+            self.central, engine.point.x, entries, visited, radii, problem.lower, problem.upper,
+            problem.x0, problem.unit,
+        )  # fmt: skip
+        engine.farthest = max(engine.farthest, float(most))
+
     def _keep(
-        self, found: tuple[int, float, float], coords: list[int], entries: list[float], done: int
+        self, visited: list[int], entries: list[float], step: int, entry: float, value: float
     ) -> None:
         """Keep the best point seen: as it was at that step, with its coordinate where it was."""
-        step, entry, value = found
-        best, point = self.ledger.best, self.engine.point
+        best = self.ledger.best
         assert best is not None
-        places = [*reversed(coords[step:done]), coords[step]]
-        best.at(value, point, places, [*reversed(entries[step:done]), entry])
+        places = [*reversed(visited[step:]), visited[step]]
+        best.at(value, self.engine.point, places, [*reversed(entries[step:]), entry])
 
 
 def at(x: Floats, k: int, entries: Any, j: int) -> Floats:

@@ -74,6 +74,7 @@ class Descent:
         self.visits, self.n_passes, self.n_phases = np.zeros(p), 0, 0
         self.best = Best(task)
         self.words = stream(np.random.SeedSequence(task.seed))
+        self.order = np.random.default_rng(task.seed)
         self.all = np.arange(p)
         self.at_hand: Array | None = None
         if task.l1 > 0.0 and isinstance(policy, Adaptive) and task.design.by_rows:
@@ -291,20 +292,25 @@ class Descent:
         again: bool,
     ) -> tuple[float, float]:
         """Visit as many coordinates as are chosen; return the slopes' offset and the gain."""
-        task, size, state = self.task, len(chosen), self.state(chosen)
+        task, size = self.task, len(chosen)
+        shuffled = isinstance(self.policy, Adaptive) and self.policy.least == 1.0
+        state = None if shuffled else self.state(chosen)  # each once: nothing to remember
         if not again:
             self.round = np.empty(size, np.int64), np.empty(size), np.empty(size)
         coords, probs, grads = self.round
         length = self.policy.phase_length(size)
         for first in range(0, size, length):
             phase = slice(first, first + length)
-            if not again:
+            if shuffled and not again:
+                coords[phase] = self.order.permutation(size)
+            elif not again:
                 self.policy.draw(state, self.words, coords[phase], probs[phase], 1, True)
             offset = sweep(
                 *self.columns, self.means, slopes, curve, bends, self.products, self.costs, self.w,
                 chosen, coords[phase], grads[phase], task.l2, task.l1, total, offset, 1.0,
             )  # fmt: skip
-            self.policy.update(state, coords[phase], probs[phase], grads[phase], self.mixing())
+            if not shuffled:
+                self.policy.update(state, coords[phase], probs[phase], grads[phase], self.mixing())
         self.visits[chosen] += np.bincount(coords, minlength=size)
         gains = grads**2 * self.costs[chosen[coords]] if len(self.costs) else grads**2
         return offset, 0.5 * float(gains.sum())

@@ -178,9 +178,9 @@ def seen_over(seen: Evaluations, result: Any, k: int) -> Slice:
     return Slice(k, at, seen.value[known], age, False, here, logarithmic(seen.space, k))
 
 
-def logarithmic(space: Space, k: int) -> bool:
+def logarithmic(space: Space | None, k: int) -> bool:
     """Tell whether factors count in the parameter of a coordinate."""
-    return bool(getattr(space.parameters[name_of(space, k)], "log", False))
+    return space is not None and bool(getattr(space.parameters[name_of(space, k)], "log", False))
 
 
 def name_of(space: Space, k: int) -> str:
@@ -188,8 +188,10 @@ def name_of(space: Space, k: int) -> str:
     return next(n for n, place in space.places.items() if place.start <= k < place.stop)
 
 
-def parameter(space: Space, x: Floats, k: int) -> Any:
+def parameter(space: Space | None, x: Floats, k: int) -> Any:
     """Return the parameter of a coordinate: a number, a word for a choice, None if it is absent."""
+    if space is None:
+        return float(x[k])
     name = name_of(space, k)
     value = space.decode(x).get(name)
     if value is None:
@@ -201,32 +203,20 @@ def parameter(space: Space, x: Floats, k: int) -> Any:
 
 
 def along(result: Any, k: int, fun: Callable[..., Any]) -> Slice:
-    """Evaluate along one coordinate, a unit of scale to both sides of the point."""
-    if (space := result.evaluations.space) is not None:
-        return along_parameter(result, k, fun, space)
-    x: Floats = np.array(result.x, np.float64)
-    here, reach = float(x[k]), float(np.asarray(result.scale)[k])
-    at = here + reach * np.linspace(-1, 1, N_PLACES)
-    value = np.empty(N_PLACES)
-    for i, entry in enumerate(at):
-        x[k] = entry
-        value[i] = as_scalar(fun(x.copy()))
-    return Slice(k, at, value, np.ones(N_PLACES), True, here)
-
-
-def along_parameter(result: Any, k: int, fun: Callable[..., Any], space: Space) -> Slice:
-    """Evaluate over the range of one parameter of a space."""
-    x: Floats = np.array(result.x, np.float64)
+    """Evaluate over the range of a parameter, or a unit of scale to both sides of the point."""
+    space, x = result.evaluations.space, np.array(result.x, np.float64)
+    places = np.linspace(0, 1, N_PLACES)
+    if space is None:
+        places = x[k] + float(np.asarray(result.scale)[k]) * np.linspace(-1, 1, N_PLACES)
     found: dict[Any, float] = {}
-    for unit in np.linspace(0, 1, N_PLACES):
-        x[k] = unit
+    for place in places:
+        x[k] = place
         at = parameter(space, x, k)
         if at is not None and at not in found:
-            found[at] = as_scalar(fun(space.decode(x)))
-    values = np.array(list(found.values()))
-    here = parameter(space, result.x, k)
-    ones, log = np.ones(len(values)), logarithmic(space, k)
-    return Slice(k, np.array(list(found)), values, ones, True, here, log)
+            found[at] = as_scalar(fun(x.copy() if space is None else space.decode(x)))
+    values, here = np.array(list(found.values())), parameter(space, result.x, k)
+    ones = np.ones(len(values))
+    return Slice(k, np.array(list(found)), values, ones, True, here, logarithmic(space, k))
 
 
 def is_log(values: Floats) -> bool:

@@ -22,6 +22,7 @@ import numpy as np
 from scgd.checks import number, settle
 from scgd.compiling import njit
 from scgd.policies.base import Policy
+from scgd.policies.mixture import LARGEST
 from scgd.random import below
 from scgd.typing import Array, Floats, Ints
 
@@ -158,7 +159,7 @@ def learn(scores, coords, grads, forget):  # type: ignore[no-untyped-def]
     """Let the scores of the visited coordinates follow what was seen there."""
     for t in range(len(coords)):
         size = abs(grads[t])
-        if size <= 1e280:  # neither NaN nor so large that sums overflow
+        if size <= LARGEST:  # neither NaN nor so large that sums overflow
             scores[coords[t]] += forget * (size - scores[coords[t]])
 
 

@@ -20,12 +20,14 @@ __all__ = [
     "CompiledPolicy",
     "Kernels",
     "Policy",
+    "UniformDistribution",
     "draw",
     "draw_blocks",
     "draw_distinct",
     "kernels_of",
     "register",
     "update",
+    "update_and_draw",
     "weights",
 ]
 
@@ -43,27 +45,18 @@ class Kernels(NamedTuple):
         ``(dist, coords, probs, grads, mixing)`` ends a phase: learn, set the weights of the next.
     weights
         ``(dist, out)`` writes all current weights.
-    end_phase_and_draw
-        ``(*dist, stream, coords, probs, grads, mixing)``: update and draw in one call, with the
-        distribution in pieces, which numba takes twice as fast from Python as a tuple.
     check
         ``(dist, fresh)`` raises ValueError where a distribution, of the types and shapes of a fresh
         one, has values that could lead a kernel out of an array or into a loop without end.
-    draw_block
-        ``draw_distinct`` from Python, where another way there compiles less.
     """
 
     draw: Callable[..., None]
     draw_distinct: Callable[..., None]
     update: Callable[..., None]
     weights: Callable[..., None]
-    end_phase_and_draw: Callable[..., None]
     check: Callable[[Any, Any], None]
-    draw_block: Callable[..., None] | None = None
 
 
-FEW = 4
-"""Blocks that are drawn one by one: a call from Python costs a few microseconds."""
 KERNELS: dict[type, Kernels] = {}
 
 
@@ -97,66 +90,51 @@ def weights(dist: Any, out: Floats) -> None:
     KERNELS[type(dist)].weights(dist, out)
 
 
-@overload(draw)
-def compiled_draw(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
-    """Resolve :func:`draw` in compiled code."""
-    kernel = KERNELS[dist.instance_class].draw
+def resolve(function: Callable[..., None]) -> None:
+    """Have compiled code call the kernel of a distribution's type in the place of a function."""
 
-    def draw(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
-        kernel(dist, stream, coords, probs)
+    def resolved(dist, *rest):  # type: ignore[no-untyped-def]
+        kernel = getattr(KERNELS[dist.instance_class], function.__name__)
 
-    return draw
+        def run(dist, *rest):  # type: ignore[no-untyped-def]
+            kernel(dist, *rest)
 
+        return run
 
-@overload(draw_distinct)
-def compiled_draw_distinct(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
-    """Resolve :func:`draw_distinct` in compiled code."""
-    kernel = KERNELS[dist.instance_class].draw_distinct
-
-    def draw_distinct(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
-        kernel(dist, stream, coords, probs)
-
-    return draw_distinct
+    overload(function)(resolved)
 
 
-@overload(update)
-def compiled_update(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
-    """Resolve :func:`update` in compiled code."""
-    kernel = KERNELS[dist.instance_class].update
-
-    def update(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
-        kernel(dist, coords, probs, grads, mixing)
-
-    return update
-
-
-def draw_blocks(dist: Any, stream: Array, coords: Ints, probs: Floats, block: int) -> None:
-    """Fill ``coords`` with blocks of distinct coordinates."""
-    if len(coords) > FEW * block:
-        draw_many_blocks(dist, stream, coords, probs, block)
-        return
-    # The distribution's own kernel: a loop around it would be compiled once more.
-    kernels = KERNELS[type(dist)]
-    kernel = kernels.draw_block or kernels.draw_distinct
-    for start in range(0, len(coords), block):
-        stop = start + block
-        kernel(dist, stream, coords[start:stop], probs[start:stop])
+for public in (draw, draw_distinct, update):
+    resolve(public)
 
 
 @njit(cache=True)
-def draw_many_blocks(dist, stream, coords, probs, block):  # type: ignore[no-untyped-def]
-    """Do the same in one call."""
+def update_and_draw(dist, stream, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
+    """End a phase and draw the next, in one call."""
+    update(dist, coords, probs, grads, mixing)
+    draw(dist, stream, coords, probs)
+
+
+@njit(cache=True)
+def draw_blocks(dist, stream, coords, probs, block):  # type: ignore[no-untyped-def]
+    """Fill ``coords`` with blocks of distinct coordinates."""
     for start in range(0, len(coords), block):
         stop = start + block
         draw_distinct(dist, stream, coords[start:stop], probs[start:stop])
 
 
+class UniformDistribution(NamedTuple):
+    """The number of coordinates, as an array of one entry."""
+
+    n_coords: Ints
+
+
 class Policy:
     """How coordinates are chosen: a description without memory.
 
-    A subclass implements :meth:`init`, :meth:`draw` and :meth:`weights`, and what else differs from
-    the defaults here. ``state`` is a NamedTuple of arrays made by :meth:`init` and changed in place
-    by the others, so that it can be checkpointed as it is.
+    A subclass implements :meth:`draw`, and what else differs from the defaults here. ``state`` is a
+    NamedTuple of arrays made by :meth:`init` and changed in place by the others, so that it can be
+    checkpointed as it is.
     """
 
     needs_gradient: ClassVar[bool] = False
@@ -171,8 +149,8 @@ class Policy:
         return max(1, int(np.sqrt(n_coords)))
 
     def init(self, n_coords: int, replace: bool = True) -> Any:
-        """Return a fresh state."""
-        raise NotImplementedError
+        """Return a fresh state (here: the number of coordinates)."""
+        return UniformDistribution(np.array([n_coords]))
 
     def draw(
         self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
@@ -200,8 +178,9 @@ class Policy:
             self.draw(state, stream, coords, probs, block, replace)
 
     def weights(self, state: Any) -> Floats:
-        """Return the sampling weights in force, one per coordinate."""
-        raise NotImplementedError
+        """Return the sampling weights in force, one per coordinate (here: all alike)."""
+        n_coords = int(state.n_coords[0])
+        return np.full(n_coords, 1.0 / n_coords)
 
     def pace(self, state: Any, progress: float) -> None:
         """Learn, before a phase, which part of the budget is used (here: nothing)."""
@@ -265,7 +244,7 @@ class CompiledPolicy(Policy):
 
     def update(self, state: Any, coords: Ints, probs: Floats, grads: Floats, mixing: float) -> None:
         """End a phase: learn from the gradients seen at the drawn coordinates."""
-        kernels_of(state).update(state, coords, probs, grads, mixing)
+        update(state, coords, probs, grads, mixing)
 
     def end_phase_and_draw(
         self,
@@ -279,11 +258,10 @@ class CompiledPolicy(Policy):
         replace: bool,
     ) -> None:
         """Update and draw the next phase, in one compiled call where draws are independent."""
-        kernels = kernels_of(state)
         if replace or block == 1:
-            kernels.end_phase_and_draw(*state, stream, coords, probs, grads, mixing)
+            update_and_draw(state, stream, coords, probs, grads, mixing)
         else:
-            kernels.update(state, coords, probs, grads, mixing)
+            update(state, coords, probs, grads, mixing)
             draw_blocks(state, stream, coords, probs, block)
 
     def weights(self, state: Any) -> Floats:

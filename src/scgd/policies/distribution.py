@@ -117,38 +117,16 @@ def learn(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
     refresh_above(tree, dist.levels, coords)
 
 
-@njit(cache=True)
-def next_l1(  # type: ignore[no-untyped-def]
-    n_coords, gain, share, signed, tree, levels, stream, coords, probs, grads, mixing
-):
-    """End a phase and draw the next."""
-    dist = L1Distribution(n_coords, gain, share, signed, tree, levels)
-    learn(dist, coords, probs, grads, mixing)
-    mixtures.draw(dist, stream, coords, probs)
-
-
 def check_l1(dist: L1Distribution, fresh: L1Distribution) -> None:
     """Raise ValueError unless every descent of the tree ends at a coordinate."""
-    for name in ("n_coords", "gain", "levels"):
-        if not np.array_equal(getattr(dist, name), getattr(fresh, name)):
-            raise ValueError(f"the {name} of the distribution are another policy's")
-    n_coords = int(fresh.n_coords[0])
-    mixtures.check_tree(dist.tree, dist.levels, dist.mixing, n_coords)
-    if len(dist.signed) and not np.array_equal(np.abs(dist.signed), dist.tree[:n_coords]):
+    mixtures.check(dist, fresh, ("n_coords", "gain", "levels"))
+    if len(dist.signed) and not np.array_equal(np.abs(dist.signed), dist.tree[: len(dist.signed)]):
         raise ValueError("the leaves of the distribution are not the sizes of its sums")
 
 
 register(
     L1Distribution,
-    Kernels(
-        mixtures.draw,
-        mixtures.draw_distinct,
-        learn,
-        mixtures.weights,
-        next_l1,
-        check_l1,
-        mixtures.draw_block,
-    ),
+    Kernels(mixtures.draw, mixtures.draw_distinct, learn, mixtures.weights, check_l1),
 )
 
 

@@ -12,7 +12,14 @@ import scipy  # whose rooms load when they are used
 from scgd.checks import number, reals
 from scgd.compiling import njit
 from scgd.policies import mixture
-from scgd.policies.base import CompiledPolicy, Kernels, Policy, draw_distinct, register
+from scgd.policies.base import (
+    CompiledPolicy,
+    Kernels,
+    Policy,
+    UniformDistribution,
+    draw_distinct,
+    register,
+)
 from scgd.policies.distinct import draw_equal
 from scgd.policies.sumtree import empty_tree, refresh
 from scgd.random import below
@@ -29,12 +36,6 @@ __all__ = [
     "fixed_distribution",
     "uniform_distribution",
 ]
-
-
-class UniformDistribution(NamedTuple):
-    """The number of coordinates, as an array of one entry."""
-
-    n_coords: Ints
 
 
 class FixedDistribution(NamedTuple):
@@ -128,20 +129,6 @@ def equal_weights(dist, out):  # type: ignore[no-untyped-def]
     out[:] = 1.0 / dist.n_coords[0]
 
 
-@njit(cache=True)
-def next_uniform(n_coords, stream, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
-    """Draw the next phase."""
-    draw_uniform(UniformDistribution(n_coords), stream, coords, probs)
-
-
-@njit(cache=True)
-def next_fixed(  # type: ignore[no-untyped-def]
-    n_coords, share, tree, levels, stream, coords, probs, grads, mixing
-):
-    """Draw the next phase."""
-    mixture.draw(FixedDistribution(n_coords, share, tree, levels), stream, coords, probs)
-
-
 def check_same(dist: Any, fresh: Any) -> None:
     """Raise ValueError unless the distribution is the fresh one: it never changes."""
     for name in fresh._fields:
@@ -151,20 +138,11 @@ def check_same(dist: Any, fresh: Any) -> None:
 
 register(
     UniformDistribution,
-    Kernels(
-        draw_uniform, draw_uniform_distinct, learn_nothing, equal_weights, next_uniform, check_same
-    ),
+    Kernels(draw_uniform, draw_uniform_distinct, learn_nothing, equal_weights, check_same),
 )
 register(
     FixedDistribution,
-    Kernels(
-        mixture.draw,
-        mixture.draw_distinct,
-        learn_nothing,
-        mixture.weights,
-        next_fixed,
-        check_same,
-    ),
+    Kernels(mixture.draw, mixture.draw_distinct, learn_nothing, mixture.weights, check_same),
 )
 
 
@@ -178,10 +156,6 @@ class Uniform(CompiledPolicy):
     >>> policy.weights(policy.init(4))
     array([0.25, 0.25, 0.25, 0.25])
     """
-
-    def init(self, n_coords: int, replace: bool = True) -> UniformDistribution:
-        """Return a fresh state."""
-        return uniform_distribution(n_coords)
 
 
 @dataclass(frozen=True)
@@ -201,21 +175,12 @@ class Full(Policy):
         """Return the number of draws between two updates."""
         return n_coords
 
-    def init(self, n_coords: int, replace: bool = True) -> UniformDistribution:
-        """Return a fresh state."""
-        return uniform_distribution(n_coords)
-
     def draw(
         self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
     ) -> None:
         """Fill ``coords`` with 0, 1, ..., p-1; each has probability 1/p per draw."""
         coords[:] = np.arange(len(coords))
         probs[:] = 1.0 / len(coords)
-
-    def weights(self, state: UniformDistribution) -> Floats:
-        """Return equal weights."""
-        n_coords = int(state.n_coords[0])
-        return np.full(n_coords, 1.0 / n_coords)
 
 
 @dataclass(frozen=True)

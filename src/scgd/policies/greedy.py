@@ -14,10 +14,8 @@ import numpy as np
 from scgd.checks import number, settle
 from scgd.policies.base import Policy, draw
 from scgd.policies.fixed import (
-    UniformDistribution,
     draw_without_replacement,
     fixed_distribution,
-    uniform_distribution,
 )
 from scgd.typing import Array, Floats, Ints
 
@@ -37,10 +35,6 @@ class GreedyPolicy(Policy):
         """Return the number of draws between two updates."""
         return 1
 
-    def init(self, n_coords: int, replace: bool = True) -> UniformDistribution:
-        """Return a fresh state."""
-        return uniform_distribution(n_coords)
-
     def draw(
         self, state: Any, stream: Array, coords: Ints, probs: Floats, block: int, replace: bool
     ) -> None:
@@ -58,11 +52,6 @@ class GreedyPolicy(Policy):
             draw(fixed_distribution(weights), stream, coords, probs)
         else:
             draw_without_replacement(weights, stream, coords, probs)
-
-    def weights(self, state: UniformDistribution) -> Floats:
-        """Return equal weights: nothing is remembered between steps."""
-        n_coords = int(state.n_coords[0])
-        return np.full(n_coords, 1.0 / n_coords)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ fields ``tree`` and ``levels`` (:mod:`scgd.policies.sumtree`), ``mixing`` (the u
 force) and ``n_coords``, the last two as arrays of one entry.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,15 @@ from scgd.compiling import njit
 from scgd.policies.distinct import draw_systematic
 from scgd.policies.sumtree import locate, refresh, split_uniform
 from scgd.random import below
-from scgd.typing import Array, Floats, Ints
+from scgd.typing import Floats, Ints
 
 __all__ = [
     "ABSOLUTE",
     "AVERAGE",
     "GAINS",
     "SQUARE",
-    "check_tree",
+    "check",
     "draw",
-    "draw_block",
     "draw_distinct",
     "mixture",
     "reward",
@@ -32,8 +32,8 @@ __all__ = [
 
 GAINS = ("average", "absolute", "square")
 AVERAGE, ABSOLUTE, SQUARE = range(3)
-# Rewards are clipped here so that sums of them stay finite.
 LARGEST = 1e280
+"""Rewards are clipped here, so that 1e28 of them still have a finite sum."""
 
 
 @njit(cache=True)
@@ -53,15 +53,13 @@ def share(mixing):  # type: ignore[no-untyped-def]
     return min(max(mixing, 0.0), 1.0)
 
 
-def plain_mixture(dist: Any) -> tuple[float, float]:
+@njit(cache=True, error_model="numpy")
+def mixture(dist):  # type: ignore[no-untyped-def]
     """Return (a, b) such that the weight of a leaf v is a v + b, Eq. (7); no gains are uniform."""
     total, mixing, n_coords = dist.tree[dist.levels[-2]], dist.mixing[0], dist.n_coords[0]
     if total > 0.0:
         return (1.0 - mixing) / total, mixing / n_coords
     return 0.0, 1.0 / n_coords
-
-
-mixture = njit(cache=True, error_model="numpy")(plain_mixture)
 
 
 @njit(cache=True, error_model="numpy")
@@ -89,12 +87,6 @@ def draw_distinct(dist, stream, coords, probs):  # type: ignore[no-untyped-def]
     draw_systematic(dist.tree, dist.levels, dist.n_coords[0], a, b, stream, coords, probs)
 
 
-def draw_block(dist: Any, stream: Array, coords: Ints, probs: Floats) -> None:
-    """Do the same from Python; for a distribution in pieces less is compiled."""
-    a, b = plain_mixture(dist)
-    draw_systematic(dist.tree, dist.levels, dist.n_coords[0], a, b, stream, coords, probs)
-
-
 @njit(cache=True, error_model="numpy")
 def weights(dist, out):  # type: ignore[no-untyped-def]
     """Write all current weights into ``out``, O(p)."""
@@ -103,12 +95,25 @@ def weights(dist, out):  # type: ignore[no-untyped-def]
         out[k] = a * dist.tree[k] + b
 
 
+def check(dist: Any, fresh: Any, fixed: Sequence[str], sizes: Sequence[str] = ()) -> None:
+    """Raise ValueError unless every descent of the tree ends at a coordinate.
+
+    All arrays must be finite, those named ``fixed`` the fresh ones, and ``sizes`` not negative.
+    """
+    for name, array, new in zip(dist._fields, dist, fresh, strict=True):
+        if name in fixed and not np.array_equal(array, new):
+            raise ValueError(f"the {name} of the distribution are another policy's")
+        if not np.all(np.isfinite(array)):
+            raise ValueError(f"the {name} of the distribution are not finite")
+        if name in sizes and np.any(array < 0):
+            raise ValueError(f"the {name} of the distribution are negative")
+    check_tree(dist.tree, dist.levels, dist.mixing, int(dist.n_coords[0]))
+
+
 def check_tree(tree: Floats, levels: Ints, mixing: Floats, n_coords: int) -> None:
     """Raise ValueError unless every descent of the tree ends at a coordinate."""
     if not 0 <= mixing[0] <= 1:
         raise ValueError(f"the mixing of the distribution is not a share: {mixing[0]}")
-    if not np.all(np.isfinite(tree)):
-        raise ValueError("the tree of the distribution is not finite")
     if np.any(tree < 0) or np.any(tree[n_coords : levels[1]]):
         raise ValueError("the tree of the distribution has weights out of place")
     again = tree.copy()

@@ -196,39 +196,14 @@ def score(size, mean, square, typical, progress):  # type: ignore[no-untyped-def
     return size ** (1.0 - progress) * late**progress
 
 
-@njit(cache=True)
-def end_phase_and_draw(  # type: ignore[no-untyped-def]
-    n_coords, share, forget, progress, order, n_swept, shuffled, size, mean, square, visits,
-    typical, n_visits, tree, levels, stream, coords, probs, grads, mixing,
-):  # fmt: skip
-    """End a phase and draw the next."""
-    dist = RecentDistribution(
-        n_coords, share, forget, progress, order, n_swept, shuffled, size, mean, square, visits,
-        typical, n_visits, tree, levels,
-    )  # fmt: skip
-    update(dist, coords, probs, grads, mixing)
-    draw(dist, stream, coords, probs)
-
-
 def check(dist: RecentDistribution, fresh: RecentDistribution) -> None:
     """Raise ValueError unless the sweep holds every coordinate once and the tree adds up."""
-    for name in ("n_coords", "forget", "levels"):
-        if not np.array_equal(getattr(dist, name), getattr(fresh, name)):
-            raise ValueError(f"the {name} of the distribution are another policy's")
-    if dist.n_swept[0] < 0 or dist.shuffled[0] not in (0, 1):
-        raise ValueError("the place in the sweep does not exist")
+    sizes = ("progress", "n_swept", "size", "square", "visits", "typical", "n_visits")
+    mixture.check(dist, fresh, ("n_coords", "forget", "levels"), sizes)
+    if dist.shuffled[0] not in (0, 1):
+        raise ValueError("the order of the sweep is drawn or not: shuffled is 0 or 1")
     if not np.array_equal(np.sort(dist.order), fresh.order):
         raise ValueError("the order of the sweep does not hold every coordinate once")
-    for name in ("progress", "size", "mean", "square", "visits", "typical", "n_visits"):
-        if not np.all(np.isfinite(getattr(dist, name))):
-            raise ValueError(f"the {name} of the distribution is not finite")
-    for name in ("progress", "size", "square", "visits", "typical", "n_visits"):
-        if np.any(getattr(dist, name) < 0):
-            raise ValueError(f"the {name} of the distribution is negative")
-    mixture.check_tree(dist.tree, dist.levels, dist.mixing, int(fresh.n_coords[0]))
 
 
-register(
-    RecentDistribution,
-    Kernels(draw, draw_distinct, update, mixture.weights, end_phase_and_draw, check),
-)
+register(RecentDistribution, Kernels(draw, draw_distinct, update, mixture.weights, check))

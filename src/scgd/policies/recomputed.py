@@ -155,35 +155,12 @@ def exponentiate(gains, sharpness, n_coords):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True)
-def end_phase_and_draw(  # type: ignore[no-untyped-def]
-    n_coords, options, sharpness, share, counts, sums, extra, tree, levels,
-    stream, coords, probs, grads, mixing,
-):  # fmt: skip
-    """End a phase and draw the next."""
-    dist = RecomputedDistribution(
-        n_coords, options, sharpness, share, counts, sums, extra, tree, levels
-    )
-    update(dist, coords, probs, grads, mixing)
-    mixture.draw(dist, stream, coords, probs)
-
-
 def check(dist: RecomputedDistribution, fresh: RecomputedDistribution) -> None:
     """Raise ValueError unless every descent of the tree ends at a coordinate."""
-    for name in ("n_coords", "options", "sharpness", "levels"):
-        if not np.array_equal(getattr(dist, name), getattr(fresh, name)):
-            raise ValueError(f"the {name} of the distribution are another policy's")
-    if np.any(dist.counts < 0):
-        raise ValueError("the distribution counts below zero")
-    for name in ("sums", "extra"):
-        if not np.all(np.isfinite(getattr(dist, name))):
-            raise ValueError(f"the {name} of the distribution are not finite")
-    mixture.check_tree(dist.tree, dist.levels, dist.mixing, int(fresh.n_coords[0]))
+    mixture.check(dist, fresh, ("n_coords", "options", "sharpness", "levels"), ("counts",))
 
 
 register(
     RecomputedDistribution,
-    Kernels(
-        mixture.draw, mixture.draw_distinct, update, mixture.weights, end_phase_and_draw, check
-    ),
+    Kernels(mixture.draw, mixture.draw_distinct, update, mixture.weights, check),
 )

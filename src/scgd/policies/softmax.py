@@ -141,19 +141,6 @@ def weights(dist, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def end_phase_and_draw(  # type: ignore[no-untyped-def]
-    n_coords, gain, sharpness, share, n_draws, sums, tree, levels, series, heavy,
-    stream, coords, probs, grads, mixing,
-):  # fmt: skip
-    """End a phase and draw the next."""
-    dist = SoftmaxDistribution(
-        n_coords, gain, sharpness, share, n_draws, sums, tree, levels, series, heavy
-    )  # fmt: skip
-    update(dist, coords, probs, grads, mixing)
-    draw(dist, stream, coords, probs)
-
-
-@njit(cache=True)
 def bound_ratio(s, state):  # type: ignore[no-untyped-def]
     """Return the ratio of the weight of a sum ``s`` to its bound in the tree."""
     if s == 0.0 or abs(s) * (state[FIRST] - state[LAST]) > LIGHT:
@@ -329,14 +316,7 @@ def check(dist: SoftmaxDistribution, fresh: SoftmaxDistribution) -> None:
     Draws are rejected by the bounds and heavy coordinates are searched for in the heavy set, so
     wrong ones would be loops without end.
     """
-    for name in ("n_coords", "gain", "sharpness", "levels"):
-        if not np.array_equal(getattr(dist, name), getattr(fresh, name)):
-            raise ValueError(f"the {name} of the distribution are another policy's")
-    if dist.n_draws[0] < 0:
-        raise ValueError("the distribution counts below zero")
-    if not (np.all(np.isfinite(dist.sums)) and np.all(np.isfinite(dist.series))):
-        raise ValueError("the sums of the distribution or their series are not finite")
-    mixture.check_tree(dist.tree, dist.levels, dist.mixing, int(fresh.n_coords[0]))
+    mixture.check(dist, fresh, ("n_coords", "gain", "sharpness", "levels"), ("n_draws",))
     check_bounds(dist)
 
 
@@ -362,6 +342,4 @@ def check_bounds(dist: SoftmaxDistribution) -> None:
         raise ValueError("the moments of the softmax are those of a phase in progress")
 
 
-register(
-    SoftmaxDistribution, Kernels(draw, draw_distinct, update, weights, end_phase_and_draw, check)
-)
+register(SoftmaxDistribution, Kernels(draw, draw_distinct, update, weights, check))

@@ -149,7 +149,8 @@ def strategy_of(method: Method, merit: Merit | None, problem: Problem) -> Strate
             strategy = partial(checked, strategy)
         strategy = partial(with_incumbent, strategy)
     if merit is not None:
-        strategy = (by_feasibility if problem.space else constrained)(strategy, merit)
+        continuous = problem.space is None or problem.space.continuous
+        strategy = (constrained if continuous else by_feasibility)(strategy, merit)
     return strategy
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import zlib
 from array import array
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -325,6 +326,11 @@ class Interpreter:
         self.n_answered += n
         if self.n_answered == self.size:
             self.answer()
+
+    def close(self) -> None:
+        """Have the strategy clean up; what goes wrong then changes no result."""
+        with suppress(Exception):
+            self.generator.close()
 
     def settle(self) -> None:
         """Take note of steps that were taken; go on where the stage is over."""

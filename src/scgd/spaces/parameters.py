@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scgd.checks import flag
-from scgd.problem import count
+from scgd.checks import count, flag, number, settle
 from scgd.typing import Floats, Ints
 
 __all__ = ["Choice", "Float", "Int", "Parameter", "adopted", "same"]
@@ -23,14 +22,6 @@ def same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     return type(a) is type(b) and bool(np.all(a == b))
-
-
-def number(value: Any, name: str) -> float:
-    """Return a finite number, or say what is wrong with it."""
-    real = isinstance(value, int | float | np.integer | np.floating)
-    if not real or isinstance(value, bool) or not math.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, got {value!r}")
-    return float(value)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -113,10 +104,9 @@ class Float(Parameter):
     step: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        flag(self.log, "log")
         check_range(self, number)
         if self.step is not None:
-            object.__setattr__(self, "step", number(self.step, "step"))
+            settle(self, step=number(self.step, "step"))
             if self.log or self.step <= 0:
                 raise ValueError(f"step must be positive, and excludes log, got {self.step!r}")
             if (self.high - self.low) / self.step >= LARGEST:
@@ -189,9 +179,8 @@ class Int(Parameter):
     step: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
-        flag(self.log, "log")
         check_range(self, whole)
-        object.__setattr__(self, "step", count(self.step, "step"))
+        settle(self, step=count(self.step, "step"))
         if self.log and self.step != 1:
             raise ValueError(f"step and log exclude each other, got step={self.step}")
 
@@ -245,10 +234,7 @@ class Choice(Parameter):
         self, *values: Any, ordered: bool = False, default: Any = None, when: Any = None
     ) -> None:
         flag(ordered, "ordered")
-        given = {"options": values, "ordered": ordered, "default": default, "when": when}
-        given["size"] = None
-        for name, value in given.items():
-            object.__setattr__(self, name, value)
+        settle(self, options=values, ordered=ordered, default=default, when=when, size=None)
         if not values:
             raise ValueError("a Choice needs values: Choice('a', 'b')")
         if len(values) == 1 and isinstance(values[0], list | tuple | set):
@@ -340,14 +326,14 @@ def check_range(parameter: Any, check: Any) -> None:
     """Check bounds, log and size; numbers become plain Python ones."""
     flag(parameter.log, "log")
     for name in ("low", "high"):
-        object.__setattr__(parameter, name, check(getattr(parameter, name), name))
+        settle(parameter, **{name: check(getattr(parameter, name), name)})
     low, high, kind = parameter.low, parameter.high, type(parameter).__name__
     if low > high:
         raise ValueError(f"low must not be above high, got {kind}({low}, {high})")
     if parameter.log and low <= 0:
         raise ValueError(f"log=True needs low above zero, got {kind}({low}, {high}, log=True)")
     if parameter.size is not None:
-        object.__setattr__(parameter, "size", count(parameter.size, "size"))
+        settle(parameter, size=count(parameter.size, "size"))
 
 
 def adopted(name: Any, given: Any) -> Parameter:

@@ -143,7 +143,7 @@ class Space:
         several = isinstance(values, list | tuple | set | frozenset)
         try:
             places = [parent.place(value) for value in (values if several else [values])]
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(f"when of {name!r}: {other!r} is never so: {error}") from None
         return np.array(places, np.int64)
 
@@ -206,7 +206,7 @@ class Space:
             raise ValueError(f"the {what}parameter {name!r} needs {size} numbers, got {value!r}")
         try:
             found = np.array([parameter.place(v) for v in values])
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(f"the {what}parameter {name!r}: {error}") from None
         if parameter.n_levels == 0:
             return found

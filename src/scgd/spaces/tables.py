@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,7 @@ from scgd.spaces.space import Space
 
 __all__ = ["read_space"]
 
-KINDS: dict[str, tuple[Callable[..., Parameter], tuple[str, ...], tuple[str, ...]]] = {
-    "float": (Float, ("low", "high"), ("log", "step", "size", "default", "when")),
-    "int": (Int, ("low", "high"), ("log", "step", "size", "default", "when")),
-    "choice": (Choice, ("values",), ("ordered", "default", "when")),
-}
+KINDS: dict[str, Any] = {"float": Float, "int": Int, "choice": Choice}
 
 
 def read_space(path: Any) -> Space:
@@ -48,20 +44,22 @@ def parameter_of(name: str, table: Any) -> Parameter:
             f"{name} must be a table with type = {', '.join(map(repr, KINDS))}; "
             f"write {name} = {{type = 'float', low = 0, high = 1}}"
         )
-    kind, needed, optional = KINDS[table["type"]]
+    kind = KINDS[table["type"]]
+    words = inspect.signature(kind).parameters
     rest = {key: value for key, value in table.items() if key != "type"}
-    for key in needed:
-        if key not in rest:
+    for key, word in words.items():
+        if word.default is word.empty and key not in rest:
             raise ValueError(f"{name} lacks {key}")
     for key in rest:
-        if key not in (*needed, *optional):
-            raise ValueError(f"{name} has {key!r}, which is none of {[*needed, *optional]}")
+        if key not in words:
+            raise ValueError(f"{name} has {key!r}, which is none of {list(words)}")
     try:
         if kind is Choice:
             values = rest.pop("values")
             if not isinstance(values, list):
                 raise ValueError(f"values must be a list, got {values!r}")
             return Choice(*values, **rest)
-        return kind(rest.pop("low"), rest.pop("high"), **rest)
-    except ValueError as error:
+        parameter: Parameter = kind(**rest)
+        return parameter
+    except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}") from None

@@ -30,6 +30,10 @@ __all__ = [
 
 LONGEST = 300.0
 """The largest logarithm of a learned factor: two of them together are still a finite number."""
+COMMON = 0.002
+"""The weight of a visit in averages over all coordinates: 500 visits, many times those of one."""
+CERTAIN = 20.0
+"""Visits before which a mean is not shrunk: its share of noise is not known to a fifth."""
 Function = TypeVar("Function", bound=Callable[..., float])
 
 
@@ -148,9 +152,9 @@ def rms_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> floa
     """Divide by the root mean square of the gradients seen here."""
     squares, visits = slots[0], slots[1]
     n = visits[k] + 1.0
-    weight = 1.0 / n
-    if weight < hyper[0]:
-        weight = hyper[0]
+    weight, forget = 1.0 / n, 1.0 - hyper[0]
+    if weight < forget:
+        weight = forget
     square: float = squares[k]
     square += weight * (grad * grad - square)
     squares[k] = square
@@ -189,11 +193,6 @@ class RMS(StepRule):
     def __post_init__(self) -> None:
         check_decay("beta", self.beta)
         number(self.epsilon, "epsilon", 0)
-
-    @property
-    def hyper(self) -> tuple[float, ...]:
-        """The numbers its kernel reads."""
-        return (1.0 - float(self.beta), float(self.epsilon))
 
 
 @kernel
@@ -256,14 +255,14 @@ def learned_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> 
         agreement = grad * mean / largest
         logs[k] = min(max(logs[k] + hyper[1] * agreement, hyper[3]), hyper[4])
         shared[0] = min(max(shared[0] + hyper[2] * agreement, hyper[3]), hyper[4])
-    weight = max(1.0 / n, hyper[0])
+    weight = max(1.0 / n, 1.0 - hyper[0])
     square += weight * (grad * grad - square)
     means[k] = mean + weight * (grad - mean)
     squares[k] = square
     visits[k] = n
     shared[2] += 1.0
     size = rate * sqrt(square)  # in the units of f, which all coordinates share
-    shared[1] += max(1.0 / shared[2], 0.002) * (size - shared[1])
+    shared[1] += max(1.0 / shared[2], COMMON) * (size - shared[1])
     if size == 0.0:
         return 0.0
     # The divisor turns from the geometric mean of own and typical size to the own size alone.
@@ -321,12 +320,6 @@ class Learned(StepRule):
         longest = number(self.longest, "longest", -LONGEST, LONGEST)
         number(self.shortest, "shortest", -LONGEST, longest)
 
-    @property
-    def hyper(self) -> tuple[float, ...]:
-        """The numbers its kernel reads."""
-        gains = float(self.gain), float(self.shared_gain)
-        return (1.0 - float(self.beta), *gains, float(self.shortest), float(self.longest))
-
     def pace(self, slots: Floats, progress: float) -> None:
         """Divide by the coordinate's own size more and more as the budget is used."""
         slots[-1][PROGRESS] = progress
@@ -342,14 +335,15 @@ def wiener_kernel(k: int, grad: float, rate: float, hyper: Any, slots: Any) -> f
     if n > 1.0 and largest > 0.0:
         agreement = grad * mean / largest
         shared[0] = min(max(shared[0] + hyper[3] * agreement, -hyper[4]), hyper[4])
-    mean += max(1.0 / n, hyper[0]) * (grad - mean)
-    square += max(1.0 / n, hyper[1]) * (grad * grad - square)
+    forget = 1.0 - hyper[0]
+    mean += max(1.0 / n, forget) * (grad - mean)
+    square += max(1.0 / n, 1.0 - hyper[1]) * (grad * grad - square)
     means[k], squares[k], visits[k] = mean, square, n
     if square == 0.0 or mean == 0.0:
         return 0.0
     shrunk = 1.0
-    if n >= 20.0:
-        shrunk = 1.0 - hyper[2] * square / (mean * mean * min(n, 2.0 / hyper[0] - 1.0))
+    if n >= CERTAIN:  # an average that forgets a share w per visit is one over 2 / w - 1 values
+        shrunk = 1.0 - hyper[2] * square / (mean * mean * min(n, 2.0 / forget - 1.0))
         if shrunk <= 0.0:
             return 0.0
     moved: float = rate * exp(shared[0]) * shrunk * mean / sqrt(square)
@@ -400,9 +394,3 @@ class Wiener(StepRule):
         number(self.shrinkage, "shrinkage", 0)
         number(self.shared_gain, "shared_gain", 0)
         number(self.longest, "longest", 0, LONGEST)
-
-    @property
-    def hyper(self) -> tuple[float, ...]:
-        """The numbers its kernel reads."""
-        rest = float(self.shrinkage), float(self.shared_gain), float(self.longest)
-        return (1.0 - float(self.beta), 1.0 - float(self.beta2), *rest)

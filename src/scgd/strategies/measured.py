@@ -6,6 +6,7 @@ import numpy as np
 
 from scgd.problem import Problem
 from scgd.spaces import Grid
+from scgd.spaces.grid import LARGEST_LIST
 from scgd.strategies.asks import Asking, Report
 from scgd.strategies.budget import Budget
 from scgd.typing import Array, Floats, Ints
@@ -15,6 +16,9 @@ __all__ = ["Measured"]
 REACH = 4.0
 """Where there are no bounds: how many units of the scale around x0 the cube covers, as a scale
 derived from bounds is a quarter of their distance."""
+
+MOST = LARGEST_LIST + 1000
+"""Points that are remembered: all of a grid that can be listed, and others for some generations."""
 
 
 class Measured:
@@ -137,6 +141,22 @@ class Measured:
             self.best = int(np.argmin(self.means))
         elif self.best < 0 or self.means[row] <= self.means[self.best]:
             self.best = row
+
+    def forget(self, row: int) -> int:
+        """Forget the worse half of many points, but none of one; return the row where it is now.
+
+        What is asked twice lies near good points, so memory need not grow.
+        """
+        if len(self) <= MOST:
+            return row
+        order: Ints = np.argsort(self.means, kind="stable")
+        kept = np.union1d(order[: MOST // 2], [max(row, 0), max(self.best, 0)])
+        points = self.points[kept]
+        self.seen, self.means = [self.seen[k] for k in kept], [self.means[k] for k in kept]
+        self.buffer[: len(kept)] = points
+        self.index = {point.tobytes(): k for k, point in enumerate(points)}
+        row, self.best = (int(np.searchsorted(kept, k)) if k >= 0 else k for k in (row, self.best))
+        return row
 
     def leading(self, n: int, which: Array | None = None) -> Floats:
         """Return the best points, of some."""

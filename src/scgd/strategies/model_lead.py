@@ -7,8 +7,9 @@ import numpy as np
 from scgd.problem import Known, Problem
 from scgd.strategies.asks import Asking, Report
 from scgd.strategies.bfgs import BFGS
+from scgd.strategies.box import Box
 from scgd.strategies.budget import Budget
-from scgd.strategies.gaussian_process import gaussian_process, models
+from scgd.strategies.gaussian_process import MOST_COORDINATES, gaussian_process, models
 from scgd.strategies.member import Member
 from scgd.strategies.quadratic_model import (
     SCARCE,
@@ -19,7 +20,7 @@ from scgd.strategies.quadratic_model import (
 from scgd.strategies.restarts import Shared
 from scgd.typing import Floats
 
-__all__ = ["first_step", "is_scarce", "lead_by_model", "lead_by_process"]
+__all__ = ["first_step", "is_scarce", "lead_by_process", "lead_where_few"]
 
 MODELLED = 64
 """Coordinates up to which quadratic models lead: an update of one costs as much as n^2."""
@@ -30,9 +31,19 @@ PARABOLA = (0.4, 0.9)
 half. Ripples gain less, and a slope that grows on the way more."""
 
 
-def is_scarce(n: int, budget: Budget) -> bool:
-    """Tell whether quadratic models of n coordinates lead at once: each evaluation moves them."""
-    return n <= MODELLED and budget.total < SCARCE * n and budget.left > n + 2
+def is_scarce(box: Box, budget: Budget) -> bool:
+    """Tell whether a model of so few evaluations can lead at once: each evaluation moves it."""
+    n = box.start.size
+    boxed = box.finite and n <= MOST_COORDINATES
+    return n <= MODELLED and budget.total < SCARCE * n and (budget.left > n + 2 or boxed)
+
+
+def lead_where_few(share: Shared, x: Floats, f: float) -> Asking:
+    """Go down by quadratic models where their first points are affordable, else by a process."""
+    if share.budget.left > x.size + 2:
+        yield from lead_by_model(share)
+    else:
+        yield from lead_by_process(share, x, f)
 
 
 def lead_by_model(share: Shared) -> Asking:
@@ -50,7 +61,7 @@ def lead_by_process(share: Shared, x: Floats, f: float) -> Asking:
     known = Known(np.stack([x, best.x]), np.array([f, best.f]))
     problem = Problem(x, box.least, box.most, None, noise=0.0, known=known)
     if models(problem, share.budget.total) and not share.has_gradient:
-        yield Report(message="Deterministic, with ripples: a Gaussian process leads.")
+        yield Report(message="Deterministic: a Gaussian process leads a portfolio of solvers.")
         search = gaussian_process(problem, share.budget, share.rng)
         yield from share.member("Gaussian process", search).finish()
 

@@ -22,10 +22,10 @@ __all__ = ["dynamically_dimensioned_search", "mutated", "search_on"]
 STALLED = 10
 """Evaluations per coordinate without a gain after which a population is evolved: the move of each
 single coordinate has then been tried ten times."""
-POPULATION = 15
-"""Members of a population per coordinate, as in SciPy."""
-ABUNDANT = 1000
-"""Evaluations per coordinate from which a population comes first: fifty generations."""
+POPULATION, LARGEST = 5, 200
+"""Members of a population: per coordinate, the least that Storn and Price advise, and at most."""
+GENERATIONS = 100
+"""Generations that a population needs to converge; with fewer it ends behind mutations."""
 
 
 def dynamically_dimensioned_search(
@@ -38,8 +38,8 @@ def dynamically_dimensioned_search(
     .. math:: \max(1 / D, 1 - \log t / \log T).
 
     A point as good as the best takes its place, so the search drifts over plateaus. Where nothing
-    is gained for a while, or where there are evaluations enough, a population is evolved instead if
-    f is deterministic: single moves end where coordinates depend on each other. Of a noisy
+    is gained for a while, a population is evolved instead if f is deterministic and there are
+    evaluations enough: single moves end where coordinates depend on each other. Of a noisy
     function a point that looks better is evaluated until it has as many values as the best one or a
     higher mean; with samples, both see the same ones.
     """
@@ -54,14 +54,12 @@ def search_on(measured: Measured, budget: Budget, rng: np.random.Generator) -> A
     yield Report(solver="mutations")
     if measured.noisy is None:
         yield from measured.test_noise()
-    size = POPULATION * measured.grid.n_coords
-    if not measured.noisy and budget.left >= ABUNDANT * measured.grid.n_coords:
-        part = budget.part(3 * budget.left // 4)  # mutations polish what it finds
-        yield from differential_evolution(measured, part, rng, size)
-    holder, gained = measured.best, len(measured)
+    size = min(POPULATION * measured.grid.n_coords, LARGEST)
+    holder, stalled = measured.best, 0
     while True:
         while budget.left < 1:
             yield Wait()
+        holder = measured.forget(holder)
         if measured.best < 0 or holder < 0:
             x = measured.anything(rng)
         else:
@@ -78,12 +76,11 @@ def search_on(measured: Measured, budget: Budget, rng: np.random.Generator) -> A
         row = measured.index[x.tobytes()]
         if not measured.noisy:
             holder = measured.best
-            if holder >= 0 and measured.means[holder] < before:
-                gained = len(measured)
-            stalled = len(measured) - gained >= STALLED * measured.grid.n_coords
-            if holder >= 0 and stalled and budget.left > 4 * size:
+            stalled = 0 if holder >= 0 and measured.means[holder] < before else stalled + 1
+            due = holder >= 0 and stalled >= STALLED * measured.grid.n_coords
+            if due and budget.left > GENERATIONS * size:
                 yield from differential_evolution(measured, budget, rng, size)
-                holder, gained = measured.best, len(measured)
+                holder, stalled = measured.best, 0
         elif measured.seen[row] and row != holder:
             holder = yield from challenge(measured, holder, row, budget)
             yield from measured.recommend(holder)
@@ -124,9 +121,10 @@ def differential_evolution(
 ) -> Asking:
     r"""Evolve a population in the unit cube (Storn and Price, 1997) until it has converged.
 
-    Each member competes with :math:`b + F (u - v)`, where b is the best, u and v are two others and
-    F is uniform in [0.5, 1], in each coordinate with probability 0.7; choices and whole numbers
-    are rounded to their levels. A generation is evaluated at once.
+    Each member competes with :math:`a + F (u - v)`, where a, u and v are others and F is uniform in
+    [0.5, 1], in each coordinate with probability 0.9, as they advise where coordinates depend on
+    each other; choices and whole numbers are rounded to their levels. A generation is evaluated at
+    once.
     """
     grid = measured.grid
     n, d = size, grid.n_coords
@@ -136,6 +134,7 @@ def differential_evolution(
     points = grid.canonical(people)
     trials, places = people, points
     while True:
+        measured.forget(measured.best)
         fresh = measured.new(places)
         fresh = fresh[np.sort(np.unique(fresh, axis=0, return_index=True)[1])]
         if len(fresh) > budget.left:
@@ -152,11 +151,10 @@ def differential_evolution(
         finite = values[np.isfinite(values)]
         if len(finite) == n and finite.std() <= 1e-6 * abs(finite.mean()):
             return None
-        best = people[int(np.argmin(values))]
-        u, v = people[rng.integers(n, size=n)], people[rng.integers(n, size=n)]
-        cross = rng.random((n, d)) < 0.7
+        a, u, v = people[rng.integers(n, size=(3, n))]
+        cross = rng.random((n, d)) < 0.9
         cross[np.arange(n), rng.integers(d, size=n)] = True
-        moved = best + rng.uniform(0.5, 1.0) * (u - v)
+        moved = a + rng.uniform(0.5, 1.0) * (u - v)
         outside = (moved < 0) | (moved > 1)
         moved = np.where(outside, rng.random((n, d)), moved)
         trials = np.where(cross, moved, people)

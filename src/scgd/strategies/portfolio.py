@@ -24,7 +24,7 @@ from scgd.strategies.gradient_agreement import follow_slopes
 from scgd.strategies.length_scale import KEPT, WIDEST, initial_step_size
 from scgd.strategies.line_search import POOR, line_search, per_line
 from scgd.strategies.member import Best, Member
-from scgd.strategies.model_lead import first_step, is_scarce, lead_by_model, lead_by_process
+from scgd.strategies.model_lead import first_step, is_scarce, lead_by_process, lead_where_few
 from scgd.strategies.precision import Precision, measure_precision, single_precision
 from scgd.strategies.restarts import Shared, populations, restarts
 from scgd.strategies.separability import active_coordinates
@@ -44,7 +44,8 @@ ASKED = 4
 """One over the part of the budget that may go into finding out which coordinates are active."""
 SUM, SLOPES = 2.25, 1.5
 """Evaluations per coordinate from which parabolas along all of them are affordable, and below which
-not even one gradient and a line are: then parabolas along as many as there is budget for."""
+not even one gradient and a line are: then, where no model can lead, parabolas along as many as
+there is budget for."""
 
 
 def portfolio(
@@ -107,7 +108,7 @@ def _minimize(
     at_once = (
         (p < SMALL and budget.left < max(FEW, LEAN * p))
         or (problem.has_gradient and budget.left < TINY)
-        or (is_scarce(p, budget) and budget.left >= SLOPES * p)
+        or is_scarce(box, budget)
     )
     if at_once and np.isfinite(f):
         size = max(single_precision(f), noise)
@@ -171,7 +172,7 @@ def compete(
     BFGS is the first where it is to go down ``at_once``, or where f is smooth.
     """
     p, best = x.size, share.best
-    few = share.budget.left < SLOPES * p and not share.has_gradient
+    few = share.budget.left < SLOPES * p and not (share.has_gradient or leads(share, at_once))
     asked = share.budget.left >= SUM * p and not plateau  # equal values add up without being a sum
     if asked and not (at_once and share.has_gradient):
         n_times = 1 if share.budget.left < 3 * p else 3  # the sweep tells, too
@@ -181,8 +182,8 @@ def compete(
         if (yield from lines(share, s)):
             return
         x, f, at_once = best.x, best.f, True  # a sum near the start, but not here
-    if at_once and is_scarce(p, share.budget) and not (few or share.has_gradient):
-        yield from lead_by_model(share)
+    if leads(share, at_once):
+        yield from lead_where_few(share, x, f)
         x, f = best.x, best.f
     newton = share.bfgs(x, f, s, main=True)
     descent = share.member("bfgs", newton.run())
@@ -199,6 +200,11 @@ def compete(
     members = [descent, population] if smooth else [population, descent]
     yield Report(message=f"Deterministic: {members[0].name} leads a portfolio of solvers.")
     yield from take_turns(share, x, s, newton, {member.name: member for member in members})
+
+
+def leads(share: Shared, at_once: bool) -> bool:
+    """Tell whether a model leads where a solver is to go down at once."""
+    return at_once and not share.has_gradient and is_scarce(share.box, share.budget)
 
 
 def lines(share: Shared, s: float) -> Asking:

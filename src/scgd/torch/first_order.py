@@ -15,7 +15,7 @@ from scgd.torch.base import CoordinateOptimizer, watchable
 from scgd.torch.distributed import Team
 from scgd.torch.draws import part_of
 from scgd.torch.layout import GRANULARITIES, Layout, is_plain, real_entries
-from scgd.torch.samplers import SAMPLINGS, EntrySampler, UnitSampler, make_sampler
+from scgd.torch.samplers import SAMPLINGS, EntrySampler, UnitSampler
 from scgd.typing import Array
 
 __all__ = ["SCGD"]
@@ -188,8 +188,9 @@ class SCGD(CoordinateOptimizer):
         self, group: dict[str, Any], layout: Layout, seed: int
     ) -> EntrySampler | UnitSampler:
         """Return the sampler of a group."""
-        n_draws, half_life = self.n_draws(group, layout), group["half_life"]
-        sampler = make_sampler(group["policy"], layout, n_draws, group["sampling"], seed, half_life)
+        given = group["policy"], layout, self.n_draws(group, layout), group["sampling"], seed
+        single = layout.starts is None
+        sampler = EntrySampler(*given, group["half_life"]) if single else UnitSampler(*given)
         if group["fused"] and not (sampler.fusible and is_plain_sgd(group)):
             raise ValueError(
                 "fused=True needs plain SGD on single coordinates, sampling='poisson' and l1 or "

@@ -9,7 +9,8 @@ are :math:`A = \|g\|^2` and :math:`C = \operatorname{tr} H` of the layer. For a 
 
 with :math:`\eta` the user's ``lr``: the rate has no unit (it is a share of the way to the minimum
 of a parabola), and a probe goes about as far as a step. Most probes are
-one-sided, with the known curvature subtracted; every few visits one is two-sided.
+one-sided, with the known curvature subtracted; every few visits one is two-sided. A curvature of
+few readings shortens the step: it may be far too small.
 
 Curvature alone does not bound the steps: below a head drawn at random the loss hardly bends, and
 random steps would wear down what a pretrained layer knows before the loss can tell. So a pace

@@ -26,15 +26,7 @@ from scgd.torch.layout import Layout
 from scgd.torch.memory import Memory, Sampler
 from scgd.typing import Floats
 
-__all__ = [
-    "SAMPLINGS",
-    "Draw",
-    "EntrySampler",
-    "FullSampler",
-    "ProbeSampler",
-    "UnitSampler",
-    "make_sampler",
-]
+__all__ = ["SAMPLINGS", "Draw", "EntrySampler", "FullSampler", "ProbeSampler", "UnitSampler"]
 
 
 class UnitSampler(Sampler):
@@ -169,17 +161,3 @@ def same_shapes(mine: Any, theirs: Any) -> bool:
         return all(same_shapes(mine[name], theirs[name]) for name in mine)
     shape = getattr(mine, "shape", None)
     return shape is None or tuple(shape) == tuple(getattr(theirs, "shape", ()))
-
-
-def make_sampler(
-    policy: Policy,
-    layout: Layout,
-    n_draws: int,
-    sampling: str,
-    seed: int,
-    half_life: float | None = None,
-) -> EntrySampler | UnitSampler:
-    """Return the sampler of a group."""
-    if layout.starts is None:
-        return EntrySampler(policy, layout, n_draws, sampling, seed, half_life)
-    return UnitSampler(policy, layout, n_draws, sampling, seed)

@@ -55,7 +55,7 @@ def perform_and_tell(
 
     if announce:
         get_worker().log_event(topic, (run, task.id, STARTED))
-    value = perform(job, common, task.coord, entry)
+    value = perform(job, common, task._replace(entry=entry))
     if isinstance(value, str) and value == STALE:
         value = (STALE, get_worker().address)
     elif common.partials:

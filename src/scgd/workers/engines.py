@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from typing import Any, NamedTuple
 
 from scgd.calling import calls_user
-from scgd.workers.tasks import Call, Common, Job, Task, install, make, perform_installed
+from scgd.workers.tasks import Common, Job, Task, install, make, perform, perform_installed
 
 __all__ = [
     "STARTED",
@@ -116,24 +117,24 @@ class MapEngine(Engine):
     ) -> None:
         super().__init__(job)
         self.map_like = map_like
-        self.calls: list[Call] = []
+        self.tasks: list[tuple[int, Callable[[], Any]]] = []
 
     def send(self, common: Common, tasks: list[Task]) -> None:
         """Put the tasks on the list."""
-        self.calls += [Call(self.job, common, task) for task in tasks]
+        self.tasks += [(task.id, partial(perform, self.job, common, task)) for task in tasks]
 
     @calls_user
     def wait(self, seconds: float | None) -> list[Arrival]:
         """Have all tasks on the list done."""
-        calls, self.calls = self.calls, []
+        tasks, self.tasks = self.tasks, []
         # A list, because some map-like callables refuse iterators.
-        found = self.map_like(make, calls)
+        found = self.map_like(make, [call for _, call in tasks])
         if not isinstance(found, Iterable):
             raise TypeError(f"workers must return the results, got {type(found).__name__}")
         values = list(found)
-        if len(values) != len(calls):
-            raise RuntimeError(f"workers returned {len(values)} results for {len(calls)} tasks")
-        return [Arrival(c.task.id, value) for c, value in zip(calls, values, strict=True)]
+        if len(values) != len(tasks):
+            raise RuntimeError(f"workers returned {len(values)} results for {len(tasks)} tasks")
+        return [Arrival(number, value) for (number, _), value in zip(tasks, values, strict=True)]
 
 
 class ExecutorEngine(Engine):
@@ -154,7 +155,7 @@ class ExecutorEngine(Engine):
     def send(self, common: Common, tasks: list[Task]) -> None:
         """Submit the tasks."""
         for task in tasks:
-            self.futures[self.executor.submit(make, Call(self.job, common, task))] = task.id
+            self.futures[self.executor.submit(perform, self.job, common, task)] = task.id
 
     @calls_user
     def wait(self, seconds: float | None) -> list[Arrival]:

@@ -140,20 +140,18 @@ class RemoteEvaluator(Evaluator):
     def _accept(self, arrival: Arrival) -> bool:
         """Tell whether this is the value of an open evaluation; send a lost one again."""
         entry = self.open.get(arrival.id)
-        started = isinstance(arrival.value, str) and arrival.value == STARTED
+        word = arrival.value if isinstance(arrival.value, str) else ""
         if entry is None:
-            self.n_repeated += arrival.error is None and not started
+            self.n_repeated += arrival.error is None and word != STARTED
             return False
-        if started:
+        if word == STARTED:
             entry.sent = time.monotonic()
             return False
-        if isinstance(arrival.value, str) and arrival.value == STALE:
-            entry.common = self._with_point(entry.common)
-            if arrival.id not in self.waiting:
-                self.waiting.append(arrival.id)
-            return False
-        if isinstance(arrival.error, LostTask):
-            entry.losses += 1
+        if word == STALE or isinstance(arrival.error, LostTask):
+            if word == STALE:
+                entry.common = self._with_point(entry.common)
+            else:
+                entry.losses += 1
             if entry.losses > LOSSES:
                 raise RuntimeError(
                     f"evaluation {arrival.id} was lost with its worker {entry.losses} times; "

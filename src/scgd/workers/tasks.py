@@ -21,7 +21,6 @@ __all__ = [
     "EVERY",
     "MOST_COPIED",
     "WRITTEN",
-    "Call",
     "Common",
     "Job",
     "Task",
@@ -117,10 +116,10 @@ def sendable(error: BaseException) -> BaseException:
     return error
 
 
-def perform(job: Job, common: Common, coord: int, entry: Any) -> Any:
+def perform(job: Job, common: Common, task: Task) -> Any:
     """Make one evaluation; what it raises can be sent."""
     try:
-        return evaluated(job, common, coord, entry)
+        return evaluated(job, common, task.coord, task.entry)
     except Stale:
         return STALE
     except Exception as error:
@@ -161,20 +160,7 @@ def evaluated(job: Job, common: Common, coord: int, entry: Any) -> Any:
             raise ValueError(WRITTEN)
 
 
-@dataclass(frozen=True)
-class Call:
-    """A task with all it needs, for engines that keep nothing between tasks."""
-
-    job: Job
-    common: Common
-    task: Task
-
-    def __call__(self) -> Any:
-        """Make the evaluation."""
-        return perform(self.job, self.common, self.task.coord, self.task.entry)
-
-
-def make(call: Call) -> Any:
+def make(call: Callable[[], Any]) -> Any:
     """Make the evaluation of a call (a module-level function, so that any engine can ship it)."""
     return call()
 
@@ -191,4 +177,4 @@ def install(job: Job, owner: int) -> None:
 
 def perform_installed(common: Common, task: Task) -> Any:
     """Make one evaluation of the installed job."""
-    return perform(installed[0], common, task.coord, task.entry)
+    return perform(installed[0], common, task)
