@@ -214,8 +214,8 @@ def test_the_page_says_what_holds(tmp_path, monkeypatch):
     assert "| 300 inputs, noise, bounds | 1 | - | gap 0.01 | 0.009 | - | yes |" in text
     assert "- outside (1): `fishing50@2500` 6 (powell)" in text and "- few (0): none" in text
     assert "BBOB, exact" not in text  # no rows, no claim
-    new = [Line(cell.key, "turbo", 101, 1, 100, (Run(0.5),) * 3) for cell in few]
-    new += [Line(cell.own_key, "auto", 101, 1, 100, (Run(1.1),) * 3) for cell in few]
+    new = [Line(cell.key, "turbo", 111, 1, 100, (Run(0.5),) * 3) for cell in few]
+    new += [Line(cell.own_key, "auto", 111, 1, 100, (Run(1.1),) * 3) for cell in few]
     for line in new:
         ending = "auto-confirm.csv" if line.method == "auto" else "peers-confirm.csv"
         Rows(tmp_path / ending).add(line)
