@@ -293,3 +293,15 @@ def test_screened_inputs_with_many_evaluations():
     fun = FewMatter(1000, 0.3, 0)
     result = scgd.minimize(fun, np.zeros(1000), max_evals=6000, seed=0)
     assert fun.value(result.x) < 0.05
+
+
+def test_a_failed_value_costs_one_value():
+    """Where values of the first tests fail, nothing is believed: neither that f has no noise, nor
+    that a radius was too large."""
+    for seed in range(15):
+        fun, rng = Numbered(bowl, 0.1, 1000 * seed), np.random.default_rng(seed)
+        result = scgd.minimize(
+            lambda x, fun=fun, rng=rng: np.nan if rng.random() < 0.3 else fun(x),
+            np.zeros(6), max_evals=80, seed=seed, failures="skip",
+        )  # fmt: skip
+        assert bowl(result.x) < 0.5 * bowl(np.zeros(6))

@@ -111,7 +111,7 @@ class Alone(restarts.Sample):
         self.finite = False
 
 
-def unverified(inner: Any, budget: Any) -> Any:
+def unverified(inner: Any, budget: Any, first: int) -> Any:
     """Run a strategy to its end."""
     return (yield from inner)
 

@@ -16,7 +16,7 @@ def sphere(x):
 
 
 def checked(problem, budget, rng):
-    return verified(portfolio(problem, budget, rng), budget)
+    return verified(portfolio(problem, budget, rng), budget, 50)
 
 
 def counted(problem, budget, rng):

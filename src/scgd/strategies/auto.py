@@ -21,21 +21,17 @@ from scgd.strategies.asks import Asking, Outcome, Report
 from scgd.strategies.budget import Budget
 from scgd.strategies.common_random_numbers import common_random_numbers, pays
 from scgd.strategies.fixed_method import run_method
-from scgd.strategies.gaussian_process import gaussian_process, models
+from scgd.strategies.gaussian_process import MOST_COORDINATES, MOST_POINTS, gaussian_process, models
 from scgd.strategies.gradient_check import check_gradient
 from scgd.strategies.length_scale import length_scale
 from scgd.strategies.mutation import dynamically_dimensioned_search
-from scgd.strategies.noise_test import classify_noise
+from scgd.strategies.noise_test import Kind, Noise, classify_noise
 from scgd.strategies.noisy import noisy
 from scgd.strategies.portfolio import portfolio
 from scgd.strategies.verification import verified, voted
 
 __all__ = ["auto"]
 
-MODELLED = 40
-"""Coordinates up to which a Gaussian process is worth its cubic cost per point."""
-FEW = 300
-"""Evaluations up to which a space of real numbers is left to it."""
 SMALL = 400
 """Evaluations below which one place must tell whether there is noise: three cost nine."""
 BOXED, BRIEF = 20, 200
@@ -44,6 +40,10 @@ ended at 0.4 of the gap of rounds, with twenty and 280 evaluations level."""
 TINY = 100
 """Evaluations below which a run begins with x0, so that it has at least that; above, tests of noise
 and comparisons evaluate it."""
+UNNOTICED = 50
+"""Evaluations after which a value is asked for again: noise of every value was seen before."""
+TESTABLE = 6
+"""Evaluations below which nothing can be tested."""
 MISLED = 3
 """How often a portfolio may begin again after equal outliers had misled it."""
 
@@ -51,33 +51,34 @@ MISLED = 3
 def auto(problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
     """Classify the noise, then hand over."""
     space = problem.space
-    if space is not None and (not space.continuous or budget.total <= FEW):
-        few = problem.n_coords <= MODELLED
+    if space is not None and (not space.continuous or budget.total <= MOST_POINTS):
+        few = problem.n_coords <= MOST_COORDINATES
         search = gaussian_process if few else dynamically_dimensioned_search
         return (yield from search(problem, budget, rng))
     if problem.noise is not None:
-        kind = "independent" if problem.noise > 0 else "deterministic"
-        return (yield from follow(kind, problem, budget, rng, float("nan")))
+        kind: Kind = "independent" if problem.noise > 0 else "deterministic"
+        return (yield from follow(Noise(kind), problem, budget, rng, float("nan")))
     f = float("nan")
     if not problem.sampled or budget.total < TINY:
         yield Report(solver="x0", deterministic=not problem.sampled)
         f = yield problem.x0
-    if budget.total < 6 and not problem.sampled:  # nothing can be tested
-        return (yield from follow("deterministic", problem, budget, rng, f))
+    if budget.total < TESTABLE and not problem.sampled:
+        return (yield from follow(Noise("deterministic"), problem, budget, rng, f))
     yield Report(solver="noise test")
     noise = yield from classify_noise(problem, problem.x0, rng, 1 if budget.total < SMALL else 3)
-    return (yield from follow(noise.kind, problem, budget, rng, f))
+    return (yield from follow(noise, problem, budget, rng, f))
 
 
 def follow(
-    kind: str, problem: Problem, budget: Budget, rng: np.random.Generator, f: float
+    noise: Noise, problem: Problem, budget: Budget, rng: np.random.Generator, f: float
 ) -> Asking:
     """Run what fits this kind of noise."""
+    kind = noise.kind
     yield Report(deterministic=kind == "deterministic")
     if kind == "deterministic":
         if problem.has_gradient:
             yield from check_gradient(problem, problem.x0, budget)
-        return (yield from deterministic(problem, budget, rng, f))
+        return (yield from deterministic(problem, budget, rng, f, tested=noise.n_compared > 0))
     if problem.has_gradient:
         return (yield from run_method(NAMED["musketeer"].first_order())(problem, budget, rng))
     if kind == "common random numbers" and pays(problem.n_coords, budget):
@@ -95,13 +96,18 @@ def follow(
     return (yield from noisy(problem, budget, rng, rare=mostly_exact))
 
 
-def deterministic(problem: Problem, budget: Budget, rng: np.random.Generator, f: float) -> Asking:
-    """Run the portfolio; where a value does not come again, f is noisy after all."""
+def deterministic(
+    problem: Problem, budget: Budget, rng: np.random.Generator, f: float, *, tested: bool
+) -> Asking:
+    """Run the portfolio; where a value does not come again, f is noisy after all.
+
+    Where all values of the noise test failed, it tested nothing: a value is asked for again soon.
+    """
     start = None if np.isnan(f) else f
     inner = portfolio(problem, budget, rng, f=start)
     if problem.noise is not None:  # the user's word
         return (yield from inner)
-    outcome = yield from verified(inner, budget)
+    outcome = yield from verified(inner, budget, UNNOTICED if tested else TESTABLE)
     if outcome is not None:
         return outcome
     yield Report(deterministic=False, x=problem.x0, values=())

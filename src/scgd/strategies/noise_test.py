@@ -16,8 +16,9 @@ __all__ = ["Noise", "classify_noise"]
 
 DISTANCES = (0.1, 0.01, 0.001)
 """How far from x the places lie, in units of the scale: at x itself noise may vanish."""
-TRIES = 3
-"""How often a place is asked whose values failed, the nearer the more often."""
+TRIES = 8
+"""How often more is asked because values failed: where half of them do, that is too few once in 700
+times."""
 
 Kind = Literal["deterministic", "common random numbers", "independent"]
 
@@ -45,7 +46,8 @@ def classify_noise(
 
     At each of ``n_places`` points near x, f is evaluated twice with one sample, and once with
     another where another sample tells something. Values that differ with the same sample are
-    independent noise. Failed evaluations compare nothing: the place is asked again, nearer to x.
+    independent noise. Failed evaluations compare nothing: a place with one value is asked for
+    another, and one without any is moved nearer to x.
 
     Parameters
     ----------
@@ -67,19 +69,21 @@ def classify_noise(
     'independent'
     """
     usual: Kind = "common random numbers" if problem.sampled else "deterministic"
-    compared = 0
+    compared, tries = 0, TRIES
     for k in range(n_places):
-        distance = DISTANCES[k % len(DISTANCES)]
-        for _ in range(TRIES):
-            point = problem.clipped(x + distance * problem.unit * random_signs(x.size, rng))
-            values = (yield np.stack([point, point])).tolist()
-            if not problem.sampled and k < n_places - 1:  # alone: state that a batch shares differs
-                values.append((yield point))
-            sound = [value for value in values if np.isfinite(value)]
-            compared += max(0, len(sound) - 1)
-            if len(set(sound)) > 1:
-                return Noise("independent", compared)
-            if len(sound) > 1:
-                break
-            distance *= 0.1
+        distance, sound = DISTANCES[k % len(DISTANCES)], list[float]()
+        while len(sound) < 2 and tries >= 0:
+            if not sound:
+                point = problem.clipped(x + distance * problem.unit * random_signs(x.size, rng))
+                distance *= 0.1
+            values = (yield np.stack([point] * (2 - len(sound)))).tolist()
+            if not (sound or problem.sampled or k == n_places - 1):
+                values.append((yield point))  # alone: state that a batch shares differs
+            sound += [value for value in values if np.isfinite(value)]
+            if problem.sampled and len(sound) < 2:  # another evaluation has another sample
+                sound = []
+            tries -= len(sound) < 2
+        compared += max(0, len(sound) - 1)
+        if len(set(sound)) > 1:
+            return Noise("independent", compared)
     return Noise(usual, compared)

@@ -308,9 +308,11 @@ def check(spsa: SPSA, budget: Budget, data: Evaluations, n_values: int) -> Askin
         return False
     rows = np.stack(points)
     values = yield np.broadcast_to(rows, (n, *rows.shape))
+    if np.isnan(values).all(axis=0).any() and budget.left >= values.size:  # failed by chance?
+        values = np.vstack([values, (yield np.broadcast_to(rows, (n, *rows.shape)))])
     groups = list(values.T)
     for x, group in zip(points, groups, strict=True):
-        data.add(np.broadcast_to(x, (n, x.size)), group)
+        data.add(np.broadcast_to(x, (len(group), x.size)), group)
     error, levels = spsa.deviation * np.sqrt(2 / n), [level(group) for group in groups]
     k = 0
     if proposal is not None:

@@ -24,6 +24,9 @@ NEAREST = 1e-4
 DOUBLINGS = 20
 """How often the farthest radius may be doubled down a slope that shows and pays."""
 MOST_LEVELS = 12
+ASKED = 3
+"""How often repeats are asked while fewer than two have a value, and a level without a pair: one
+failure is no sign of noise, nor of a radius that is too large."""
 GROWS = 1.5
 """How much the odd part grows at least where the radius doubles, down a slope (there by 2)."""
 ROUGH = 0.5
@@ -96,8 +99,9 @@ class Levels:
     """Odd and even parts of f at each radius so far, and where they lead."""
 
     def __init__(self, problem: Problem, repeats: Floats, n_pairs: int, pooled: float) -> None:
-        self.bounded, self.n_pairs, self.n_repeats = bool(problem.lower.size), n_pairs, len(repeats)
+        self.bounded, self.n_pairs = bool(problem.lower.size), n_pairs
         finite = repeats[np.isfinite(repeats)]
+        self.n_repeats = max(1, len(finite))
         self.base = float(np.median(finite)) if len(finite) else np.inf
         known = problem.noise
         if known is None:
@@ -203,14 +207,21 @@ def trust_region_radius(
         n_repeats = int(np.clip(budget // 100, 1, 3))
     n_pairs = 1 if budget < 40 else 2 if budget < 2000 else 3
     most_levels = int(np.clip(budget // (4 * n_pairs) - 1, 1, MOST_LEVELS))
-    rows = np.broadcast_to(x, (n_repeats, 1, x.size))
-    repeats = (yield rows)[:, 0]
-    data.add(rows[:, 0], repeats)
+    rows, repeats = np.broadcast_to(x, (n_repeats, 1, x.size)), np.empty(0)
+    wanted = 1 if problem.noise is not None else min(2, n_repeats)
+    for _ in range(ASKED):
+        if np.count_nonzero(np.isfinite(repeats)) < wanted:
+            values = (yield rows)[:, 0]
+            data.add(rows[:, 0], values)
+            repeats = np.append(repeats, values)
     levels, farthest = Levels(problem, repeats, n_pairs, pooled), 0.0
     for _ in range(most_levels):
-        points, length = level_points(problem, x, levels.radius, n_pairs, rng)
-        values = yield points
-        data.add(points.reshape(-1, x.size), values.reshape(-1))
+        values = np.full((1, 1), np.nan)
+        for _ in range(ASKED):
+            if np.isnan(values).any(axis=1).all():
+                points, length = level_points(problem, x, levels.radius, n_pairs, rng)
+                values = yield points
+                data.add(points.reshape(-1, x.size), values.reshape(-1))
         farthest = max(farthest, problem.away(points.reshape(-1, x.size)))
         levels.learn(values, length)
         if levels.over:

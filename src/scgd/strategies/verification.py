@@ -28,7 +28,7 @@ ROUNDING = 1e-12
 """Relative differences that sums in another order may make (another thread, another machine)."""
 
 
-def verified(inner: Asking, budget: Budget, first: int = 50) -> Asking:
+def verified(inner: Asking, budget: Budget, first: int) -> Asking:
     """Run a strategy for a deterministic function; evaluate its best point again now and then.
 
     Few evaluations do not show noise that only some calls have. A strategy that keeps the best
@@ -61,8 +61,8 @@ def verified(inner: Asking, budget: Budget, first: int = 50) -> Asking:
                     best, at, j = low, points, int(np.nanargmin(values))
             if budget.spent >= due and at is not None:
                 again = yield point_of(at, j)
-                due = 2 * budget.spent
-                if abs(again - best) > ROUNDING * abs(best):  # never for a failed evaluation
+                due = 2 * budget.spent if np.isfinite(again) else 0  # a failed value tells nothing
+                if abs(again - best) > ROUNDING * abs(best):
                     inner.close()
                     return None
     except StopIteration as end:
