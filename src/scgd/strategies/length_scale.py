@@ -50,7 +50,7 @@ class Fall:
     @property
     def nothing(self) -> float:
         """The length where nothing fell: the unit of the problem on a plateau."""
-        return 1.0 if self.plateau else 0.1
+        return 1.0
 
     def direction(self) -> Floats:
         """Draw a unit vector."""

@@ -18,7 +18,7 @@ __all__ = ["low_noise"]
 
 CERTAIN = 3.0
 """Standard deviations of the noise that a gain must have to count."""
-STALLED, PATIENCE = 20, 0.25
+STALLED, PATIENCE = 20, 0.2
 """Evaluations per coordinate, and the part of the budget, without a gain that end it: a gradient of
 central differences and a line, ten times."""
 
