@@ -29,7 +29,7 @@ WIDE = 100
 OPENING, PART = 1500, 0.15
 """Evaluations of the rounds before them: so many at least, and a part."""
 CLEAR, PER_COORDINATE = 100.0, 25
-"""The signal, in standard deviations of the noise, from which it may be neglected, and the
+"""The odd part of f, in standard deviations of the noise, from which it may be neglected, and the
 evaluations per coordinate that must be left then."""
 FEWEST_SCREENED = 1500
 """Evaluations from which screening leaves enough for what it finds."""
@@ -117,17 +117,18 @@ def descend(
 ) -> Asking:  # fmt: skip
     """Go down while f is far above the noise; return where that ended and what is known there.
 
-    There f and its noise are looked at again. Near a minimum f is no longer far above the noise;
-    where the noise did not fall, pairs stay as wide as before: the bend tells where it lies.
+    Noise that falls with f is looked at again there, and it goes on. Where it does not fall,
+    pairs stay as wide as before: near a minimum the bend tells where it lies.
     """
-    while found.signal > CLEAR and budget.left >= PER_COORDINATE * problem.n_coords:
+    while found.clearest > CLEAR and budget.left >= PER_COORDINATE * problem.n_coords:
         before = found
         x = yield from low_noise(problem, x, found.base, found.deviation, rng, budget, data)
         noise = before.deviation
         found = yield from trust_region_radius(problem, x, rng, budget.left, data, noise)
         yield Report(x=x, values=found.values, solver="spsa")
-        if found.signal <= CLEAR and not found.deviation < 0.5 * noise:
+        if not found.deviation < 0.5 * noise:
             found = replace(found, radius=max(found.radius, before.radius))
+            break
     return x, found
 
 
