@@ -21,7 +21,7 @@ from scgd.strategies.asks import Asking, Outcome, Report
 from scgd.strategies.budget import Budget
 from scgd.strategies.common_random_numbers import common_random_numbers, pays
 from scgd.strategies.fixed_method import run_method
-from scgd.strategies.gaussian_process import gaussian_process, models
+from scgd.strategies.gaussian_process import MOST_COORDINATES, MOST_POINTS, gaussian_process, models
 from scgd.strategies.gradient_check import check_gradient
 from scgd.strategies.length_scale import length_scale
 from scgd.strategies.mutation import dynamically_dimensioned_search
@@ -32,10 +32,6 @@ from scgd.strategies.verification import verified, voted
 
 __all__ = ["auto"]
 
-MODELLED = 40
-"""Coordinates up to which a Gaussian process is worth its cubic cost per point."""
-FEW = 300
-"""Evaluations up to which a space of real numbers is left to it."""
 SMALL = 400
 """Evaluations below which one place must tell whether there is noise: three cost nine."""
 BOXED, BRIEF = 20, 200
@@ -55,8 +51,8 @@ MISLED = 3
 def auto(problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
     """Classify the noise, then hand over."""
     space = problem.space
-    if space is not None and (not space.continuous or budget.total <= FEW):
-        few = problem.n_coords <= MODELLED
+    if space is not None and (not space.continuous or budget.total <= MOST_POINTS):
+        few = problem.n_coords <= MOST_COORDINATES
         search = gaussian_process if few else dynamically_dimensioned_search
         return (yield from search(problem, budget, rng))
     if problem.noise is not None:
@@ -92,7 +88,7 @@ def follow(
         if outcome is not None:
             return outcome
     few = problem.n_coords <= BOXED and budget.total <= BRIEF
-    if few and models(problem, budget.total):
+    if few and models(problem.lower, problem.upper, budget.total):
         outcome = yield from gaussian_process(problem, budget, rng, noisy=True)
         if outcome is not None:
             return outcome

@@ -13,7 +13,6 @@ from scgd.typing import Floats
 
 __all__ = ["GaussianProcess", "expected_improvement"]
 
-ROOT = math.sqrt(5.0)
 LENGTH, SPREAD = 0.5, 1.0
 """Prior of a length: log-normal around half the root of the dimension (as distances in a cube
 grow), wide enough for a factor of three either way."""
@@ -44,6 +43,8 @@ class GaussianProcess:
     ----------
     theta
         Logarithms of the lengths and, last, of the nugget: all that is kept from fit to fit.
+    fitted
+        The mean at the points that were taken in.
     """
 
     def __init__(self, grid: Grid) -> None:
@@ -93,9 +94,7 @@ class GaussianProcess:
 
         n, noise = len(values), math.exp(theta[-1])
         weights = np.exp(-2.0 * theta[:-1])
-        root = np.sqrt(5.0 * (weights @ gaps)).reshape(n, n)
-        decay = np.exp(-root)
-        kernel = (1.0 + root + root**2 / 3.0) * decay
+        kernel, falls = (part.reshape(n, n) for part in matern(weights @ gaps))
         kernel[np.diag_indices(n)] += noise / counts
         factor, failed = lapack.dpotrf(kernel, lower=1)
         if failed:
@@ -108,30 +107,29 @@ class GaussianProcess:
         level = 0.5 * n * math.log(signal) + float(np.log(np.diag(factor)).sum())
         # d(posterior)/dK, by which the derivatives of K are weighted
         outer = 0.5 * (inverse - np.outer(alpha, alpha) / signal)
-        slope = outer * (5.0 / 3.0) * (1.0 + root) * decay  # -2 dk/d(r^2) * outer
         gradient = np.append(
-            weights * (gaps @ slope.ravel()), noise * (np.diag(outer) / counts).sum()
+            weights * (gaps @ (outer * falls).ravel()), noise * (np.diag(outer) / counts).sum()
         )
         return level + 0.5 * float(off @ off), gradient + off / self.spread
 
     @one_thread()
     def condition(self, points: Floats, values: Floats, counts: Floats) -> None:
         """Take values in, with lengths and nugget as they are."""
-        from scipy.linalg import cholesky, solve_triangular
+        from scipy.linalg import cho_solve, cholesky
 
         self.points, self.mean = points, float(values.mean())
-        kernel = self.kernel(points, points)
-        kernel[np.diag_indices(len(points))] += self.nugget / counts
+        kernel, noise = self.kernel(points, points), self.nugget / counts
+        kernel[np.diag_indices(len(points))] += noise
         self.factor = cholesky(kernel, lower=True, check_finite=False)
-        half = solve_triangular(self.factor, values - self.mean, lower=True, check_finite=False)
-        self.alpha = solve_triangular(self.factor, half, lower=True, trans=1, check_finite=False)
-        self.signal = max(float(half @ half) / len(points), 1e-300)
+        centred = values - self.mean
+        self.alpha = cho_solve((self.factor, True), centred, check_finite=False)
+        self.fitted = values - noise * self.alpha
+        self.signal = max(float(centred @ self.alpha) / len(points), 1e-300)
 
     def kernel(self, a: Floats, b: Floats) -> Floats:
         """Return the correlations between points."""
-        squares = (np.exp(-2.0 * self.theta[:-1]) @ self.gaps(a, b)).reshape(len(a), len(b))
-        root = ROOT * np.sqrt(squares)
-        return np.asarray((1.0 + root + root**2 / 3.0) * np.exp(-root), np.float64)
+        squares = np.exp(-2.0 * self.theta[:-1]) @ self.gaps(a, b)
+        return matern(squares)[0].reshape(len(a), len(b))
 
     @one_thread()
     def predict(self, points: Floats) -> tuple[Floats, Floats]:
@@ -143,9 +141,12 @@ class GaussianProcess:
         left = np.maximum(1.0 - (half**2).sum(axis=0), 1e-12)
         return self.mean + kernel.T @ self.alpha, np.sqrt(self.signal * left)
 
-    def fitted(self) -> Floats:
-        """Return the mean at the points that were taken in."""
-        return np.asarray(self.mean + self.kernel(self.points, self.points) @ self.alpha)
+
+def matern(squares: Floats) -> tuple[Floats, Floats]:
+    """Return k at squared distances, and -2 times its derivative by them."""
+    root = np.sqrt(5.0 * squares)
+    decay = np.exp(-root)
+    return (1.0 + root + root**2 / 3.0) * decay, (5.0 / 3.0) * (1.0 + root) * decay
 
 
 def expected_improvement(best: float, mean: Floats, deviation: Floats) -> Any:
@@ -158,13 +159,10 @@ def expected_improvement(best: float, mean: Floats, deviation: Floats) -> Any:
     >>> float(np.exp(expected_improvement(0.0, np.zeros(1), np.ones(1)))[0])  # 1 / sqrt(2 pi)
     0.398942...
     """
-    from scipy.special import erfcx, ndtr
+    from scipy.special import erfcx
 
-    z = (best - mean) / deviation
-    density = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
-    plain = np.log(np.maximum(density + z * ndtr(z), 1e-300))
-    # far below, the two terms cancel: phi (1 - |z| Phi(z) / phi(z)) by the scaled erfc
-    far = np.minimum(z, -1.0)
-    tail = 1.0 + far * math.sqrt(math.pi / 2) * erfcx(-far / math.sqrt(2))
-    low = -0.5 * far**2 - 0.5 * math.log(2 * math.pi) + np.log(np.maximum(tail, 1e-300))
-    return np.log(deviation) + np.where(z < -1.0, low, plain)
+    z = np.minimum((best - mean) / deviation, 30.0)  # more is certain, and the next would overflow
+    # phi (1 + z Phi / phi): the ratio by the scaled erfc, as both vanish far below the best
+    ratio = math.sqrt(math.pi / 2) * erfcx(-z / math.sqrt(2))
+    part = np.log(np.maximum(1.0 + z * ratio, 1e-300))
+    return np.log(deviation) - 0.5 * z**2 - 0.5 * math.log(2 * math.pi) + part

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from scgd.problem import Known, Problem
@@ -13,7 +15,7 @@ from scgd.strategies.mutation import mutated, search_on
 from scgd.strategies.regression import fit
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["gaussian_process", "models", "propose_by_model"]
+__all__ = ["MOST_COORDINATES", "MOST_POINTS", "gaussian_process", "models", "propose_by_model"]
 
 MOST_POINTS, IN_MODEL = 300, 200
 """Points up to which a model chooses, and those that it holds: its cost grows with the cube."""
@@ -88,18 +90,16 @@ def gaussian_process(
     return (yield from search_on(measured, budget, rng))
 
 
-def models(problem: Problem, n_values: int) -> bool:
-    """Tell whether a model is worth its while here."""
-    bounded = problem.lower.size > 0 and bool(np.isfinite(problem.upper - problem.lower).all())
-    return bounded and problem.n_coords <= MOST_COORDINATES and n_values < MOST_POINTS
+def models(lower: Floats, upper: Floats, n_values: int) -> bool:
+    """Tell whether a model of so many values is worth its while within these bounds."""
+    small = 0 < lower.size <= MOST_COORDINATES and n_values < MOST_POINTS
+    return small and bool(np.isfinite(upper - lower).all())
 
 
 def propose_by_model(
     problem: Problem, points: Floats, values: Floats, rng: np.random.Generator
 ) -> Floats:
     """Return one point that a model of some measurements proposes; NaN is one that is under way."""
-    from dataclasses import replace
-
     known = np.isfinite(values)
     measured = Measured(replace(problem, known=Known(points[known], values[known])))
     if measured.best < 0:
@@ -147,7 +147,7 @@ class ModelSearch:
             self.model.optimise(points[rows], self.values, counts)
             self.due = len(measured) + max(1, len(measured) // 15)
         self.model.condition(points[rows], self.values, counts)
-        self.lowest = float(self.model.fitted().min())
+        self.lowest = float(self.model.fitted.min())
 
     def believe(self, points: Floats) -> None:
         """Take in points under way at the values that the model expects."""
@@ -159,9 +159,8 @@ class ModelSearch:
 
     def favourite(self) -> int:
         """Return the point with the lowest fitted value, of those that have a value."""
-        fitted = self.model.fitted()[: len(self.rows)]
         means = np.array(self.measured.means)[self.rows]
-        return int(self.rows[np.argmin(np.where(np.isfinite(means), fitted, np.inf))])
+        return int(self.rows[np.argmin(np.where(np.isfinite(means), self.model.fitted, np.inf))])
 
     def lowest_of_quadratic(self) -> Floats:
         """Return about where a quadratic around the favourite is lowest; bowls are so common."""
@@ -210,12 +209,11 @@ class ModelSearch:
         points = measured.points
         there: Array = (grid.levels(points)[:, k] == levels[k]) & grid.active(points)[:, k]
         parents = measured.leading(3, there)
-        if len(parents):
-            return self.near(parents, 200, held=k), k
-        first = best.copy()
-        first[k] = grid.centres(levels)[k]
-        first = grid.canonical(first[None])
-        return np.concatenate([first, self.near(first, 200, held=k)]), k
+        if not len(parents):
+            first = best.copy()
+            first[k] = grid.centres(levels)[k]
+            parents = grid.canonical(first[None])
+        return np.concatenate([parents, self.near(parents, 200, held=k)]), k
 
     def near(self, parents: Floats, n: int, most: float = 0.3, held: int | None = None) -> Floats:
         """Return mutations of one coordinate or of many, far and near."""

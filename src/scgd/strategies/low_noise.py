@@ -65,8 +65,8 @@ def low_noise(
         if isinstance(asked, Wait) or stalled or n_asked(asked) > budget.left:
             return x
         sent = yield asked
-        values = np.atleast_1d(sent)
-        data.add(np.atleast_2d(asked), values)
+        values = np.ravel(sent)
+        data.add(np.reshape(asked, (-1, x.size)), values)
         k = int(np.argmin(np.where(np.isnan(values), np.inf, values)))
         if values[k] < best - CERTAIN * noise:
             since = budget.spent

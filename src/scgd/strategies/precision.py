@@ -98,14 +98,15 @@ def noise_level(values: Floats) -> float:
     1.16
     """
     levels, signs = [], []
+    unit = 2.0 ** (np.frexp(np.abs(values).max())[1] - 1)  # squares of huge values overflow
     for k in range(1, len(values)):
-        differences = np.diff(values, k)
+        differences = np.diff(values / unit, k)
         levels.append(float(np.sqrt(np.mean(differences**2) / comb(2 * k, k))))
         signs.append(differences.min() < 0 < differences.max())
     for k in range(len(levels) - 2):
         three = levels[k : k + 3]
         if signs[k] and max(three) <= AGREE * min(three):
-            return three[0]
+            return three[0] * float(unit)
     return 0.0
 
 
