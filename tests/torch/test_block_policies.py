@@ -155,6 +155,11 @@ def test_without_coverage_a_block_can_wait_for_ever():
     assert [0] not in chosen
 
 
+def test_deadlines_far_away_change_no_draw():
+    runs = [follow(BlockMusketeer(coverage=c), book(), 100) for c in (0, 1000)]
+    assert runs[0] == runs[1]
+
+
 def test_unknown_gains_count_as_the_mean_of_the_known():
     ledger = book()
     ledger.gains = np.array([1.0, np.nan, 3.0, np.nan])

@@ -27,4 +27,4 @@ def test_programs_of_the_page_run(number, capsys):
 
 
 def test_the_page_has_programs():
-    assert len(PROGRAMS) == 4
+    assert len(PROGRAMS) == 2

@@ -117,6 +117,24 @@ def test_no_start_of_a_logistic_regression_is_too_small():
     assert max(ends) < 0.5 and max(ends) / min(ends) < 1.5  # from 1.39
 
 
+def test_500_forwards_teach_a_logistic_regression_much():
+    learned = []
+    for seed in range(10):
+        generator = torch.Generator().manual_seed(seed)
+        x = torch.randn(512, 16, generator=generator)
+        y = (x @ torch.randn(16, 4, generator=generator)).argmax(1)
+        model = nn.Linear(16, 4)
+        for p in model.parameters():
+            nn.init.zeros_(p)
+        optimizer = ZeroOrderSCGD(model.parameters(), seed=seed)
+        before = F.cross_entropy(model(x), y).item()
+        while optimizer.n_forwards < 500:
+            rows = torch.randint(0, 512, (64,), generator=generator)
+            optimizer.step(lambda: F.cross_entropy(model(x[rows]), y[rows]))  # noqa: B023
+        learned.append(F.cross_entropy(model(x), y).item() < 0.6 * before)
+    assert sum(learned) >= 9
+
+
 @pytest.mark.parametrize("target", [1e4, -1e-4])
 def test_a_minimum_in_other_units_than_the_start_is_found(target):
     p = nn.Parameter(torch.zeros(10, dtype=torch.float64))

@@ -23,4 +23,4 @@ def test_programs_of_the_manual_run(number):
 
 
 def test_the_manual_has_programs():
-    assert len(PROGRAMS) == 3
+    assert len(PROGRAMS) == 2

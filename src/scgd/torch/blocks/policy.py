@@ -31,6 +31,22 @@ class BlockPolicy:
     :meth:`weights` if it draws at random. What it wants measured it says
     by ``gain`` (``"square"``, ``"absolute"``, ``"mean-square"``, ``"adam"``, ``"loss"`` or
     ``None``), ``timed`` and ``needs_loss``; ``looks_at_all`` if gains come from probes only.
+
+    Examples
+    --------
+    The lowest block at every second visit, the others in turn:
+
+    >>> class BottomTwice(BlockPolicy):
+    ...     def choose(self, book, n_active):
+    ...         others = sorted(book.blocks[1:], key=lambda b: book.last[b])
+    ...         return [0] if book.visit % 2 else [int(others[0])]
+    >>> book = Ledger(("embeddings", "layer", "head"), np.ones(3), seed=0)
+    >>> policy = BottomTwice()
+    >>> for _ in range(6):
+    ...     blocks = policy.choose(book, 1)
+    ...     book.begin(blocks, policy.weights(book))
+    ...     print(blocks[0], end=" ")
+    1 0 2 0 1 0
     """
 
     gain: ClassVar[str | None] = None
