@@ -402,7 +402,7 @@ class Run:
         parts.append(advice)
         if self.ledger.n_failed:
             parts.append(f"{self.ledger.n_failed} evaluations failed: they gave no finite value.")
-        if self.merit is not None and not self.merit.feasible:
+        if self.merit is not None and 0 < self.merit.best[3] < np.inf:
             parts.append(f"No feasible point seen, least violation {self.merit.best[3]:.3g}.")
         ran = ", ".join(f"{name} {n}" for name, n in self.strategy.ran.items())
         parts += [self.strategy.report.get("message", ""), f"Evaluations: {ran or 'none'}."]
