@@ -25,8 +25,9 @@ WIDER = 10.0
 """How much wider central differences are than forward ones in double precision."""
 SPACING = 1e-7
 """Distance of the points that tell the precision, in units of the length scale."""
-N_POINTS, BENT = 7, 10.0
-"""How many they are, and the bend that the first three may have, in changes of f."""
+N_POINTS, BENT, JUMP = 7, 10.0, 1e-3
+"""How many they are, the bend that the first three may have, in changes of f, and that of all but
+the first, beside the noise of all, below which f only jumps at x, as steps do at round numbers."""
 AGREE = 4.0
 """The factor within which three orders of differences must tell the same noise."""
 SINGLE = 3e-8
@@ -135,7 +136,8 @@ def measure_precision(
             values.append((yield box.clip(x + i * spacing * direction)))
         if not np.all(np.isfinite(values)):
             return Precision()
-        size = max(size, noise_level(np.array(values)))
+        level, bend = noise_level(np.array(values)), np.abs(np.diff(values[1:], 2)).max()
+        size = max(size, level if bend > JUMP * level else 0.0)
         if is_single_precision(values):
             size = max(size, SINGLE * max(map(abs, values)))
         if size <= 64 * EPS * abs(f):
