@@ -289,7 +289,8 @@ class Run:
         shares, errors = strategy.relevance or (None, None)
         ended = self.nfev > 0 and status in ENDS
         stuck, rose = ended and still, ended and self._rose(fun, error, end.values.size)
-        advice = remedy(fun, self.problem) if stuck else RISEN if rose else ""
+        late = status is Status.TIME and self.nfev == 0
+        advice = remedy(fun, self.problem) if stuck else RISEN if rose else LATE if late else ""
         result = Result(
             x=end.x.copy(),
             **({} if space is None else {"params": space.decode(end.x), "names": space.names}),
@@ -299,7 +300,7 @@ class Run:
             max_evals=self.max_evals,
             nit=strategy.n_steps,
             n_failed=self.ledger.n_failed,
-            success=status in SUCCESSES and not (stuck or rose),
+            success=status in SUCCESSES and not (stuck or rose or late),
             status=int(status),
             message=self._message(status, advice),
             weights=strategy.weights,
@@ -457,6 +458,7 @@ class Run:
             raise ValueError("the numbers of evaluations do not add up")
 
 
+LATE = "Nothing was evaluated; give a larger max_time."
 RISEN = "Values rose from where it began; give smaller steps (learning_rate), or method='auto'."
 FILLER = "filler"
 """The solver of evaluations beside the strategy's."""
