@@ -80,6 +80,14 @@ def test_problems_are_those_of_the_stored_rows(name, gap):
     assert task.gap(low + 0.4 * (high - low)) == pytest.approx(gap, rel=1e-6)
 
 
+def test_the_space_of_boosting_is_that_of_the_stored_rows():
+    pytest.importorskip("lightgbm")
+    space = build_named("boosting-diabetes").space
+    low, high = (space.decode(np.full(space.n_coords, edge)) for edge in (0.0, 1.0))
+    assert list(low.values()) == [1e-3, 2, 1, 0.2, 0.3, 1e-6, 1e-6, 10, 3, "gbdt"]
+    assert list(high.values()) == [0.5, 128, 60, 1.0, 1.0, 10.0, 10.0, 200, -1, "dart"]
+
+
 def test_ridge_is_the_papers():
     assert ridge(5).gap(np.zeros(250)) == pytest.approx(1.9033092 - 5.087464e-4, rel=1e-6)
 
