@@ -379,3 +379,59 @@ def test_ask_and_tell_with_a_nonlinear_constraint(tmp_path):
 def test_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_page(DOCS / "constraints.md")
+
+
+# ---- small budgets, walls and failures -----------------------------------------------------------
+
+LIMITS = [
+    LinearConstraint(np.ones((1, 2)), -np.inf, 1.0),
+    NonlinearConstraint(lambda x: float(x @ x), -np.inf, 0.9),
+]
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=["linear", "nonlinear"])
+@pytest.mark.parametrize("n", [1, 2, 4, 9])
+def test_few_evaluations_return_the_best_point_seen(limit, n):
+    result = scgd.minimize(
+        lambda x: float(np.sum((x + 1) ** 2)), [0.3, 0.4], constraints=limit, max_evals=n, seed=0
+    )
+    assert result.nfev == n and result.maxcv == 0.0
+    assert result.fun == np.sum((result.x + 1) ** 2) <= 1.3**2 + 1.4**2
+    assert "inf" not in result.message
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("limit", LIMITS, ids=["linear", "nonlinear"])
+def test_a_start_in_the_corner(limit):
+    result = scgd.minimize(
+        lambda x: float(np.sum((x - 0.6) ** 2)), [0.2, 0.2], bounds=[(0.2, 2.0)] * 2,
+        constraints=limit, max_evals=300, seed=1,
+    )  # fmt: skip
+    assert result.success and result.fun < 0.04
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("limit", LIMITS, ids=["linear", "nonlinear"])
+@pytest.mark.parametrize("n", [1, 40])
+def test_nothing_but_failures_return_the_start(limit, n):
+    result = scgd.minimize(
+        lambda x: float("nan"), [0.3, 0.4], bounds=[(0.2, 2.0)] * 2, constraints=limit,
+        max_evals=n, seed=0, failures="skip",
+    )  # fmt: skip
+    assert result.status == 7 and result.x.tolist() == [0.3, 0.4]
+    assert "inf" not in result.message
+
+
+@pytest.mark.parametrize("p", [2, 30, 150])
+def test_a_limit_that_leaves_one_point_holds_at_every_evaluation(p):
+    points = []
+
+    def fun(x):
+        points.append(x.copy())
+        return float(x @ x)
+
+    limit = LinearConstraint(np.ones((1, p)), -np.inf, 0.3 * p)
+    scgd.minimize(
+        fun, np.full(p, 0.3), constraints=limit, bounds=[(0.3, 2.0)] * p, max_evals=12, seed=2
+    )
+    assert np.sum(points, axis=1).max() <= 0.3 * p + 1e-9 and np.min(points) >= 0.3
