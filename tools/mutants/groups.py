@@ -92,7 +92,8 @@ GROUPS = (
          "tests/test_lock.py", "tests/test_identity.py", "tests/test_ledger.py",
          "tests/test_recording.py", "tests/test_laboratory.py", "tests/test_limits.py",
          "tests/test_read_only.py", "tests/test_odd_functions.py", "tests/test_bad_input.py",
-         "tests/test_asynchronous.py", "tests/test_interpreter.py", "tests/test_run_end.py"),
+         "tests/test_asynchronous.py", "tests/test_interpreter.py", "tests/test_run_end.py",
+         "tests/test_plots.py", "tests/test_signals.py"),
     ),
     Group(
         "constraints",
