@@ -120,7 +120,8 @@ GROUPS = (
          "tests/paper/test_settings.py", "tests/paper/test_table.py",
          "tests/paper/test_theory_panels.py", "tests/paper/test_report.py",
          "tests/paper/test_datasets.py", "tests/paper/test_cli.py",
-         "tests/paper/test_variation.py", "tests/torch/test_paper_forward_loss.py"),
+         "tests/paper/test_variation.py", "tests/paper/test_network_runs.py",
+         "tests/torch/test_paper_forward_loss.py"),
     ),
     Group(
         "paper-engine",
