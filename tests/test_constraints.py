@@ -12,7 +12,10 @@ from scipy.optimize import LinearConstraint, NonlinearConstraint
 import scgd
 from asking import same_run
 from scgd.constraints import Constraints, Merit, Polyhedron
+from scgd.constraints.feasibility import by_feasibility
 from scgd.problem import Problem
+from scgd.strategies.asks import Report
+from scgd.strategies.budget import Budget
 from skeletons import run_page
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -75,6 +78,40 @@ def test_an_empty_polyhedron_is_refused():
         scgd.minimize(sphere, np.ones(3), constraints=rows)
 
 
+# ---- feasible points first --------------------------------------------------------------------------
+
+
+def points_after(run, rows):
+    """Send measurements; return the next points, whatever is reported in between."""
+    asked = run.send(rows)
+    while isinstance(asked, Report):
+        asked = run.send(None)
+    return asked
+
+
+def test_violations_count_until_a_point_is_feasible_and_then_f_and_a_penalty():
+    """Of f = 0 to 11 and 20 the median differs by 3: that is what the largest violation costs."""
+    told, known = [], []
+
+    def method(problem, budget, rng):
+        known.append(problem.known)
+        while True:
+            told.append((yield np.zeros((1, 2))))
+
+    problem, merit = Problem.check(np.zeros(2)), merit_of(0, 1)
+    run = by_feasibility(method, merit)(problem, Budget(100, 2), np.random.default_rng(0))
+    points_after(run, None)
+    for f in range(12):
+        points_after(run, np.array([[f, 1.0 - f / 20, 0.0]]))
+    np.testing.assert_allclose(np.ravel(told), 1 - np.arange(12) / 20)  # whatever f is
+    points_after(run, np.array([[20.0, -1.0, 0.0]]))
+    penalised = np.arange(12) + 3 * (1 - np.arange(12) / 20)
+    np.testing.assert_allclose(known[-1].values, [*penalised, 20.0])  # it begins again
+    points_after(run, np.array([[30.0, 0.5, 0.0]]))
+    points_after(run, np.array([[25.0, -0.5, 0.0]]))
+    np.testing.assert_allclose(np.ravel(told[-2:]), [30 + 3 * 0.5, 25.0])
+
+
 # ---- the augmented Lagrangian ----------------------------------------------------------------------
 
 
@@ -97,6 +134,21 @@ def test_the_formula():
     below = (push**2 - np.array([0.25, 0.1]) ** 2) / (2 * np.array([4.0, 5.0]))
     wanted = f + 0.5 * h + 2.0 / 2 * h**2 + below.sum() + 3.0 / 2 * away**2
     assert merit(np.array([[f, h, *g, away]]))[0] == pytest.approx(wanted, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("f", "g", "size_f", "size_g"),
+    [
+        ([100, 102, 104, 94], [0.3, 0.3, 0.3, 0.3], 4.0, 1.0),  # a residual that never changed
+        ([-50, -50, -50, -50], [0.3, 0.8, -0.2, 0.8], 50.0, 0.5),  # f never changed: |f|
+        ([0.1, 0.1, 0.1, 0.1], [0.3, 0.8, -0.2, 0.8], 1.0, 0.5),  # ... and at least 1
+    ],
+)
+def test_weights_begin_with_the_usual_changes_of_f_and_of_the_residuals(f, g, size_f, size_g):
+    merit = merit_of(0, 1)
+    merit.vectors = np.column_stack([f, g, np.zeros(4)]).astype(float)
+    merit.begin(np.array([[3.0, 4.0], [3.0, 4.0], [0.0, 1.0]]))
+    np.testing.assert_allclose(merit.weights, [2 * size_f / 25, size_f / size_g**2])
 
 
 def test_multipliers_follow_the_residuals():
@@ -327,3 +379,44 @@ def test_ask_and_tell_with_a_nonlinear_constraint(tmp_path):
 def test_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_page(DOCS / "constraints.md")
+
+
+# ---- small budgets, walls and failures -----------------------------------------------------------
+
+LIMITS = [
+    LinearConstraint(np.ones((1, 2)), -np.inf, 1.0),
+    NonlinearConstraint(lambda x: float(x @ x), -np.inf, 0.9),
+]
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=["linear", "nonlinear"])
+@pytest.mark.parametrize("n", [1, 2, 4, 9])
+def test_few_evaluations_return_the_best_point_seen(limit, n):
+    result = scgd.minimize(
+        lambda x: float(np.sum((x + 1) ** 2)), [0.3, 0.4], constraints=limit, max_evals=n, seed=0
+    )
+    assert result.nfev == n and result.maxcv == 0.0
+    assert result.fun == np.sum((result.x + 1) ** 2) <= 1.3**2 + 1.4**2
+    assert "inf" not in result.message
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("limit", LIMITS, ids=["linear", "nonlinear"])
+def test_a_start_in_the_corner(limit):
+    result = scgd.minimize(
+        lambda x: float(np.sum((x - 0.6) ** 2)), [0.2, 0.2], bounds=[(0.2, 2.0)] * 2,
+        constraints=limit, max_evals=300, seed=1,
+    )  # fmt: skip
+    assert result.success and result.fun < 0.04
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("limit", LIMITS, ids=["linear", "nonlinear"])
+@pytest.mark.parametrize("n", [1, 40])
+def test_nothing_but_failures_return_the_start(limit, n):
+    result = scgd.minimize(
+        lambda x: float("nan"), [0.3, 0.4], bounds=[(0.2, 2.0)] * 2, constraints=limit,
+        max_evals=n, seed=0, failures="skip",
+    )  # fmt: skip
+    assert result.status == 7 and result.x.tolist() == [0.3, 0.4]
+    assert "inf" not in result.message

@@ -79,3 +79,15 @@ def test_every_small_budget_is_kept(method):
 def test_auto_does_not_advise_itself():
     result = scgd.minimize(lambda x: 1e304, np.ones(3), max_evals=200, seed=0)
     assert "they are near 1. " in result.message and "'auto'" not in result.message
+
+
+def test_values_over_hundreds_of_decades():
+    """Squares of differences of such values overflow; points that are asked stay finite."""
+
+    def fun(x):
+        assert np.all(np.isfinite(x))
+        return float(np.exp(np.clip(50 * np.sum(x), -700, 700)))
+
+    start = np.full(30, 0.3)
+    result = scgd.minimize(fun, start, max_evals=700, seed=0)
+    assert result.success and result.fun < fun(start)

@@ -6,7 +6,10 @@ from scipy.optimize import NonlinearConstraint
 
 import scgd
 from asking import same_run
-from scgd.constraints.quadratic import Surface, n_points, pattern
+from scgd.constraints import Constraints, Merit
+from scgd.constraints.quadratic import Surface, n_points, newton_steps, pattern
+from scgd.problem import Problem
+from scgd.strategies.budget import Budget
 
 RNG = np.random.default_rng(5)
 
@@ -120,6 +123,20 @@ def test_failures_end_it_and_not_the_run():
         holes, np.zeros(5), constraints=BALL, max_evals=2500, seed=0, failures="skip"
     )
     assert result.n_failed and result.maxcv == 0 and result.nfev <= 2500
+
+
+def test_after_a_step_that_fails_the_next_is_a_quarter_as_long():
+    """The models of a bowl have their minimum well within the radius; what is there fails."""
+    problem = Problem.check(np.zeros(2))
+    merit = Merit(Constraints.check(BALL, problem), 2)
+    run = newton_steps(problem, merit, Budget(100, 2), turned=False)
+    points = next(run)
+    aim = 0.1 * problem.unit
+    f = np.sum((points - aim) ** 2, axis=1)
+    (first,) = run.send(np.column_stack([f, np.full(len(f), -1.0), np.zeros(len(f))]))
+    np.testing.assert_allclose(first, aim, rtol=1e-6)
+    (second,) = run.send(np.array([[100.0, -1.0, 0.0]]))
+    np.testing.assert_allclose(second, first / 4, rtol=1e-6)
 
 
 @pytest.mark.parametrize("n", [400, 700])

@@ -305,3 +305,24 @@ def test_a_failed_value_costs_one_value():
             np.zeros(6), max_evals=80, seed=seed, failures="skip",
         )  # fmt: skip
         assert bowl(result.x) < 0.5 * bowl(np.zeros(6))
+
+
+@pytest.mark.parametrize("sigma", [0.0, 1e-6])
+def test_teeth_that_stand_on_the_start(sigma):
+    """Nothing falls near x0, and f jumps at x0 itself: the unit is the length to look over."""
+    for seed in range(2):
+        fun = Numbered(
+            lambda x: float(np.sum(np.abs(x - 1) + 3 * np.mod(7 * x, 1))), sigma, 2000 * seed
+        )
+        result = scgd.minimize(fun, np.zeros(10), max_evals=1000, seed=seed)
+        assert fun.true(result.x) < 3
+
+
+def test_a_valley_far_above_the_noise():
+    for seed in range(2, 5):
+        fun = Numbered(
+            lambda x: float(np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)),
+            1e-4, 3000 * seed,
+        )  # fmt: skip
+        result = scgd.minimize(fun, np.zeros(10), max_evals=2000, seed=seed)
+        assert fun.true(result.x) < 0.5

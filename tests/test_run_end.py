@@ -70,3 +70,10 @@ def test_a_noisy_run_of_scgd_ends_no_higher_than_it_began_or_says_so(seed):
     assert value(result.x) <= value(np.zeros(300))
     assert result.success == (value(result.x) < value(np.zeros(300)))
     assert abs(result.fun - value(result.x)) < 4 * result.fun_error
+
+
+@pytest.mark.parametrize("method", ["auto", "musketeer", "quadratic-model"])
+def test_no_time_for_one_evaluation_is_no_success(method):
+    result = minimize(lambda x: float(x @ x), np.ones(3), method=method, max_time=1e-9, seed=0)
+    assert result.nfev == 0 and result.status == 2
+    assert not result.success and "larger max_time" in result.message

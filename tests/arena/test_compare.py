@@ -24,7 +24,7 @@ from scgd_arena.problems import PROBLEMS, Task, build, ridge, scaled
 from scgd_arena.rollouts import ROLLOUTS
 from scgd_arena.rows import STORED, Line, Rows, Run, packed
 from scgd_arena.runner import Block, blocks, fill, run_one
-from scgd_arena.score import class_table, classes, scores, worse
+from scgd_arena.score import class_table, classes, compared, scores, worse
 from scgd_arena.suites import CONFIRM, DESIGN, SMALL, SPENT, SUITES, suite
 
 QUICK = ["ridge5", "quad", "hp"]
@@ -120,6 +120,16 @@ def test_shapes_are_those_of_the_problems(name):
         pytest.importorskip("lightgbm")
     task = build_named(name)
     assert (task.x0.size, task.repeats) == SHAPES[name]
+
+
+def test_names_tell_the_shape():
+    shapes = {
+        "bbob-f3-d20": (20, True), "bbob-noisy-f3-d20": (20, False), "ioh-f2-d5": (5, True),
+        "ioh-f2-d5-s0.1": (5, False), "ng-cigar-10+90": (100, True), "quad10000": (10_000, True),
+        "rosen10000": (10_000, True),
+    }  # fmt: skip
+    for name, shape in shapes.items():
+        assert Cell("g", "f", name, 9).shape == shape
 
 
 def test_coco_and_ioh_are_the_same_functions():
@@ -558,7 +568,8 @@ def test_the_score_is_against_the_best_peer_of_each_cell(tmp_path):
     assert row.within_2 == pytest.approx(2 / 3) and row.within_10 == 1.0
     assert row.mean == pytest.approx(20 ** (1 / 3))
     assert row.peer == "cma" and row.peer_gap == 1.0
-    assert "| g     |     3 |" in class_table([row])
+    lines = class_table([row]).splitlines()
+    assert lines[2].startswith("| g     |     3 |") and len({len(line) for line in lines}) == 1
     # a peer run on a single cell does not speak for the class
     peers.remember(Line(key[0], "newuoa", 1, 1, 100, (Run(1e-6),) * 3))
     found = scores(cells, auto, peers, (1, 2, 3))
@@ -579,6 +590,17 @@ def test_within_means_at_most(tmp_path):
     assert row.mean == pytest.approx(np.prod(gaps) ** (1 / 5)) and row.gap == 2.4
 
 
+def test_a_peer_run_on_four_cells_of_five_speaks_for_the_class(tmp_path):
+    cells = [Cell("g", f"f{i}", f"ioh-f{i}-d2", 40) for i in range(5)]
+    auto = made(tmp_path, "a", [(c.own_key, "auto", (1.0,)) for c in cells])
+    peers = made(tmp_path, "p", [
+        *((c.key, "powell", (2.0,)) for c in cells), *((c.key, "cma", (1.0,)) for c in cells[:4]),
+        *((c.key, "newuoa", (0.5,)) for c in cells[:3]),
+    ])  # fmt: skip
+    (row,) = classes(scores(cells, auto, peers, (1,)), lambda cell: cell.group)
+    assert row.peer == "cma"
+
+
 def test_cells_that_became_worse_are_found(tmp_path):
     cells = [Cell("g", "f", f"ioh-f{i}-d2", 40) for i in (1, 2, 3, 4)]
     then = made(tmp_path, "a", [(c.own_key, "auto", (1.0, 1.0, 1.0)) for c in cells[:3]])
@@ -586,6 +608,7 @@ def test_cells_that_became_worse_are_found(tmp_path):
         (cells[0].own_key, "auto", (1.24, 1.24, 9)), (cells[1].own_key, "auto", (0, 1.26, 1.26)),
         (cells[2].own_key, "auto", (3, 3, 3)), (cells[3].own_key, "auto", (9, 9, 9)),
     ])  # fmt: skip
+    assert compared(cells, now, then, (1, 2, 3)) == cells[:3]
     assert [cell.function for cell, _, _ in worse(cells, now, then, (1, 2, 3))] == [3, 2]
     assert [cell.function for cell, _, _ in worse(cells, now, then, (1, 2, 3), 1.1)] == [3, 2, 1]
 
@@ -657,6 +680,24 @@ def test_a_suite_is_scored_against_stored_rows(small_arena, capsys):
     better.add(Line("laboratory@60", "auto", 1, 1, 100, (Run(1e-6), Run(1e-6))))
     assert args.run(args) == 1
     assert "worse: laboratory@60" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("times", "behind"), [(1.05, 0), (1.2, 1)])
+def test_cells_that_version_0_1_was_made_for_may_be_a_tenth_behind(
+    small_arena, capsys, monkeypatch, times, behind
+):
+    pytest.importorskip("plotly")
+    monkeypatch.setitem(SUITES, "tiny", lambda: [Cell("home", "hp", "laboratory", 60)])
+    command = ["--suite", "tiny", "--methods", "auto,random", "--instances", "1-1"]
+    args = suite_args(small_arena, *command, "--store")
+    assert args.run(args) == 0
+    stored = small_arena / "stored"
+    gap = Rows(stored / "auto.csv").gap("laboratory@60", "auto", [1])
+    Rows(stored / "auto-0.1.csv").add(Line("laboratory@60", "auto", 1, 1, 9, (Run(gap / times),)))
+    args = suite_args(small_arena, *command)
+    assert args.run(args) == 0
+    told = f"{behind} of 1 cells that version 0.1 was made for: more than 1.1x behind"
+    assert told in capsys.readouterr().out
 
 
 def test_without_stored_rows_nothing_is_known(small_arena, capsys):

@@ -38,6 +38,7 @@ def quadratic(x):
         (Constant(0.1), 0.5, 0.1, (False, False, True, True)),
         (lambda t: 1 / t, 0.5, None, (None, None, True, True)),
         (Linear(1.0), InverseLog(), None, (None, None, True, False)),
+        (InverseLog(), 0.5, InverseLog(), (False, False, True, True)),
     ],
 )
 def test_conditions_one_by_one(rate, mixing, radius, expected):
@@ -143,6 +144,15 @@ def test_the_first_step_of_the_bound_without_growth(alpha):
         assert found == pytest.approx(start * np.exp(-speed / 4) + stay, rel=1e-12)
 
 
+def test_a_step_that_overshoots_leaves_its_own_noise():
+    """Where nothing is left of the start: half of gamma_t^2 sigma^2 L, with gamma_t = 100 / 2."""
+    noisy = theory.Constants(3.0, 1.0, 0.0, 0.7)
+    found = theory.gap_bound(np.array([4.0]), noisy, 100.0, alpha=0.5, beta=1.0, gap=1.0)
+    assert found[0] == pytest.approx(50.0**2 * 0.7 * 3.0 / 2, rel=1e-9)
+    # a rate whose own speed is 1 / t exactly has no constant: log t / t falls more slowly
+    assert theory.gap_order(theory.Constants(1.0, 1.0, 1.0, 0.1), gamma=0.5, beta=1.0) == np.inf
+
+
 def test_bound_at_its_edges():
     calm = theory.Constants(1.0, 1.0, 1.0, 0.3)
     far = theory.gap_bound(np.array([1e3, 1e6]), calm, 0.1, alpha=0.0, beta=1.0, gap=2.0)
@@ -182,6 +192,7 @@ def test_bias_constant_holds_in_sup_norm_and_fails_in_the_euclidean_one():
     estimate = [(quadratic_half(x + h * e) - quadratic_half(x)) / h for e in np.eye(p)]
     bias = np.array(estimate) - x
     assert np.max(np.abs(bias)) <= theory.bias_constant(1.0, p) * h * (1 + 1e-9)
+    assert theory.bias_constant(0.5, p) == 0.25  # L / 2, for any L
     euclidean = np.linalg.norm(bias)
     assert euclidean > theory.bias_constant(1.0, p) * h
     assert euclidean <= theory.bias_constant(1.0, p, norm="euclidean") * h * (1 + 1e-9)
@@ -295,13 +306,41 @@ def test_regret_bound_needs_the_noise_of_the_gradient():
     assert printed < gap < right
 
 
-def test_bad_regret_is_named():
-    with pytest.raises(ValueError, match="variance must not be negative"):
-        theory.regret_terms(np.ones(2), np.ones(2) / 2, variance=-1.0)
-    with pytest.raises(ValueError, match="terms must hold at least one step"):
-        theory.regret_bound(np.array([]), 0.1, 1.0)
-    with pytest.raises(ValueError, match="gamma must be above zero, got 0"):
-        theory.regret_bound(np.ones(3), 0.0, 1.0)
+def test_the_regret_bound_is_the_formula():
+    """One coordinate; then 9 / (2 * .5 * 2) + .5 / (2 * 2) * 6, every number different."""
+    assert theory.regret_terms(np.array([3.0]), np.array([0.5])) == 18.0
+    assert theory.regret_bound(np.array([2.0, 4.0]), gamma=0.5, distance=3.0) == 5.25
+
+
+@pytest.mark.parametrize(
+    ("gradients", "weights", "variance", "told"),
+    [
+        (3.0, 1.0, 0.0, "gradients must have coordinates"),
+        ([], [], 0.0, "gradients must have coordinates"),
+        ([1.0, np.nan], [0.5, 0.5], 0.0, "gradients must be finite"),
+        ([1.0, 1.0], [0.5, np.inf], 0.0, "weights must be finite"),
+        ([1.0, 1.0], [0.2, 0.3, 0.5], 0.0, "weights must have the shape of gradients"),
+        ([1.0, 1.0], [1.0, 0.0], 0.0, "weights must be above zero"),
+        ([1.0, 1.0], [0.5, 0.5], -1.0, "variance must not be negative"),
+    ],
+)
+def test_bad_regret_terms_are_named(gradients, weights, variance, told):
+    with pytest.raises(ValueError, match=told):
+        theory.regret_terms(np.array(gradients), np.array(weights), variance)
+
+
+@pytest.mark.parametrize(
+    ("terms", "gamma", "told"),
+    [
+        ([], 0.1, "terms must hold at least one step"),
+        ([[1.0, 2.0]], 0.1, "one per step"),
+        ([1.0, np.nan], 0.1, "terms must be finite"),
+        ([1.0], 0.0, "gamma must be above zero, got 0"),
+    ],
+)
+def test_a_bad_regret_bound_is_named(terms, gamma, told):
+    with pytest.raises(ValueError, match=told):
+        theory.regret_bound(np.array(terms), gamma, 1.0)
 
 
 def quadratic_half(x):
@@ -318,6 +357,8 @@ def test_regret_term_is_least_for_weights_like_the_gradient(values):
 
 
 def test_bad_input_is_named():
+    with pytest.raises(ValueError, match=r"mixing must lie in \[0, 1\], got 1.5"):
+        theory.check(0.1, mixing=1.5)
     with pytest.raises(ValueError, match=r"estimator must be .* got 'magic'"):
         theory.bias_constant(1.0, 3, "magic")
     with pytest.raises(ValueError, match=r"norm must be .* got 'l7'"):

@@ -159,3 +159,15 @@ def test_a_first_stage_that_leads_nowhere_hands_over(seed):
         scale=1.0, seed=seed,
     )  # fmt: skip
     assert intensity(result.x) > 0.7 * np.abs(waves).sum() ** 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_model_inside_the_descent_down_to_the_noise(seed):
+    """A curved valley within bounds, with little noise: a Gaussian process leads there."""
+    rng = np.random.default_rng(seed)
+
+    def fun(x):
+        return 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2 + 0.1 * rng.standard_normal()
+
+    result = scgd.minimize(fun, [0.3, 0.3], bounds=[(-2, 2)] * 2, max_evals=100, seed=seed)
+    assert result.nfev == 100 and result.fun < 4.9

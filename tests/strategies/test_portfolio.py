@@ -89,7 +89,7 @@ def test_restarts_reach_far_basins_within_bounds():
     assert np.median(found) == pytest.approx(-1, abs=1e-6)
 
 
-def test_the_first_evaluation_is_at_x0_and_a_pair_follows_where_there_is_little_else():
+def test_the_first_evaluation_is_at_x0_and_a_line_follows_where_there_is_little_else():
     def f(x):
         return float(x @ x)
 
@@ -97,8 +97,11 @@ def test_the_first_evaluation_is_at_x0_and_a_pair_follows_where_there_is_little_
         done = drive(portfolio, Problem.check([3.0, 4.0]), f, n)
         assert done.n_evals <= n
         assert np.array_equal(done.points[0], [3.0, 4.0])
-    three = drive(portfolio, Problem.check([3.0, 4.0]), f, 3)
-    assert np.allclose(three.points[1] + three.points[2], [6.0, 8.0])
+    found = [drive(portfolio, Problem.check([3.0, 4.0]), f, n) for n in (3, 4, 5)]
+    assert [done.n_evals for done in found] == [3, 4, 5]
+    moves = np.array(found[-1].points[1:]) - [3.0, 4.0]
+    assert np.linalg.matrix_rank(moves) == 1 and len(np.unique(moves, axis=0)) == 4
+    assert found[-1].fun <= found[0].fun < 25
 
 
 def test_x_and_f_may_be_given():
@@ -161,6 +164,14 @@ def test_a_wall_of_failures_is_no_reason_to_stop():
 
     done = drive(portfolio, Problem.check(np.full(4, 0.9)), f, 2000)
     assert done.fun < 1e-6
+
+
+def test_failures_everywhere_but_at_the_start():
+    x0 = np.full(3, 0.3)
+    done = drive(
+        portfolio, Problem.check(x0), lambda x: 1.0 if np.array_equal(x, x0) else np.nan, 100
+    )
+    assert done.n_evals == 100
 
 
 def test_a_failed_start():

@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import json
 import os
+import random
 import sys
 import tomllib
 from dataclasses import replace
@@ -94,6 +95,16 @@ def tests_of(mutant: Mutant, record: Record) -> tuple[list[str], float]:
     return chosen, spent
 
 
+def thinned(
+    places: dict[str, list[Mutant]], most: int | None, seed: int
+) -> dict[str, list[Mutant]]:
+    """Return a seeded sample over all files; a larger one contains the smaller ones."""
+    everything = [mutant for mutants in places.values() for mutant in mutants]
+    random.Random(seed).shuffle(everything)
+    kept = set(everything[:most])
+    return {file: [m for m in mutants if m in kept] for file, mutants in places.items()}
+
+
 def run_group(group: Group, files: list[str], options: argparse.Namespace) -> list[dict[str, Any]]:
     """Judge the mutants of some files of a group; return a row per file."""
     group = replace(group, tests=tuple(options.tests)) if options.tests else group
@@ -103,8 +114,8 @@ def run_group(group: Group, files: list[str], options: argparse.Namespace) -> li
     record = recorded(FOLDER / f"{group.name}-{tests}.json", sources, [*group.tests, *sources])
     results, same = Results(FOLDER / f"{group.name}.json"), equivalents()
     chosen, work = {}, []
-    for file in files:
-        mutants = sample(ROOT / file, ROOT, options.places, options.seed)
+    places = {file: sample(ROOT / file, ROOT, options.places, options.seed) for file in files}
+    for file, mutants in thinned(places, options.most, options.seed).items():
         source = checksum([ROOT / file])
         chosen[file] = (mutants, source)
         for mutant in mutants:
@@ -163,6 +174,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
     parser.add_argument("names", nargs="*", help="groups, or files relative to the repository")
     parser.add_argument("--places", type=int, default=40, help="places per file")
+    parser.add_argument("--most", type=int, help="places per group, over all its files (no limit)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--tests", nargs="*", help="show mutants to these files of tests alone")

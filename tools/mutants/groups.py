@@ -92,9 +92,14 @@ GROUPS = (
          "tests/test_lock.py", "tests/test_identity.py", "tests/test_ledger.py",
          "tests/test_recording.py", "tests/test_laboratory.py", "tests/test_limits.py",
          "tests/test_read_only.py", "tests/test_odd_functions.py", "tests/test_bad_input.py",
-         "tests/test_asynchronous.py"),
+         "tests/test_asynchronous.py", "tests/test_interpreter.py", "tests/test_run_end.py"),
     ),
-    Group("constraints", ("constraints/*.py",), ("tests/test_constraints.py",)),
+    Group(
+        "constraints",
+        ("constraints/*.py",),
+        ("tests/test_constraints.py", "tests/test_newton.py",
+         "tests/strategies/test_constrained.py"),
+    ),
     Group(
         "spaces",
         ("spaces/*.py",),
@@ -104,7 +109,7 @@ GROUPS = (
     ),
     Group(
         "theory",
-        ("theory.py", "theory/*.py", "scgd_paper/theory/*.py"),
+        ("theory.py", "scgd_paper/theory/*.py"),
         ("tests/paper/test_theory.py",),
     ),
     Group(
@@ -113,7 +118,8 @@ GROUPS = (
         ("tests/paper/test_published_settings.py", "tests/paper/test_paths.py",
          "tests/paper/test_settings.py", "tests/paper/test_table.py",
          "tests/paper/test_theory_panels.py", "tests/paper/test_report.py",
-         "tests/paper/test_datasets.py", "tests/paper/test_cli.py"),
+         "tests/paper/test_datasets.py", "tests/paper/test_cli.py",
+         "tests/paper/test_variation.py", "tests/torch/test_paper_forward_loss.py"),
     ),
     Group(
         "paper-engine",

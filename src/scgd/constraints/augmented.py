@@ -34,8 +34,8 @@ def constrained(method: Strategy, merit: Merit) -> Strategy:
 
     def strategy(problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
         p = problem.n_coords
-        merit.reset()  # a run that is resumed begins again
-        yield from first_weights(problem, rng, merit)
+        merit.reset(problem.x0)  # a run that is resumed begins again
+        yield from first_weights(problem, budget, rng, merit)
         smooth = bool(len(merit.equal)) and merit.constraints.polyhedron is None
         z, n_newton, k = problem.x0, 0, 0
         while True:
@@ -62,13 +62,18 @@ def constrained(method: Strategy, merit: Merit) -> Strategy:
     return strategy
 
 
-def first_weights(problem: Problem, rng: np.random.Generator, merit: Merit) -> Asking:
+def first_weights(
+    problem: Problem, budget: Budget, rng: np.random.Generator, merit: Merit
+) -> Asking:
     """Choose weights by how much f and the constraints change around the start."""
-    steps = PROBE * problem.unit * rng.choice([-1.0, 1.0], (N_PROBES + 1, problem.n_coords))
+    x0, signs = problem.x0, rng.choice([-1.0, 1.0], (N_PROBES + 1, problem.n_coords))
+    steps = PROBE * problem.unit * signs
     steps[0] = 0.0
-    points = problem.clipped(problem.x0 + steps)
+    points = np.where(problem.clipped(x0 + steps) == x0 + steps, x0 + steps, x0 - steps)
+    points = problem.clipped(points[: budget.left])
     merit.vectors = yield from vectors_at(points, merit)
-    merit.begin(points[1:] - points[0])
+    if len(points) > 1:
+        merit.begin(points[1:] - points[0])
 
 
 def update_multipliers(z: Floats, n: int, merit: Merit) -> Asking:
@@ -86,7 +91,7 @@ def report_best(merit: Merit) -> Asking:
     """Recommend the best feasible point, or the one that is nearest to being feasible."""
     x, value, _, violation = merit.best
     yield Report(x=x.copy(), values=[value], deterministic=not merit.noisy[0])
-    if violation:
+    if 0 < violation < np.inf:
         yield Report(message=f"No feasible point so far, least violation {violation:.3g}.")
 
 

@@ -95,7 +95,7 @@ def by_feasibility(method: Strategy, merit: Merit) -> Strategy:
     """
 
     def strategy(problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
-        merit.reset()  # a run that is resumed begins again
+        merit.reset(problem.x0)  # a run that is resumed begins again
         seen, begun = Seen(merit), problem
         while True:
             outcome = yield from numbered(method, begun, budget, rng.spawn(1)[0], seen)

@@ -49,16 +49,17 @@ class Merit:
         self.constraints, self.equal, self.n_coords = constraints, constraints.equal, n_coords
         self.reset()
 
-    def reset(self) -> None:
-        """Forget everything that was measured."""
-        m, n_coords = len(self.equal), self.n_coords
+    def reset(self, start: Floats | None = None) -> None:
+        """Forget everything that was measured; where nothing will be, the start is the answer."""
+        m = len(self.equal)
+        start = np.zeros(self.n_coords) if start is None else self.constraints.inside(start)
         self.vectors: Floats = np.empty((0, m + 2))
         self.multipliers, self.margins = np.zeros(m), np.zeros(m)
         self.weights, self.first, self.left = np.ones(m + 1), np.ones(m + 1), np.full(m, np.inf)
         self.seen: Floats = np.array([NO_VALUE, np.inf])  # value and violation of the best point
-        self.seen_x = np.zeros(n_coords)
+        self.seen_x = start.copy()
         self.answer: Floats = np.array([NO_VALUE, np.inf])  # the same of the best round's answer
-        self.answer_x = np.zeros(n_coords)
+        self.answer_x = start.copy()
         self.error: Floats = np.array([np.nan])  # of that value
         self.noisy: Floats = np.zeros(1)
 
@@ -111,11 +112,13 @@ class Merit:
         """Choose weights by how f and the residuals changed over some steps, one per row."""
         with np.errstate(all="ignore"):
             change = np.abs(self.vectors[1:] - self.vectors[0])
-            sizes = np.nanmedian(np.where(np.isfinite(change), change, np.nan), axis=0)
+            seen = [column[np.isfinite(column)] for column in change.T]
+            sizes = np.array([np.median(column) if column.size else 0.0 for column in seen])
         f = sizes[0] if sizes[0] > 0 else max(1.0, abs(float(np.nan_to_num(self.vectors[0, 0]))))
         g = np.where(sizes[1:-1] > 0, sizes[1:-1], 1.0)
         self.weights[1:] = f / g**2
-        self.weights[0] = 2 * f / float(np.median(np.sum(steps**2, axis=1)))
+        moved = float(np.median(np.sum(steps**2, axis=1)))
+        self.weights[0] = 2 * f / moved if moved > 0 else f
         self.first[:] = self.weights
 
     def learn(self, z: Floats) -> None:

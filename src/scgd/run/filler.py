@@ -64,7 +64,7 @@ class Filler:
         check = n >= FEW and self.n_asked % CHECK == 0 and self.n_fitted > self.n_checked
         if check:
             x, self.n_checked = self.centre.copy(), self.n_fitted
-        elif n and models(self.problem, n):
+        elif n and models(self.problem.lower, self.problem.upper, n):
             x = propose_by_model(self.problem, *self.trials.known(), self.rng)
         else:
             x = self.centre + self.spread * self.rng.standard_normal(self.centre.size)

@@ -289,7 +289,8 @@ class Run:
         shares, errors = strategy.relevance or (None, None)
         ended = self.nfev > 0 and status in ENDS
         stuck, rose = ended and still, ended and self._rose(fun, error, end.values.size)
-        advice = remedy(fun, self.problem) if stuck else RISEN if rose else ""
+        late = status is Status.TIME and self.nfev == 0
+        advice = remedy(fun, self.problem) if stuck else RISEN if rose else LATE if late else ""
         result = Result(
             x=end.x.copy(),
             **({} if space is None else {"params": space.decode(end.x), "names": space.names}),
@@ -299,7 +300,7 @@ class Run:
             max_evals=self.max_evals,
             nit=strategy.n_steps,
             n_failed=self.ledger.n_failed,
-            success=status in SUCCESSES and not (stuck or rose),
+            success=status in SUCCESSES and not (stuck or rose or late),
             status=int(status),
             message=self._message(status, advice),
             weights=strategy.weights,
@@ -402,7 +403,7 @@ class Run:
         parts.append(advice)
         if self.ledger.n_failed:
             parts.append(f"{self.ledger.n_failed} evaluations failed: they gave no finite value.")
-        if self.merit is not None and not self.merit.feasible:
+        if self.merit is not None and 0 < self.merit.best[3] < np.inf:
             parts.append(f"No feasible point seen, least violation {self.merit.best[3]:.3g}.")
         ran = ", ".join(f"{name} {n}" for name, n in self.strategy.ran.items())
         parts += [self.strategy.report.get("message", ""), f"Evaluations: {ran or 'none'}."]
@@ -457,6 +458,7 @@ class Run:
             raise ValueError("the numbers of evaluations do not add up")
 
 
+LATE = "Nothing was evaluated; give a larger max_time."
 RISEN = "Values rose from where it began; give smaller steps (learning_rate), or method='auto'."
 FILLER = "filler"
 """The solver of evaluations beside the strategy's."""

@@ -88,7 +88,7 @@ def follow(
         if outcome is not None:
             return outcome
     few = problem.n_coords <= BOXED and budget.total <= BRIEF
-    if few and models(problem, budget.total):
+    if few and models(problem.lower, problem.upper, budget.total):
         outcome = yield from gaussian_process(problem, budget, rng, noisy=True)
         if outcome is not None:
             return outcome

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy  # whose rooms load when they are used
 
-from scgd.strategies.pursuit import EPSILON, PAIRED, Part, place_of, universal_threshold
+from scgd.strategies.pursuit import EPSILON, PAIRED, Part, universal_threshold
 from scgd.strategies.random_design import Design, Term
 from scgd.typing import Floats, Ints
 
@@ -202,14 +202,10 @@ def of_parts(parts: Sequence[Part], values: Sequence[Floats]) -> tuple[float, fl
 
 def fill(part: Part, last: Floats, floor: float, estimates: Floats, errors: Floats) -> None:
     """Enter the cross-fitted estimates of one part."""
-    n = len(last)
-    for key, sums in part.sums(last[:, None]).items():
-        d = key[0]
-        estimates[d - 1] = sums[:, 0].astype(np.float64) / n
-        errors[d - 1] = max(float(np.sqrt(np.mean(last**2) / n)), floor)
-    for term, effect in part.mean_effects().items():
-        if len(term) == 2:
-            estimates[term[0] - 1, term[1]] += effect
+    found, error = part.estimates(last)
+    for (d,), effects in found.items():
+        estimates[d - 1] = effects
+        errors[d - 1] = max(error, floor)
 
 
 def chosen_partners(estimates: Floats, errors: Floats, counts: Ints) -> list[int]:
@@ -266,14 +262,9 @@ def product_p_values(
     best = np.zeros(counts.size)
     rows: list[tuple[float, Term, float, float]] = []
     for part, last in zip(parts, lasts, strict=True):
-        error: float = max(float(np.sqrt(np.mean(last**2) / len(last))), floor, 1e-300)
-        found = part.sums(last[:, None], partners)
-        products = {key: some[..., 0] / len(last) for key, some in found.items() if len(key) == 2}
-        for term, mean in part.mean_effects().items():
-            key, place = place_of(term, partners)
-            if key in products and place is not None:
-                products[key][place] += mean
-        for (a, b), effects in products.items():
+        found, error = part.estimates(last, partners)
+        error = max(error, floor, 1e-300)
+        for (a, b), effects in ((key, some) for key, some in found.items() if len(key) == 2):
             z = np.abs(effects) / error
             best = np.maximum(best, z.max(axis=0))
             best[partners] = np.maximum(best[partners], z.max(axis=1))
@@ -281,20 +272,16 @@ def product_p_values(
                 row = float(z[i, k]), (a, partners[i], b, k), float(effects[i, k]), error
                 rows.append(row)
     n_tests = len(partners) * n_kinds
-
-    def p_value(z: Floats | float) -> Floats:
-        return np.asarray(2 * scipy.special.stdtr(freedom, -np.asarray(z)))
-
     # a partner was compared with all inputs, and any other input with all partners
     factor = np.full(counts.size, float(n_tests))
     factor[partners] = n_kinds * counts.size
     rows.sort(key=lambda row: -row[0])
     clearest = []
     for size, (a, j, b, k), effect, error in rows[:50]:
-        p = min(1.0, float(p_value(size)) * n_tests * counts.size)
+        p = min(1.0, float(2 * scipy.special.stdtr(freedom, -size)) * n_tests * counts.size)
         if p < 0.1:
             clearest.append(Interaction((j, k), (a, b), effect, error, p))
-    return np.minimum(1.0, factor * p_value(best)), tuple(clearest)
+    return np.minimum(1.0, 2 * factor * scipy.special.stdtr(freedom, -best)), tuple(clearest)
 
 
 def adjusted(p_values: Floats) -> Floats:
@@ -334,16 +321,10 @@ def noncentrality(q: Floats, counts: Ints, share: float) -> Floats:
 
     Far out its root is normal with standard deviation 1.
     """
-    n = np.maximum(counts, 1).astype(np.float64)
-    z = float(scipy.special.ndtri(share))
+    n, z = np.maximum(counts, 1), float(scipy.special.ndtri(share))
     far = np.maximum(np.sqrt(np.maximum(q - (n - 1), 0.0)) - z, 0.0) ** 2
-    low, high = np.zeros(len(q)), np.minimum(q, 400.0) + 80.0
-    near = np.minimum(q, 400.0)
-    for _ in range(50):
-        middle = (low + high) / 2
-        below = scipy.special.chndtr(near, n, middle) > share
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.where(q > 300, far, low)
+    near = np.round(scipy.special.chndtrinc(np.clip(q, 1e-12, 300.0), n, share), 12)  # 1e-315: 0
+    return np.asarray(np.where(q > 300, far, near))
 
 
 def below_threshold(q: Floats, counts: Ints, noncentrality: float) -> Floats:

@@ -90,10 +90,10 @@ def gaussian_process(
     return (yield from search_on(measured, budget, rng))
 
 
-def models(problem: Problem, n_values: int) -> bool:
-    """Tell whether a model is worth its while here."""
-    bounded = problem.lower.size > 0 and bool(np.isfinite(problem.upper - problem.lower).all())
-    return bounded and problem.n_coords <= MOST_COORDINATES and n_values < MOST_POINTS
+def models(lower: Floats, upper: Floats, n_values: int) -> bool:
+    """Tell whether a model of so many values is worth its while within these bounds."""
+    small = 0 < lower.size <= MOST_COORDINATES and n_values < MOST_POINTS
+    return small and bool(np.isfinite(upper - lower).all())
 
 
 def propose_by_model(

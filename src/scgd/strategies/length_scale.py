@@ -129,7 +129,8 @@ def initial_step_size(
     for _ in range(1 if few else 4):
         lengths.append((yield from fall.farthest(start)))
     seen = np.array([length for length in lengths if length > 0])
-    length = float(np.sqrt(np.mean(seen**2))) if seen.size else start
+    # where nothing fell along any direction, the unit is all that is known
+    length = float(np.sqrt(np.mean(seen**2))) if seen.size else found or 1.0
     return min(KEPT * length, WIDEST * box.width), fall.best, fall.value, fall.plateau
 
 

@@ -12,15 +12,18 @@ from scgd.strategies.budget import Budget
 from scgd.strategies.incumbent import n_asked
 from scgd.strategies.portfolio import portfolio
 from scgd.strategies.regression import Evaluations
+from scgd.strategies.verification import verified
 from scgd.typing import Floats
 
 __all__ = ["low_noise"]
 
 CERTAIN = 3.0
 """Standard deviations of the noise that a gain must have to count."""
-STALLED, PATIENCE = 20, 0.25
+STALLED, PATIENCE = 20, 0.2
 """Evaluations per coordinate, and the part of the budget, without a gain that end it: a gradient of
 central differences and a line, ten times."""
+SOON = 50
+"""Evaluations after which the best value is asked for again, as of a deterministic function."""
 
 
 def low_noise(
@@ -28,6 +31,8 @@ def low_noise(
     data: Evaluations,
 ) -> Asking:  # fmt: skip
     """Run the portfolio until it gains nothing above the noise; return the lowest point.
+
+    Where its best value does not come again within the noise, that is larger there: it ends, too.
 
     Its differences are as wide as the noise asks, so it searches lines where f is a sum, follows
     BFGS where f is smooth and populations where it is not.
@@ -44,7 +49,8 @@ def low_noise(
         Takes all points and values.
     """
     patience = max(STALLED * x.size, PATIENCE * budget.total)
-    inner, sent, best, since = portfolio(problem, budget, rng, x, f, noise), None, f, budget.spent
+    solvers = portfolio(problem, budget, rng, x, f, noise)
+    inner, sent, best, since = verified(solvers, budget, SOON, noise), None, f, budget.spent
     while True:
         try:
             asked: Any = inner.send(sent)
@@ -59,8 +65,8 @@ def low_noise(
         if isinstance(asked, Wait) or stalled or n_asked(asked) > budget.left:
             return x
         sent = yield asked
-        values = np.atleast_1d(sent)
-        data.add(np.atleast_2d(asked), values)
+        values = np.ravel(sent)
+        data.add(np.reshape(asked, (-1, x.size)), values)
         k = int(np.argmin(np.where(np.isnan(values), np.inf, values)))
         if values[k] < best - CERTAIN * noise:
             since = budget.spent

@@ -9,7 +9,7 @@ from scgd.strategies.asks import Asking, Report
 from scgd.strategies.bfgs import BFGS
 from scgd.strategies.box import Box
 from scgd.strategies.budget import Budget
-from scgd.strategies.gaussian_process import MOST_COORDINATES, gaussian_process, models
+from scgd.strategies.gaussian_process import gaussian_process, models
 from scgd.strategies.member import Member
 from scgd.strategies.quadratic_model import (
     SCARCE,
@@ -34,8 +34,8 @@ half. Ripples gain less, and a slope that grows on the way more."""
 def is_scarce(box: Box, budget: Budget) -> bool:
     """Tell whether a model of so few evaluations can lead at once: each evaluation moves it."""
     n = box.start.size
-    boxed = box.finite and n <= MOST_COORDINATES
-    return n <= MODELLED and budget.total < SCARCE * n and (budget.left > n + 2 or boxed)
+    affordable = budget.left > n + 2 or models(box.least, box.most, budget.total)
+    return n <= MODELLED and budget.total < SCARCE * n and affordable
 
 
 def lead_where_few(share: Shared, x: Floats, f: float) -> Asking:
@@ -58,9 +58,9 @@ def lead_by_model(share: Shared) -> Asking:
 def lead_by_process(share: Shared, x: Floats, f: float) -> Asking:
     """Look at the box by a Gaussian process to the end of the budget, where it can."""
     box, best = share.box, share.best
-    known = Known(np.stack([x, best.x]), np.array([f, best.f]))
-    problem = Problem(x, box.least, box.most, None, noise=0.0, known=known)
-    if models(problem, share.budget.total) and not share.has_gradient:
+    if models(box.least, box.most, share.budget.total) and not share.has_gradient:
+        known = Known(np.stack([x, best.x]), np.array([f, best.f]))
+        problem = Problem(x, box.least, box.most, None, noise=0.0, known=known)
         yield Report(message="Deterministic: a Gaussian process leads a portfolio of solvers.")
         search = gaussian_process(problem, share.budget, share.rng)
         yield from share.member("Gaussian process", search).finish()

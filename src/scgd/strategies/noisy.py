@@ -28,9 +28,9 @@ WIDE = 100
 """Coordinates above which they come at once, with such a budget: rounds cannot fit a quadratic."""
 OPENING, PART = 1500, 0.15
 """Evaluations of the rounds before them: so many at least, and a part."""
-CLEAR, PER_COORDINATE, MOST_CLEAR = 100.0, 25, 0.8
-"""The signal, in standard deviations of the noise, from which it may be neglected, the evaluations
-per coordinate that must be left then, and the part of them that solvers may take."""
+CLEAR, PER_COORDINATE = 100.0, 25
+"""The odd part of f, in standard deviations of the noise, from which it may be neglected, and the
+evaluations per coordinate that must be left then."""
 FEWEST_SCREENED = 1500
 """Evaluations from which screening leaves enough for what it finds."""
 SCARCE = 8
@@ -120,9 +120,9 @@ def descend(
     Noise that falls with f is looked at again there, and it goes on. Where it does not fall,
     pairs stay as wide as before: near a minimum the bend tells where it lies.
     """
-    while found.signal > CLEAR and budget.left >= PER_COORDINATE * problem.n_coords:
-        part, before = budget.part(int(MOST_CLEAR * budget.left)), found
-        x = yield from low_noise(problem, x, found.base, found.deviation, rng, part, data)
+    while found.clearest > CLEAR and budget.left >= PER_COORDINATE * problem.n_coords:
+        before = found
+        x = yield from low_noise(problem, x, found.base, found.deviation, rng, budget, data)
         noise = before.deviation
         found = yield from trust_region_radius(problem, x, rng, budget.left, data, noise)
         yield Report(x=x, values=found.values, solver="spsa")

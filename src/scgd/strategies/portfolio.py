@@ -35,7 +35,7 @@ from scgd.typing import Floats
 __all__ = ["portfolio"]
 
 PAIR, TINY = 6, 100
-"""Evaluations below which a pair beside x0 is all there is, and below which derivatives are
+"""Evaluations below which one line through x0 is all there is, and below which derivatives are
 followed at once: measuring takes some 25 evaluations."""
 LEAN, FEW, SMALL = 12, 40, 32
 """Evaluations per coordinate, and in all, below which nothing is measured before BFGS begins
@@ -78,7 +78,7 @@ def portfolio(
     yield Report(deterministic=True, message="Deterministic: a portfolio of solvers.")
     f = (yield x) if f is None else f
     if budget.total < PAIR and not problem.has_gradient:
-        yield from look_beside(problem, budget, rng, x)
+        yield from look_beside(problem, budget, rng, x, f)
         return Outcome()
     unit = problem.unit
     none = problem.lower.size
@@ -89,14 +89,24 @@ def portfolio(
 
 
 def look_beside(
-    problem: Problem, budget: Budget, rng: np.random.Generator, x: Floats, reach: float = 0.1
-) -> Asking:
-    """Evaluate one or two points beside x, on opposite sides, where the budget pays for no more."""
-    aside = reach * problem.unit * random_signs(x.size, rng)
-    aside = np.where(problem.clipped(x + aside) == x + aside, aside, -aside)
-    for move in (aside, -aside):
-        if budget.left > 0:
-            yield problem.clipped(x + move)
+    problem: Problem, budget: Budget, rng: np.random.Generator, x: Floats, f: float,
+    reach: float = 0.1,
+) -> Asking:  # fmt: skip
+    """Search one line, where the budget pays for no more.
+
+    Twice as far after a gain; the other side after the first failure, then nearer, on the way back.
+    """
+    move = reach * problem.unit * random_signs(x.size, rng)
+    move = np.where(problem.clipped(x + move) == x + move, move, -move)
+    f, back = f if np.isfinite(f) else np.inf, -1.0
+    while budget.left > 0:
+        point = problem.clipped(x + move)
+        value = yield point
+        if value < f:
+            x, f, move = point, value, 2 * move
+        else:
+            move = back * move
+        back = -0.25  # behind the best point lies another one, half as far as the last move
 
 
 def _minimize(
@@ -275,6 +285,6 @@ def take_turns(
                 stopping.gained()
         if kept and budget.left <= kept:
             reserve = 0
-            if population.n:
+            if np.isfinite(population.best):
                 last = share.bfgs(population.x, population.best, s)
                 yield from share.member("bfgs", last.run()).finish()

@@ -25,8 +25,9 @@ WIDER = 10.0
 """How much wider central differences are than forward ones in double precision."""
 SPACING = 1e-7
 """Distance of the points that tell the precision, in units of the length scale."""
-N_POINTS, BENT = 7, 10.0
-"""How many they are, and the bend that the first three may have, in changes of f."""
+N_POINTS, BENT, JUMP = 7, 10.0, 1e-3
+"""How many they are, the bend that the first three may have, in changes of f, and that of all but
+the first, beside the noise of all, below which f only jumps at x, as steps do at round numbers."""
 AGREE = 4.0
 """The factor within which three orders of differences must tell the same noise."""
 SINGLE = 3e-8
@@ -97,14 +98,15 @@ def noise_level(values: Floats) -> float:
     1.16
     """
     levels, signs = [], []
+    unit = 2.0 ** (np.frexp(np.abs(values).max())[1] - 1)  # squares of huge values overflow
     for k in range(1, len(values)):
-        differences = np.diff(values, k)
+        differences = np.diff(values / unit, k)
         levels.append(float(np.sqrt(np.mean(differences**2) / comb(2 * k, k))))
         signs.append(differences.min() < 0 < differences.max())
     for k in range(len(levels) - 2):
         three = levels[k : k + 3]
         if signs[k] and max(three) <= AGREE * min(three):
-            return three[0]
+            return three[0] * float(unit)
     return 0.0
 
 
@@ -134,7 +136,8 @@ def measure_precision(
             values.append((yield box.clip(x + i * spacing * direction)))
         if not np.all(np.isfinite(values)):
             return Precision()
-        size = max(size, noise_level(np.array(values)))
+        level, bend = noise_level(np.array(values)), np.abs(np.diff(values[1:], 2)).max()
+        size = max(size, level if bend > JUMP * level else 0.0)
         if is_single_precision(values):
             size = max(size, SINGLE * max(map(abs, values)))
         if size <= 64 * EPS * abs(f):

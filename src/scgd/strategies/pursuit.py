@@ -11,7 +11,7 @@ from scgd.history import robust_deviation
 from scgd.strategies.random_design import Design, Term
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["EPSILON", "PAIRED", "Part", "place_of", "universal_threshold"]
+__all__ = ["EPSILON", "PAIRED", "Part", "universal_threshold"]
 
 FAR, OUTLIER = 20.0, 6.0
 """Values, and then residuals, are clipped at so many robust deviations: normal residuals never lie
@@ -104,14 +104,26 @@ class Part:
             left[self.fold == f] = (self.values - self.predicted(fit))[self.fold == f]
         return left if self.exact else clipped(left, OUTLIER)
 
-    def mean_effects(self) -> dict[Term, float]:
-        """Return the mean coefficient of each term over the pairs that models predict."""
-        found: dict[Term, float] = {}
+    def estimates(
+        self, last: Floats, partners: Sequence[int] = ()
+    ) -> tuple[dict[Term, Floats], float]:
+        """Return cross-fitted effects by degrees, and their standard error.
+
+        ``last`` is what models of the other folds leave; to its mean product with a term comes the
+        mean coefficient over the pairs that models predict.
+        """
+        n = len(last)
+        sums = self.sums(last[:, None], partners)
+        found: dict[Term, Floats] = {
+            key: some[..., 0].astype(np.float64) / n for key, some in sums.items()
+        }
         for f, fit in enumerate(self.fits):
             share = float(np.mean(self.fold == f))
             for term, effect in zip(fit.terms, fit.effects.tolist(), strict=True):
-                found[term] = found.get(term, 0.0) + share * effect
-        return found
+                key, place = place_of(term, partners)
+                if key in found and place is not None:
+                    found[key][place] += share * effect
+        return found, float(np.sqrt(np.mean(last**2) / n))
 
     def sums(self, weights: Floats, partners: Sequence[int] = ()) -> dict[Term, Array]:
         """Return sums of terms times weights, by degrees: inputs by weights, partners before them.

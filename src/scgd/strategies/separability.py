@@ -17,9 +17,9 @@ LEAST = 8
 """Coordinates below which all count as active."""
 MOST = 0.75
 """Share of active coordinates above which leaving out the rest does not pay."""
-FOUR, CLEAR = 8.0, 1e-4
-"""How far four values may be off together, in units of the noise; and the noise, as a part of what
-f changes, up to which that tells a sum."""
+FOUR, CLEAR = 16.0, 1e-4
+"""How far four values may be off together, in units of the noise, which may be twice what a few
+repeats told; and the noise, as a part of what f changes, up to which that tells a sum."""
 
 
 class Groups:

@@ -47,6 +47,8 @@ class Surroundings:
         The median at the point.
     signal
         The odd part of f at the last level, in standard deviations of the noise.
+    clearest
+        The largest one at any level.
     seen
         Whether anything showed above the noise.
     rough
@@ -65,6 +67,7 @@ class Surroundings:
     deviation: float
     base: float
     signal: float
+    clearest: float
     seen: bool
     rough: bool
     flat: bool
@@ -108,7 +111,7 @@ class Levels:
             known = deviation(finite, pooled) if pooled > 0 else noise_level(repeats)
         least = 1e-15 * abs(self.base) if np.isfinite(self.base) else 0.0
         self.deviation = max(known, least)
-        self.radius, self.way, self.signal = FIRST, 0, 0.0
+        self.radius, self.way, self.signal, self.clearest = FIRST, 0, 0.0, 0.0
         self.seen = self.rough = self.flat = self.over = False
         self.bends: list[float] = []  # even parts of levels that went down
         self.odds: list[float] = []
@@ -130,6 +133,7 @@ class Levels:
         bent = bool(even > max(odd, 3 * error))
         visible = bool(odd > 3 * self.deviation / np.sqrt(2))
         self.signal = odd / self.deviation if self.deviation > 0 else 0.0
+        self.clearest = max(self.clearest, self.signal)
         self.seen = self.seen or bent or visible
         grows = self._grows(odd, length)
         self.odds.append(odd)
@@ -232,8 +236,8 @@ def trust_region_radius(
     )  # the guess of the unit is all there is
     return Surroundings(
         levels.radius if levels.seen else blind, levels.deviation, levels.base, levels.signal,
-        levels.seen, levels.rough, levels.flat, farthest, share_that_agrees(finite.tolist()),
-        finite,
+        levels.clearest, levels.seen, levels.rough, levels.flat, farthest,
+        share_that_agrees(finite.tolist()), finite,
     )  # fmt: skip
 
 

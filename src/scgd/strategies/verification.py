@@ -26,9 +26,11 @@ __all__ = ["Voted", "Votes", "share_that_agrees", "verified", "voted"]
 
 ROUNDING = 1e-12
 """Relative differences that sums in another order may make (another thread, another machine)."""
+UNLIKELY = 10.0
+"""Standard deviations that two values never differ by, the luckiest of thousands among them."""
 
 
-def verified(inner: Asking, budget: Budget, first: int) -> Asking:
+def verified(inner: Asking, budget: Budget, first: int, noise: float = 0.0) -> Asking:
     """Run a strategy for a deterministic function; evaluate its best point again now and then.
 
     Few evaluations do not show noise that only some calls have. A strategy that keeps the best
@@ -44,6 +46,8 @@ def verified(inner: Asking, budget: Budget, first: int) -> Asking:
     first
         The evaluations after which that is done first, and again whenever there are twice as many:
         where few calls are noisy, the more there were, the likelier the best one is among them.
+    noise
+        The standard deviation that values are known to have.
     """
     best, at, j = float("inf"), None, 0  # the array that was yielded must not change: a reference
     due, send = budget.spent + first, inner.send
@@ -62,7 +66,7 @@ def verified(inner: Asking, budget: Budget, first: int) -> Asking:
             if budget.spent >= due and at is not None:
                 again = yield point_of(at, j)
                 due = 2 * budget.spent if np.isfinite(again) else 0  # a failed value tells nothing
-                if abs(again - best) > ROUNDING * abs(best):
+                if abs(again - best) > ROUNDING * abs(best) + UNLIKELY * noise:
                     inner.close()
                     return None
     except StopIteration as end:
