@@ -64,6 +64,30 @@ def test_problems_are_what_they_say(name):
         assert seen[0] - task.lowest == pytest.approx(gap)
 
 
+@pytest.mark.parametrize(
+    ("name", "gap"),
+    [
+        ("dense", 4.858408620890034), ("far-sphere", 30420.0), ("inputs5000", 8.131807973842191),
+        ("laboratory", 0.077), ("portfolio", 0.019258604103515396), ("quad", 93.99074784229558),
+        ("rastrigin", 1121.2698383727861), ("ridge5", 2.065268771186607),
+        ("rosen", 81.66438602499996),
+    ],
+)  # fmt: skip
+def test_problems_are_those_of_the_stored_rows(name, gap):
+    """Two fifths into the box of every coordinate: a problem that changes needs new rows."""
+    task = build_named(name)
+    low, high = task.box
+    assert task.gap(low + 0.4 * (high - low)) == pytest.approx(gap, rel=1e-6)
+
+
+def test_the_space_of_boosting_is_that_of_the_stored_rows():
+    pytest.importorskip("lightgbm")
+    space = build_named("boosting-diabetes").space
+    low, high = (space.decode(np.full(space.n_coords, edge)) for edge in (0.0, 1.0))
+    assert list(low.values()) == [1e-3, 2, 1, 0.2, 0.3, 1e-6, 1e-6, 10, 3, "gbdt"]
+    assert list(high.values()) == [0.5, 128, 60, 1.0, 1.0, 10.0, 10.0, 200, -1, "dart"]
+
+
 def test_ridge_is_the_papers():
     assert ridge(5).gap(np.zeros(250)) == pytest.approx(1.9033092 - 5.087464e-4, rel=1e-6)
 
@@ -871,3 +895,18 @@ def test_page_and_table_of_chosen_cells(tmp_path):
     assert "| hp | 60 | 0.2 (0.3) | 0.2 (0.2) |" in markdown_table(runs, [1, 2])
     write_page(tmp_path / "p.html", cells, rows, Rows(tmp_path / "none"), [1, 2])
     assert "0.2 <small>(0.3)" in (tmp_path / "p.html").read_text()
+
+
+def test_page_of_cells_that_only_some_were_run_on(tmp_path):
+    pytest.importorskip("plotly")
+    cells, none = named(["hp", "rosen", "rastrigin"], [60]), Rows(tmp_path / "none")
+    rows = made(tmp_path, "r", [
+        ("hp@60", "auto", (0.1,)), ("rosen@60", "powell", (0.2,)),
+        ("rastrigin@60", "auto", (0.3,)), ("rastrigin@60", "powell", (0.1,)),
+    ])  # fmt: skip
+    found = classes(scores(cells, rows, rows, [1]), lambda cell: cell.family)
+    write_page(tmp_path / "p.html", cells, rows, none, [1], found)
+    text = (tmp_path / "p.html").read_text()
+    assert "<td>-</td><td class=''>-</td></tr>" in text  # nobody to compare with
+    assert "<td>rastrigin</td><td>1</td><td>0.3</td><td class=name>powell</td>" in text
+    assert "<td class='lost'>3</td>" in text

@@ -136,6 +136,30 @@ def test_logarithmic_whole_numbers_have_the_room_that_rounding_gives(low, high):
     )
 
 
+def test_lists_are_choices_and_three_numbers_have_an_order():
+    space = Space(n=[3, 1, 2, 1], two=[2, 1], words=["b", "a", "c"])
+    assert repr(space) == (
+        "Space(n=Choice(1, 2, 3, ordered=True), two=Choice(2, 1), words=Choice('b', 'a', 'c'))"
+    )
+
+
+def test_steps_and_quantiles_find_their_way_back():
+    from scipy.stats import norm
+
+    space = Space(a=Float(1.0, 2.0, step=0.25), b=norm(2.0, 1.0))
+    for params in ({"a": 1.25, "b": 2.0}, {"a": 2.0, "b": 3.0}):
+        assert space.decode(space.encode(params)) == pytest.approx(params)
+    for far, edge in ((-50.0, 0.0), (50.0, 1.0)):  # the cut thousandths
+        assert space.encode({"a": 1.0, "b": far})[1] == edge
+
+
+def test_points_beyond_the_cube_are_taken_to_its_edge():
+    grid = Space(a=Float(0, 1), n=Int(0, 3)).grid
+    np.testing.assert_allclose(
+        grid.snapped(np.array([[1.7, 1.7], [-0.2, -0.2]])), [[1.0, 0.875], [0.0, 0.125]]
+    )
+
+
 def test_even_levels_have_equal_room():
     grid = Space(n=Int(3, 7), c=Choice("a", "b", "c"), f=Float(0, 1, step=0.25)).grid
     u = (np.arange(6000)[:, None] + 0.5) / 6000

@@ -132,7 +132,8 @@ GROUPS = (
         "arena",
         ("scgd_arena/*.py", "scgd_arena/peers/*.py"),
         ("tests/arena/test_compare.py", "tests/arena/test_everyday.py",
-         "tests/arena/test_outside.py"),
+         "tests/arena/test_outside.py", "tests/arena/test_ablation.py",
+         "tests/arena/test_results_page.py"),
     ),
     Group(
         "torch",
