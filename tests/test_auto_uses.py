@@ -39,14 +39,13 @@ def test_partial_derivatives_are_used_in_quasi_newton_steps():
 def test_partial_derivatives_and_bounds_go_together(bound):
     bounds = [(-2, bound)] * P
     plain, exact = (
-        scgd.minimize(rosenbrock, START, bounds=bounds, max_evals=4000, seed=1, **more)
-        for more in ({}, {"jac": slopes})
+        scgd.minimize(rosenbrock, START, bounds=bounds, max_evals=n, seed=1, **more)
+        for n, more in ((4000, {}), (1000, {"jac": slopes}))
     )
     slope = slopes(exact.x, np.arange(P))
     slope[(exact.x == bound) & (slope < 0)] = 0.0
     assert np.abs(slope).max() < 1e-3
-    assert exact.fun <= plain.fun * (1 + 1e-8)  # which stops short for some seeds
-    assert 2 * dict(exact.members)["bfgs"] < dict(plain.members)["bfgs"]
+    assert exact.fun <= plain.fun * (1 + 1e-8)  # with a quarter of the evaluations
     assert exact.x.max() <= bound
 
 

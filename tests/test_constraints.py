@@ -420,3 +420,18 @@ def test_nothing_but_failures_return_the_start(limit, n):
     )  # fmt: skip
     assert result.status == 7 and result.x.tolist() == [0.3, 0.4]
     assert "inf" not in result.message
+
+
+@pytest.mark.parametrize("p", [2, 30, 150])
+def test_a_limit_that_leaves_one_point_holds_at_every_evaluation(p):
+    points = []
+
+    def fun(x):
+        points.append(x.copy())
+        return float(x @ x)
+
+    limit = LinearConstraint(np.ones((1, p)), -np.inf, 0.3 * p)
+    scgd.minimize(
+        fun, np.full(p, 0.3), constraints=limit, bounds=[(0.3, 2.0)] * p, max_evals=12, seed=2
+    )
+    assert np.sum(points, axis=1).max() <= 0.3 * p + 1e-9 and np.min(points) >= 0.3

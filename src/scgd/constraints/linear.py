@@ -45,7 +45,7 @@ class Polyhedron:
         self.lower, self.upper = lower, upper
         equal = self.low == self.high
         self.equal, self.goal = self.rows[equal], self.low[equal]
-        self.single = len(self.rows) == 1 and bool(equal[0])
+        self.single = len(self.rows) == 1 and bool(self.rows.any())
         self._eliminate(self.rows[~equal], self.low[~equal], self.high[~equal])
 
     def _eliminate(self, rows: Floats, low: Floats, high: Floats) -> None:
@@ -75,11 +75,15 @@ class Polyhedron:
         return np.clip(x, self.lower, self.upper)
 
     def _on_one_row(self, z: Floats) -> Floats:
-        """Return the nearest point where there is one equation: x = clip(z - t a), t by sorting.
+        """Return the nearest point where there is one row: x = clip(z - t a), t by sorting.
 
         a @ x falls with t, linearly between the values of t at which a coordinate meets a bound.
         """
-        a, b = self.equal[0], float(self.goal[0])
+        a, low, high = self.rows[0], float(self.low[0]), float(self.high[0])
+        x: Floats = np.clip(z, self.lower, self.upper)
+        if low <= a @ x <= high:
+            return x
+        b = low if a @ x < low else high
         inside: Floats = z - a * ((a @ z - b) / (a @ a))
         if np.all((inside >= self.lower) & (inside <= self.upper)):
             return inside
@@ -97,8 +101,8 @@ class Polyhedron:
             first, last = (middle + 1, last) if at(knots[middle]) > 0 else (first, middle)
         left = knots[first - 1] if first else knots[0] - 1.0
         right = knots[first] if first < len(knots) else knots[-1] + 1.0
-        high, low = at(left), at(right)
-        t = left if high == low else left + (right - left) * high / (high - low)
+        above, below = at(left), at(right)
+        t = left if above == below else left + (right - left) * above / (above - below)
         nearest: Floats = np.clip(z - t * a, self.lower, self.upper)
         return nearest
 
