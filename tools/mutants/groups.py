@@ -121,7 +121,7 @@ GROUPS = (
          "tests/paper/test_theory_panels.py", "tests/paper/test_report.py",
          "tests/paper/test_datasets.py", "tests/paper/test_cli.py",
          "tests/paper/test_variation.py", "tests/paper/test_network_runs.py",
-         "tests/torch/test_paper_forward_loss.py"),
+         "tests/paper/test_objective.py", "tests/torch/test_paper_forward_loss.py"),
     ),
     Group(
         "paper-engine",
