@@ -1,14 +1,18 @@
 """Data sets: read exactly, damage named, absence explained."""
 
 import gzip
+import io
 import os
+import sys
+import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from scgd.errors import CommandError
-from scgd_paper.datasets import CIFAR, DATASETS, IDX, MissingData, load, locate, require
+from scgd_paper.datasets import CIFAR, DATASETS, IDX, MissingData, fetch, load, locate, require
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -129,3 +133,20 @@ def test_real_data_sets_have_their_sizes(name):
     assert images.test.shape == (10_000, n_pixels)
     assert set(images.test_labels) == set(range(10))
     load.cache_clear()
+
+
+def test_a_downloaded_archive_is_unpacked_and_nothing_else_of_it(tmp_path, monkeypatch):
+    def retrieve(url, checksum, file, target, progressbar):
+        target.mkdir(parents=True)
+        with tarfile.open(target / file, "w:gz") as tar:
+            for name in (f"batches/{CIFAR[0]}", "../outside.txt"):
+                entry = tarfile.TarInfo(name)
+                entry.size = 3
+                tar.addfile(entry, io.BytesIO(b"abc"))
+        return str(target / file)
+
+    pooch = SimpleNamespace(retrieve=retrieve, os_cache=lambda name: tmp_path / name)
+    monkeypatch.setitem(sys.modules, "pooch", pooch)
+    place = fetch("cifar10")
+    assert (place / CIFAR[0]).read_bytes() == b"abc"
+    assert not list(tmp_path.rglob("outside.txt"))

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from scgd import blas
-from scgd.linear.losses import LOGISTIC, value
+from scgd.linear.losses import LOGISTIC, SQUARED, value
 from scgd_paper.linear import solver
 from scgd_paper.linear.inputs import as_problem
 from scgd_paper.linear.objective import log_losses, objective, quadratic
+from scgd_paper.linear_extras import sampled_loss
 
 
 def test_vector_logarithms_give_the_logistic_loss():
@@ -61,3 +62,10 @@ def test_a_call_of_solve_does_not_look_for_libraries_again(monkeypatch):
     for _ in range(3):
         solver.solve(X, np.ones(3), learning_rate=0.1, n_passes=1, seed=0)
     assert len(looks) == 1
+
+
+def test_the_loss_of_sampled_rows_is_their_mean_and_the_penalty():
+    """Rows 0 and 2: residuals 1 and 3 - 1 = 2, so (0.5 + 2) / 2, and 3 / 2 times |theta|^2 = 5."""
+    X, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([0.0, 9.0, 1.0])
+    found = sampled_loss(np.array([1.0, 2.0]), np.array([0, 2]), X, y, SQUARED, 3.0)
+    assert found == pytest.approx(1.25 + 7.5)

@@ -24,3 +24,10 @@ def test_a_pass_moves_every_coordinate_once(panel):
         x, y = (np.diff(curve.values) for curve in run.curves[:2])
         moved = (x != 0).astype(int) + (y != 0)
         assert np.all(moved <= n_coords) and np.mean(moved) > 0.99 * n_coords
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.name)
+def test_the_picture_ends_where_its_contours_do(panel):
+    scene = panel.problem.scene()
+    ends = [[float(edge) for edge in scene["contour"][axis][[0, -1]]] for axis in "xy"]
+    assert scene["range"] == ends

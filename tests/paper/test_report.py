@@ -232,6 +232,13 @@ def test_page_says_what_was_not_run(tmp_path):
         build(tmp_path)
 
 
+@pytest.mark.parametrize("text", ['{"quick": 1}', '{"quick": true, "made": 3}', "[]", "{"])
+def test_a_damaged_note_is_named(text, tmp_path):
+    (tmp_path / "note.json").write_text(text)
+    with pytest.raises(CommandError, match=r"note\.json is damaged"):
+        read_note(tmp_path / "note.json")
+
+
 def test_environment_is_that_of_the_runs(tmp_path, monkeypatch):
     fill(tmp_path)
     note = tmp_path / "zo-linear.json"

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import scgd
 from scgd.problem import Problem
 from scgd.strategies.asks import Outcome
 from scgd.strategies.drive import drive
@@ -216,3 +217,15 @@ def test_derivatives_are_used():
     assert done.fun < 10
     few = drive(portfolio, problem, rosenbrock, 40, jac=slopes)
     assert few.fun < 0.1 * rosenbrock(problem.x0)
+
+
+def test_a_rough_function_of_few_of_its_inputs_in_a_box_uses_all_evaluations():
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
+
+    def fun(x):
+        y = turn @ (x[:6] - np.linspace(-1, 1, 6))
+        return float(np.sum(np.abs(y) + np.sin(9 * y) ** 2))
+
+    x0 = np.zeros(20)
+    result = scgd.minimize(fun, x0, bounds=[(-2, 2)] * 20, max_evals=260, seed=0)
+    assert result.nfev == 260 and result.fun == fun(result.x) < 0.8 * fun(x0)

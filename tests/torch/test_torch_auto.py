@@ -164,6 +164,21 @@ def test_a_layer_scale_of_1e_6_moves():
     assert model.gamma.abs().mean() > 0.01 and last < 0.5 * first
 
 
+@pytest.mark.parametrize(("shape", "size"), [((8,), 1.0), ((3, 4), 0.5)])
+def test_where_nothing_bends_a_probe_goes_as_far_as_a_fresh_layer_is_large(shape, size):
+    p = nn.Parameter(torch.zeros(shape, dtype=torch.float64))
+    seen = []
+
+    def loss():
+        seen.append(p.detach().abs().max().item())
+        return p.sum()
+
+    optimizer = ZeroOrderSCGD([p], 1e-9, seed=0)
+    for _ in range(30):
+        optimizer.step(loss)
+    assert max(seen) == pytest.approx(size, rel=1e-6)
+
+
 def test_layers_are_drawn_by_what_a_probe_is_worth():
     small, large = (nn.Parameter(torch.zeros(8, 8)) for _ in range(2))
     optimizer = ZeroOrderSCGD([small, large], lr=1e-6, seed=0)

@@ -92,7 +92,8 @@ GROUPS = (
          "tests/test_lock.py", "tests/test_identity.py", "tests/test_ledger.py",
          "tests/test_recording.py", "tests/test_laboratory.py", "tests/test_limits.py",
          "tests/test_read_only.py", "tests/test_odd_functions.py", "tests/test_bad_input.py",
-         "tests/test_asynchronous.py", "tests/test_interpreter.py", "tests/test_run_end.py"),
+         "tests/test_asynchronous.py", "tests/test_interpreter.py", "tests/test_run_end.py",
+         "tests/test_plots.py", "tests/test_signals.py"),
     ),
     Group(
         "constraints",
@@ -119,7 +120,8 @@ GROUPS = (
          "tests/paper/test_settings.py", "tests/paper/test_table.py",
          "tests/paper/test_theory_panels.py", "tests/paper/test_report.py",
          "tests/paper/test_datasets.py", "tests/paper/test_cli.py",
-         "tests/paper/test_variation.py", "tests/torch/test_paper_forward_loss.py"),
+         "tests/paper/test_variation.py", "tests/paper/test_network_runs.py",
+         "tests/paper/test_objective.py", "tests/torch/test_paper_forward_loss.py"),
     ),
     Group(
         "paper-engine",

@@ -38,7 +38,7 @@ __all__ = ["Run"]
 STRETCH = 50_000
 """Evaluations that a loop makes at a time: what it has to report stays below 4 MB."""
 LARGEST_SIZE = 1e140
-"""Values beyond it (or below its inverse) have gradients whose squares overflow."""
+"""Values beyond it (or below its inverse) have gradients whose squares overflow (or vanish)."""
 
 
 class Run:
@@ -401,8 +401,8 @@ class Run:
             parts = [f"Budget exhausted: {self.nfev} of {self.max_evals} evaluations; the next "
                      "step needs more."]  # fmt: skip
         parts.append(advice)
-        if self.ledger.n_failed:
-            parts.append(f"{self.ledger.n_failed} evaluations failed: they gave no finite value.")
+        if n := self.ledger.n_failed:
+            parts.append(f"Failed evaluations, without a finite value: {n}.")
         if self.merit is not None and 0 < self.merit.best[3] < np.inf:
             parts.append(f"No feasible point seen, least violation {self.merit.best[3]:.3g}.")
         ran = ", ".join(f"{name} {n}" for name, n in self.strategy.ran.items())
@@ -497,7 +497,7 @@ def remedy(value: float, problem: Problem) -> str:
     if 0.0 < size < 1.0 / LARGEST_SIZE or size > LARGEST_SIZE:
         return (
             f"Nothing improved on x0: values of f are near {size:.0e}, and squares of its slopes "
-            "overflow; multiply f so that they are near 1."
+            "leave the range of numbers; multiply f so that they are near 1."
         )
     scale = "" if problem.scale_known else "scale= (the typical size of a coordinate), "
     bounds = "bounds=, " if scale and not problem.lower.size else ""

@@ -66,7 +66,7 @@ def on_coordinates(inner: Asking, x: Floats, places: Ints) -> Asking:
                 asked = replace(asked, x=end, relevance=None)  # who chose them knows more
                 sent = yield asked
             else:
-                sent = yield asked if isinstance(asked, Wait) else embed(asked)
+                sent = yield embed(asked)
     except StopIteration as end_of_it:
         return end_of_it.value
 
@@ -85,6 +85,8 @@ class Embedding:
     def __call__(self, points: Any) -> Any:
         """Return points of all coordinates."""
         x, places = self.x, self.places
+        if isinstance(points, Wait):
+            return points
         if isinstance(points, Report):
             return self._report(points)
         if isinstance(points, Gradient | Along):
