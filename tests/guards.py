@@ -313,7 +313,7 @@ GUARDS = {
          no_draw_beyond_the_last_coordinate),
         ("policies/sumtree.py", "min(targets[t], tree[np.uint64(here + node)] * BELOW_ONE)",
          "targets[t]", no_draw_of_weight_zero),
-        ("policies/adaptive.py", "if size <= 1e280:", "if True:", adaptive_scores_stay_numbers),
+        ("policies/adaptive.py", "if size <= LARGEST:", "if True:", adaptive_scores_stay_numbers),
         ("steps/rules.py", " if square > 0.0 else 0.0", "", rms_without_a_slope_stands_still),
         ("steps/rules.py", "if square == 0.0:", "if False:", adam_without_a_slope_stands_still),
         ("steps/rules.py", "if size == 0.0:", "if False:", learned_without_a_slope_stands_still),

@@ -60,7 +60,7 @@ KINDS = {
     "fit": {
         "data": "table", "target": "none", "task": "none", "loss": "none", "penalty": "none",
         "alpha": "nonnegative", "cv": "count", "groups": "none", "time_ordered": "bare",
-        "missing": "none", "drop": "none", "categorical": "none", "max_levels": "count",
+        "missing": "none", "scale": "none", "drop": "none", "categorical": "none", "max_levels": "count",
         "high_cardinality": "none", "sep": "separator", "jobs": "count", "seed": "natural",
         "out": "none", "plot": "none",
     },
