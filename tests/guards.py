@@ -187,11 +187,11 @@ RATES = {"learning_rate": 0.1, "radius": 0.1}
 
 
 def a_lost_value_moves_nothing_when_asked_by_itself():
-    run(walled, method="uniform", block_size=2, record=True, **RATES)
+    run(walled, method="uniform", block_size=2, step="sgd", record=True, **RATES)
 
 
 def a_lost_value_moves_nothing_in_the_loop():
-    run(walled, method="uniform", **RATES)
+    run(walled, method="uniform", step="sgd", **RATES)
 
 
 def a_lost_value_leaves_weights_of_the_gradient():
