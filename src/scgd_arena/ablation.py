@@ -55,6 +55,11 @@ def cells() -> list[Cell]:
         for d, per, s, every in noises
         for f in (1, 2, 3, 6, 7, 8, 10, 12, 14, 15, 17, 21)[::every]
     ]
+    found += [
+        Cell("few", "", f"ioh-f{f}-d{d}", n, True)
+        for d, n in ((8, 60), (16, 100), (30, 100))
+        for f in (1, 3, 8, 10, 15, 21)
+    ]
     found += [Cell("noise", "", "ioh-f1-d8-s0.05", 4800)]  # enough for joint directions
     found += [Cell("noise, bounds", "", f"ioh-f{f}-d12-s0.01", 480, True) for f in (1, 8, 15, 21)]
     applied = (
