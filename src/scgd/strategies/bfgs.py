@@ -10,6 +10,7 @@ import numpy as np
 from scgd.strategies.asks import Along, Gradient, Report
 from scgd.strategies.box import Box
 from scgd.strategies.limited_memory import bends, two_loop
+from scgd.strategies.member import Best
 from scgd.strategies.precision import Precision
 from scgd.strategies.relevance import PLACES, Shares
 from scgd.typing import Array, Floats
@@ -54,6 +55,9 @@ RETRY, SMALLEST = 1e-3, 1e-9
 length scales: a tenth of the finest difference."""
 PATIENCE = 3
 """Small gains in a row, or lines that did not fall, that end a descent: one may be luck."""
+HOPELESS = 1e-3
+"""A gain in parts of what is missing to the best value known, below which a descent ends elsewhere:
+a thousand such steps are more than it takes to converge."""
 WALL, JAMMED = 1e3, 3
 """A rise that is a wall, in changes that the slope predicted (a failed value is one, too), and the
 lines in a row that must have met one for it to stand across the way."""
@@ -84,6 +88,9 @@ class BFGS:
         How precise f is, and so how wide differences must be.
     main
         Whether it reports the relevance of coordinates: restarts do not.
+    best
+        The best point known to all: a gain that is a small part of what is missing to its value
+        counts as none.
 
     Attributes
     ----------
@@ -106,7 +113,9 @@ class BFGS:
         precision: Precision,
         *,
         main: bool,
+        best: Best | None = None,
     ) -> None:
+        self.best = best
         self.main, self.has_gradient, self.precision = main, has_gradient, precision
         self.x, self.f, self.s, self.p, self.small = x.copy(), f, s, x.size, small
         self.box = box
@@ -118,6 +127,7 @@ class BFGS:
         self.active: Array | None = None  # a mask, or None for all
         self.was_active: Array | None = None
         self.renew, self.turn, self.step_length = False, 0, s
+        self.looked = False  # at all coordinates, since something was gained
         self.moved: Floats = np.zeros(self.p)
         self.shares = Shares(self.p)
         self.n_small = self.n_failed = self.n_walls = 0
@@ -354,12 +364,16 @@ class BFGS:
         self.moved = x - self.x
         self.x, self.f, self.first, self.n_failed = x, value, False, 0
         self.step_length = max(float(np.linalg.norm(self.moved)), SMALLEST * self.s)
-        small = max(1e-13 * abs(value), self.small, self.precision.noise)
-        self.n_small = self.n_small + 1 if gain <= small else 0
+        missing = value - self.best.f if self.best is not None else 0.0
+        small = max(1e-13 * abs(value), self.small, self.precision.noise, HOPELESS * missing)
+        if gain > small:
+            self.n_small, self.looked = 0, False
+            return False
+        self.n_small += 1
         if self.n_small < PATIENCE:
             return False
         self.n_small = 0
-        if self.active is not None:
+        if self.active is not None and not self.looked:
             self._look_everywhere()
             return False
         over, self.central = self.central, True
@@ -368,7 +382,7 @@ class BFGS:
     def _refuse(self) -> bool:
         """Try something else after a line that did not fall; tell whether that was the end."""
         self.n_failed += 1
-        if self.active is not None:
+        if self.active is not None and not self.looked:
             self._look_everywhere()
             self.n_failed = 0
             self._shorten()
@@ -388,7 +402,7 @@ class BFGS:
     def _look_everywhere(self) -> None:
         """Differentiate all coordinates again, with an empty memory."""
         self.was_active, self.active = self.active, None
-        self.renew = self.first = True
+        self.renew = self.first = self.looked = True
         self._forget()
 
     def _forget(self) -> None:

@@ -103,6 +103,7 @@ def restarts(share: Shared, x: Floats, s: float) -> Asking:
             continue
         # a thousandth of a gain that is not worth it counts as none
         newton = share.bfgs(start, value, s, 1e-3 * share.stopping.least(before))
+        newton.best = best
         yield from newton.run()
         if newton.f < before:
             newton.small = 1e-3 * share.stopping.worth(before)
