@@ -291,17 +291,8 @@ class Run:
         stuck, rose = ended and still, ended and self._rose(fun, error, end.values.size)
         late = status is Status.TIME and self.nfev == 0
         lost = 2 * self.ledger.n_failed > self.nfev
-        advice = (
-            FAILING
-            if stuck and lost
-            else remedy(fun, self.problem)
-            if stuck
-            else RISEN
-            if rose
-            else LATE
-            if late
-            else ""
-        )
+        cure = FAILING if lost else remedy(fun, self.problem)
+        advice = cure if stuck else RISEN if rose else LATE if late else ""
         result = Result(
             x=end.x.copy(),
             **({} if space is None else {"params": space.decode(end.x), "names": space.names}),
