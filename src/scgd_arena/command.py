@@ -55,7 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--instances", "--seeds", metavar="FIRST-LAST",
-        help="default: 1-3 of your own function, of a suite 1-5 (design-small 1-3), of problems 1-2",
+        help="default: 1-3 of your own function, 1-5 of a suite (design-small 1-3), else 1-2",
     )  # fmt: skip
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     parser.add_argument(
