@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from scgd.optimizer import Optimizer, Trial
+from scgd.optimizer import Optimizer
 from scgd.spaces import Space
-
-__all__ = ["Bridge", "as_space"]
+from scgd.trials import Trial
 
 LARGEST_MODEL = 40
 """Coordinates up to which a model is worth its while."""

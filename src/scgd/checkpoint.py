@@ -29,8 +29,6 @@ from scgd.checks import as_number, shown
 from scgd.files import regular, replacing, settled, sweep
 from scgd.typing import Array, Floats
 
-__all__ = ["Checkpoint", "CheckpointError", "OtherRun", "decoded", "encoded"]
-
 FORMAT = 6
 ARRAY = ESCAPE = "~"
 """Stands in the place of an array, and before names that begin like that."""

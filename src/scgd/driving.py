@@ -35,8 +35,6 @@ from scgd.workers.tasks import MOST_COPIED, Job
 if TYPE_CHECKING:
     from scgd.results import Result
 
-__all__ = ["Driver", "Inline"]
-
 TICK = 0.1
 """Seconds between two looks at checkpoint and bar."""
 LONGEST = 1000

@@ -18,17 +18,6 @@ from scgd.compiling import njit, register_jitable
 from scgd.questions import BASE, Point, Question
 from scgd.typing import Array, Floats, Ints
 
-__all__ = [
-    "ESTIMATORS",
-    "SPSA",
-    "CentralDifference",
-    "Estimator",
-    "FirstOrder",
-    "ForwardDifference",
-    "GaussianSmoothing",
-    "SphereSmoothing",
-]
-
 NARROWEST = 0.25
 """The part of a two-sided move that is left, at least, next to a bound."""
 

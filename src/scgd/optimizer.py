@@ -46,8 +46,6 @@ from scgd.typing import Floats
 if TYPE_CHECKING:
     from scgd.results import Result
 
-__all__ = ["Optimizer", "Trial"]
-
 NAN = float("nan")
 FILLER = 2
 """Which child of the seed the filler draws from; see :mod:`scgd.run.build`."""

@@ -11,8 +11,8 @@ import numpy as np
 
 from scgd.bridge import Bridge
 from scgd.checks import choice, count, shown, whole
-from scgd.optimizer import Trial
 from scgd.spaces import Space
+from scgd.trials import Trial
 
 try:
     from optuna.distributions import BaseDistribution

@@ -17,8 +17,6 @@ from scgd.history import with_error
 if TYPE_CHECKING:
     from scgd.run.run import Run
 
-__all__ = ["Progress"]
-
 WIDTH = 10
 """Characters of the bar."""
 LOOKS = 50

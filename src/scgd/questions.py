@@ -14,22 +14,6 @@ import numpy as np
 
 from scgd.typing import Array, Floats, Ints
 
-__all__ = [
-    "BASE",
-    "EVERYWHERE",
-    "NOWHERE",
-    "Open",
-    "Point",
-    "Question",
-    "Trail",
-    "here",
-    "joint",
-    "moved",
-    "open_state",
-    "reopened",
-    "single",
-]
-
 EVERYWHERE: Ints = np.empty(0, np.int64)
 """The support of joint moves of all coordinates, in order."""
 BASE = -1

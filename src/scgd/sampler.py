@@ -16,8 +16,6 @@ from scgd.policies import CompiledPolicy, Policy
 from scgd.timetable import Mixings
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["CoordinateSampler"]
-
 
 class CoordinateSampler:
     """Hand out blocks of coordinates and take back the gradients seen there.

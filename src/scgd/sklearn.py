@@ -17,8 +17,8 @@ from sklearn.utils._param_validation import Interval
 
 from scgd.bridge import Bridge, as_space
 from scgd.checks import choice, count, settle, shown
-from scgd.optimizer import Trial
 from scgd.spaces import Choice, Parameter, Space
+from scgd.trials import Trial
 
 __all__ = ["SCGDSearchCV"]
 

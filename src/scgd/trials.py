@@ -16,16 +16,6 @@ from scgd.checks import reals
 from scgd.problem import Known, Problem, as_scalar
 from scgd.typing import Array, Floats, Ints
 
-__all__ = [
-    "Trial",
-    "Trials",
-    "check_error",
-    "check_known",
-    "check_told",
-    "failed_value",
-    "sized",
-]
-
 STATES = ("out", "told", "failed", "known")
 OUT, TOLD, FAILED, KNOWN = range(4)
 NO_ID = -1

@@ -15,8 +15,6 @@ from scgd.policies import distribution as distributions
 from scgd.run.signals import Stop
 from scgd.typing import Floats, Ints
 
-__all__ = ["CompiledLoop"]
-
 
 class Workspace(NamedTuple):
     """The arrays that the compiled loop reads and writes: the engine's own."""

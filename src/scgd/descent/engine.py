@@ -33,8 +33,6 @@ from scgd.strategies.asks import Stage
 from scgd.timetable import Timetable
 from scgd.typing import Floats, Ints
 
-__all__ = ["CoordinateDescent"]
-
 WINDOW = 20
 """Observations, at least, whose mean is compared with a target."""
 WATCH = 20

@@ -30,8 +30,6 @@ from scgd.plots.data import (
     slices,
 )
 
-__all__ = ["draw", "page", "panels"]
-
 N_BARS = 10
 SEEN = "Evaluations"
 HEIGHT = 300

@@ -16,21 +16,6 @@ from scgd.compiling import njit, overload
 from scgd.schedules import Schedule
 from scgd.typing import Array, Floats, Ints
 
-__all__ = [
-    "CompiledPolicy",
-    "Kernels",
-    "Policy",
-    "UniformDistribution",
-    "draw",
-    "draw_blocks",
-    "draw_distinct",
-    "kernels_of",
-    "register",
-    "update",
-    "update_and_draw",
-    "weights",
-]
-
 
 class Kernels(NamedTuple):
     """What acts on a distribution: compiled functions, and a check for states from elsewhere.

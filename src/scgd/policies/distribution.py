@@ -21,10 +21,17 @@ import numpy as np
 
 from scgd.compiling import njit
 from scgd.policies import mixture as mixtures
-from scgd.policies.base import Kernels, draw, draw_distinct, register, update, weights
+from scgd.policies.base import (
+    Kernels,
+    UniformDistribution,
+    draw,
+    draw_distinct,
+    register,
+    update,
+    weights,
+)
 from scgd.policies.fixed import (
     FixedDistribution,
-    UniformDistribution,
     fixed_distribution,
     uniform_distribution,
 )

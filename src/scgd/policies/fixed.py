@@ -25,18 +25,6 @@ from scgd.policies.sumtree import empty_tree, refresh
 from scgd.random import below
 from scgd.typing import Array, Floats, Ints
 
-__all__ = [
-    "FixedDistribution",
-    "FixedWeights",
-    "Full",
-    "Uniform",
-    "UniformDistribution",
-    "coordinate_smoothness",
-    "draw_without_replacement",
-    "fixed_distribution",
-    "uniform_distribution",
-]
-
 
 class FixedDistribution(NamedTuple):
     """A tree of given weights; ``mixing`` is zero."""

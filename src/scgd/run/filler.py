@@ -13,8 +13,6 @@ from scgd.strategies.cross_entropy import FEW, cross_entropy
 from scgd.trials import Trials
 from scgd.typing import Floats
 
-__all__ = ["Filler"]
-
 OWNER = 2**30
 """Of its samples: beyond those of any strategy or engine."""
 CHECK = 5

@@ -13,8 +13,6 @@ from scgd.outcomes import is_caught
 from scgd.questions import Point, Question
 from scgd.typing import Floats
 
-__all__ = ["Best", "Ledger"]
-
 
 @dataclass(eq=False)
 class Best:

@@ -23,8 +23,6 @@ from scgd.files import replacing, settled
 from scgd.spaces import Space
 from scgd.typing import Array, Floats
 
-__all__ = ["WIDEST", "Log"]
-
 WIDEST = 100
 """Coordinates that get a column each; beyond, a row tells what has changed since the last one."""
 NAME = "reporting (log)"

@@ -19,8 +19,6 @@ from scgd.typing import Floats, Ints
 if TYPE_CHECKING:
     from scgd.run.run import Run
 
-__all__ = ["LIMIT", "Record", "record_all"]
-
 NOWHERE: Ints = np.empty(0, np.int64)
 NOTHING: Floats = np.empty(0)
 

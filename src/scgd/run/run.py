@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scgd.checks import count
 from scgd.constraints.merit import Merit
 from scgd.history import History, Status, mean_and_error
 from scgd.method import SCGD
 from scgd.methods import Method, Ran
 from scgd.outcomes import CAUGHT
-from scgd.problem import Problem, as_scalar, count
+from scgd.problem import Problem, as_scalar
 from scgd.questions import Open, Question, open_state, reopened
 from scgd.run.interpreter import Interpreter
 from scgd.run.ledger import Ledger
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from scgd.run.build import Seed
     from scgd.run.filler import Filler
     from scgd.run.recording import Record
-
-__all__ = ["Run"]
 
 STRETCH = 50_000
 """Evaluations that a loop makes at a time: what it has to report stays below 4 MB."""

@@ -22,8 +22,6 @@ import numpy as np
 from scgd.calling import inside_user
 from scgd.typing import Array
 
-__all__ = ["Interrupts", "Late", "Stop", "Terminate", "Ticker"]
-
 
 @dataclass(eq=False)
 class Stop:

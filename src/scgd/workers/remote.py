@@ -18,8 +18,6 @@ from scgd.workers.local import Evaluator
 from scgd.workers.replicas import LARGE, STALE, Driven, Moves
 from scgd.workers.tasks import Common, Task, tasks_of
 
-__all__ = ["RemoteEvaluator"]
-
 LOSSES, DELAYS = 20, 2
 """How often an evaluation may be lost with its worker, and take too long, before it is given up."""
 START = 60.0

@@ -19,8 +19,6 @@ import numpy as np
 from scgd.questions import NOWHERE, Point, Trail
 from scgd.typing import Floats, Ints
 
-__all__ = ["LARGE", "STALE", "Driven", "Moves", "Stale", "mine", "settled"]
-
 LARGE = 2**16
 """Bytes of a point above which workers keep copies; below, it travels faster with the tasks."""
 WINDOW = 256
