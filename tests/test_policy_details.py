@@ -116,10 +116,8 @@ def test_independent_draws_and_distinct_ones(policy, block, replace):
     plain, chances, ours, theirs = coords.copy(), probs.copy(), words(), words()
     for again in (False, True):
         if again:
-            grads = np.ones(40)
-            policy.end_phase_and_draw(state, ours, coords, probs, grads, 0.5, block, replace)
-        else:
-            policy.draw(state, ours, coords, probs, block, replace)
+            policy.update(state, coords, probs, np.ones(40), 0.5)
+        policy.draw(state, ours, coords, probs, block, replace)
         if replace or block == 1:
             draw(state, theirs, plain, chances)
             np.testing.assert_array_equal(coords, plain)
