@@ -248,14 +248,6 @@ def joint(point: Point, support: Ints, entries: Floats, **more: Any) -> Question
     return Question(point, support, np.full(len(entries), BASE), entries, **more)
 
 
-def moved(point: Point, moves: Floats, lower: Floats, upper: Floats, **more: Any) -> Question:
-    """Return the base plus each row of moves, inside the bounds."""
-    entries = point.x + moves
-    if lower.size:
-        entries = np.clip(entries, lower, upper)
-    return joint(point, EVERYWHERE, entries, **more)
-
-
 class Open:
     """A question that is open: its numbers and the values that have arrived.
 

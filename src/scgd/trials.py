@@ -140,9 +140,7 @@ class Trials:
                 "error": None if np.isnan(error) else error,
                 "x": x.copy(),
             }
-            for (number, state, value, error, *_), x in zip(
-                self.table.tolist(), self.table["points"], strict=True
-            )
+            for number, state, value, error, _, x in self.table.tolist()
         ]
 
     def state_dict(self) -> dict[str, Any]:

@@ -23,7 +23,6 @@ from scgd.compiling import njit
 from scgd.policies import mixture as mixtures
 from scgd.policies.base import (
     Kernels,
-    UniformDistribution,
     draw,
     draw_distinct,
     register,
@@ -31,7 +30,6 @@ from scgd.policies.base import (
     weights,
 )
 from scgd.policies.fixed import (
-    FixedDistribution,
     fixed_distribution,
     uniform_distribution,
 )
@@ -59,7 +57,6 @@ __all__ = [
     "N_DRAWS",
     "N_PHASES",
     "SQUARE",
-    "Distribution",
     "L1Distribution",
     "draw",
     "draw_distinct",
@@ -134,15 +131,6 @@ def check_l1(dist: L1Distribution, fresh: L1Distribution) -> None:
 register(
     L1Distribution,
     Kernels(mixtures.draw, mixtures.draw_distinct, learn, mixtures.weights, check_l1),
-)
-
-
-Distribution = (
-    UniformDistribution
-    | FixedDistribution
-    | L1Distribution
-    | SoftmaxDistribution
-    | RecomputedDistribution
 )
 
 

@@ -14,7 +14,7 @@ import signal
 import threading
 import time
 from dataclasses import dataclass, field
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -136,12 +136,7 @@ class Interrupts:
                 signal.signal(number, handler)
         self._previous.clear()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: Any) -> None:
         """Give the signals back."""
         self._give_back()
 
@@ -187,12 +182,7 @@ class Ticker:
         left = every if self.deadline is None else self.deadline - time.monotonic()
         return min(every, left) if left > 0 else every
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: Any) -> None:
         """Stop the clock."""
         self._over.set()
         self._thread.join()
