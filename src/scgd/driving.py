@@ -105,15 +105,15 @@ class Driver:
         run, resumed = self.run, False
         with self.open as stack:
             log = self.reporting.log
-            if log is None and (self.reporting.record or run.problem.space is not None):
-                record_all(run)
+            if log is not None or self.reporting.record or run.problem.space is not None:
+                record_all(run, log)
             if self.checkpoint is not None:
                 limit = 0 if self.events is None else self.events.limit
                 self.saved = Saved(self.checkpoint, run, identity(run, self.job.args, limit))
                 stack.callback(self.saved.lock.release)
                 resumed = self.saved.resume()
             if log is not None:
-                record_all(run, log, resumed=resumed)
+                run.record.begin_log(resumed=resumed)
                 stack.enter_context(closing(run.record))
             # Workers are made at once, so that what cannot work is said before any evaluation.
             local = self.workers is HERE or (self.evaluate.inline and self.events is None)
