@@ -25,7 +25,7 @@ from scgd.run.ledger import Ledger
 from scgd.run.recording import record_all
 from scgd.run.run import Run
 from scgd.run.saving import Saved, identity
-from scgd.run.signals import Interrupts, Stop, Ticker
+from scgd.run.signals import Interrupts, Stop, ticking
 from scgd.strategies.asks import Along, Gradient, point_of
 from scgd.typing import Floats
 from scgd.workers import Evaluator, evaluator
@@ -161,7 +161,7 @@ class Driver:
 
     def _tick(self, every: float | None) -> None:
         """Have a clock raise the flag every so many seconds, and at the deadline."""
-        self.watching.enter_context(Ticker(self.stop, every, self.deadline))
+        self.watching.enter_context(ticking(self.stop, every, self.deadline))
         self.ticking = every is not None
 
     def _ended(self) -> Status:
