@@ -35,7 +35,7 @@ from scgd.scipy import scipy_method
 from scgd.screen import Screening, screen
 from scgd.spaces import Choice, Float, Int, Space
 from scgd.steps import RMS, SGD, STEPS, Adam, Learned, Momentum, Wiener
-from scgd.strategies.whole_box import Screen
+from scgd.strategies.screening import Screen
 from scgd.trials import Trial
 
 __all__ = [

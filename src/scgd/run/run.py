@@ -289,7 +289,9 @@ class Run:
         ended = self.nfev > 0 and status in ENDS
         stuck, rose = ended and still, ended and self._rose(fun, error, end.values.size)
         late = status is Status.TIME and self.nfev == 0
-        advice = remedy(fun, self.problem) if stuck else RISEN if rose else LATE if late else ""
+        lost = 2 * self.ledger.n_failed > self.nfev
+        cure = FAILING if lost else remedy(fun, self.problem)
+        advice = cure if stuck else RISEN if rose else LATE if late else ""
         result = Result(
             x=end.x.copy(),
             **({} if space is None else {"params": space.decode(end.x), "names": space.names}),
@@ -459,6 +461,9 @@ class Run:
 
 LATE = "Nothing was evaluated; give a larger max_time."
 RISEN = "Values rose from where it began; give smaller steps (learning_rate), or method='auto'."
+FAILING = (
+    "Nothing improved on x0: most evaluations had no finite value; see what fun returns near x0."
+)
 FILLER = "filler"
 """The solver of evaluations beside the strategy's."""
 ENDS = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)

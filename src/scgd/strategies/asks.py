@@ -34,7 +34,6 @@ from scgd.typing import Floats, Ints
 if TYPE_CHECKING:
     from scgd.problem import Problem
     from scgd.strategies.budget import Budget
-    from scgd.strategies.whole_box import Seen
 
 __all__ = [
     "Along",
@@ -201,7 +200,7 @@ class Report:
     noise
         The standard deviation of one value, pooled over all repeats: a few values at x do not tell.
     screening
-        What a screening of all inputs has seen (:class:`~scgd.strategies.whole_box.Seen`).
+        What a screening of all inputs has seen: arguments of :class:`scgd.Screening`.
     """
 
     solver: str | None = None
@@ -212,7 +211,7 @@ class Report:
     relevance: tuple[Floats, Floats] | None = None
     scale: Floats | None = None
     noise: float | None = None
-    screening: Seen | None = None
+    screening: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -261,7 +261,7 @@ def line_search(
                 return
         sweep += 1
         if 0 < (total := float(spread.sum())) < inf:
-            yield Report(relevance=(spread / total, np.zeros(p)))
+            yield Report(relevance=(spread / total, np.full(p, np.nan)))  # seen at one place
         still = before - f <= max(1e-14 * abs(f), precision.noise) and (
             sweep != 2 or not exact.any()
         )

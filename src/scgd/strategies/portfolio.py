@@ -76,8 +76,12 @@ def portfolio(
     """
     x = problem.x0 if x is None else x
     yield Report(deterministic=True, message="Deterministic: a portfolio of solvers.")
-    f = (yield x) if f is None else f
+    if f is None:
+        yield Report(solver="x0")
+        f = yield x
     if budget.total < PAIR and not problem.has_gradient:
+        if problem.noise is None:
+            yield Report(message="Taken as deterministic: too few evaluations to test for noise.")
         yield from look_beside(problem, budget, rng, x, f)
         return Outcome()
     unit = problem.unit
@@ -188,14 +192,16 @@ def compete(
         n_times = 1 if share.budget.left < 3 * p else 3  # the sweep tells, too
         test = share.member("measuring", share.is_sum(s, best.x, best.f, n_times))
         asked = yield from test.finish()
-    if few or (asked and not (at_once and share.has_gradient)):
+    swept = few or (asked and not (at_once and share.has_gradient))
+    if swept:
         if (yield from lines(share, s)):
             return
         x, f, at_once = best.x, best.f, True  # a sum near the start, but not here
     if leads(share, at_once):
         yield from lead_where_few(share, x, f)
         x, f = best.x, best.f
-    newton = share.bfgs(x, f, s, main=True)
+    # after lines, which saw all coordinates around x0, slopes tell of the place they led to only
+    newton = share.bfgs(x, f, s, main=not swept)
     descent = share.member("bfgs", newton.run())
     population = share.member("cma-es", populations(share, x, best.x, s))
     smooth = at_once
