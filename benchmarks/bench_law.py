@@ -12,7 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
-from scgd.policies.distribution import draw, make_distribution, uniform_distribution, update
+from scgd.policies.base import draw, update
+from scgd.policies.distribution import make_distribution
+from scgd.policies.fixed import uniform_distribution
 from scgd.random import stream
 
 MIXING = 0.3

@@ -9,18 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from scgd.policies.distribution import (
-    GAINS,
-    MEMORIES,
-    NORMALIZATIONS,
-    draw,
-    draw_distinct,
-    fixed_distribution,
-    make_distribution,
-    uniform_distribution,
-    update,
-    weights,
-)
+from scgd.policies.base import draw, draw_distinct, update, weights
+from scgd.policies.distribution import make_distribution
+from scgd.policies.fixed import fixed_distribution, uniform_distribution
+from scgd.policies.mixture import GAINS
+from scgd.policies.recomputed import MEMORIES, NORMALIZATIONS
 from scgd.policies.softmax import REBUILDS
 from scgd.policies.sumtree import refresh
 from scgd.random import stream

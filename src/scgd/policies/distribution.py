@@ -20,56 +20,13 @@ from typing import NamedTuple
 import numpy as np
 
 from scgd.compiling import njit
-from scgd.policies import mixture as mixtures
-from scgd.policies.base import (
-    Kernels,
-    draw,
-    draw_distinct,
-    register,
-    update,
-    weights,
-)
-from scgd.policies.fixed import (
-    fixed_distribution,
-    uniform_distribution,
-)
-from scgd.policies.mixture import ABSOLUTE, AVERAGE, GAINS, SQUARE, mixture, reward
-from scgd.policies.recomputed import (
-    MEMORIES,
-    N_DRAWS,
-    N_PHASES,
-    NORMALIZATIONS,
-    RecomputedDistribution,
-    recomputed_distribution,
-    record,
-    refill,
-)
+from scgd.policies import mixture
+from scgd.policies.base import Kernels, register
+from scgd.policies.mixture import AVERAGE, GAINS, reward
+from scgd.policies.recomputed import RecomputedDistribution, recomputed_distribution
 from scgd.policies.softmax import SoftmaxDistribution, softmax_distribution
 from scgd.policies.sumtree import empty_tree, refresh_above
 from scgd.typing import Floats, Ints
-
-__all__ = [
-    "ABSOLUTE",
-    "AVERAGE",
-    "GAINS",
-    "MEMORIES",
-    "NORMALIZATIONS",
-    "N_DRAWS",
-    "N_PHASES",
-    "SQUARE",
-    "L1Distribution",
-    "draw",
-    "draw_distinct",
-    "fixed_distribution",
-    "l1_distribution",
-    "make_distribution",
-    "mixture",
-    "record",
-    "refill",
-    "uniform_distribution",
-    "update",
-    "weights",
-]
 
 
 class L1Distribution(NamedTuple):
@@ -110,7 +67,7 @@ def l1_distribution(n_coords: int, gain: str) -> L1Distribution:
 def learn(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
     """Add the rewards of a phase to the sums and set the visited leaves."""
     tree, signed, gain = dist.tree, dist.signed, dist.gain[0]
-    dist.mixing[0] = mixtures.share(mixing)
+    dist.mixing[0] = mixture.share(mixing)
     for t in range(len(coords)):
         k = coords[t]
         if gain == AVERAGE:
@@ -123,14 +80,14 @@ def learn(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
 
 def check_l1(dist: L1Distribution, fresh: L1Distribution) -> None:
     """Raise ValueError unless every descent of the tree ends at a coordinate."""
-    mixtures.check(dist, fresh, ("n_coords", "gain", "levels"))
+    mixture.check(dist, fresh, ("n_coords", "gain", "levels"))
     if len(dist.signed) and not np.array_equal(np.abs(dist.signed), dist.tree[: len(dist.signed)]):
         raise ValueError("the leaves of the distribution are not the sizes of its sums")
 
 
 register(
     L1Distribution,
-    Kernels(mixtures.draw, mixtures.draw_distinct, learn, mixtures.weights, check_l1),
+    Kernels(mixture.draw, mixture.draw_distinct, learn, mixture.weights, check_l1),
 )
 
 
