@@ -102,28 +102,14 @@ def make_distribution(
     length: int = 1,
     refresh: str = "touched",
 ) -> L1Distribution | SoftmaxDistribution | RecomputedDistribution:
-    r"""Return a distribution that starts uniform and learns from the gradients it is shown.
-
-    With rewards :math:`r = \text{gain}(g) / d_n` and :math:`N` draws so far, the total gain is
-    :math:`G_n^{(k)} = \frac 1 N \sum r` over the draws of :math:`k`, and the weights are
-
-    .. math:: d_n = (1 - \lambda_n) \varphi(G_n) + \lambda_n / p .
+    """Return a distribution that starts uniform and learns from the gradients it is shown.
 
     Parameters
     ----------
     n_coords
-        The dimension :math:`p`.
-    gain
-        What a visit earns: the gradient (``"average"``), its absolute value or its square.
-    normalization
-        ``"l1"``, weights proportional to :math:`|G|`, or ``"softmax"``, to :math:`\exp(\eta G)`.
-    memory
-        ``"phase"``, the paper: each phase counts its own rewards. ``"run"``, the published code:
-        each phase counts all rewards since the start. ``"visits"``: the mean reward per visit.
-    rescale
-        Replace :math:`G` by :math:`|G| / \max |G|` before normalizing.
-    sharpness
-        The softmax parameter :math:`\eta`.
+        The dimension.
+    gain, normalization, memory, rescale, sharpness
+        As of :class:`~scgd.Musketeer`.
     length
         The usual number of draws per phase; only a size hint.
     refresh
@@ -132,7 +118,7 @@ def make_distribution(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from scgd.policies.base import update, weights
     >>> dist = make_distribution(4, gain="square")
     >>> coords, probs = np.array([0, 2]), np.array([0.25, 0.25])
     >>> update(dist, coords, probs, np.array([1.0, 2.0]), 0.2)

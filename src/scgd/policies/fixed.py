@@ -35,20 +35,6 @@ class FixedDistribution(NamedTuple):
     levels: Ints
 
 
-def uniform_distribution(n_coords: int) -> UniformDistribution:
-    """Return the distribution that draws all coordinates equally often, for ever.
-
-    Examples
-    --------
-    >>> from scgd.policies.base import weights
-    >>> out = np.empty(4)
-    >>> weights(uniform_distribution(4), out)
-    >>> out
-    array([0.25, 0.25, 0.25, 0.25])
-    """
-    return UniformDistribution(np.array([n_coords]))
-
-
 def fixed_distribution(weights: Floats) -> FixedDistribution:
     """Return the distribution that draws in proportion to given weights, for ever.
 
