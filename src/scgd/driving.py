@@ -126,8 +126,9 @@ class Driver:
         if self.events is not None:
             result.events = Events(self.events.limit, np.array(run.order, np.int64))
         if self.target is not None and result.status in SHORT:
-            reached = bool(run.ledger.sign * result.fun <= self.target)
-            result.success = result.success and reached
+            if not run.ledger.sign * result.fun <= self.target:
+                result.success = False
+                result.message = f"Short of the target. {result.message}"
         return result
 
     def _drive(self) -> None:

@@ -123,6 +123,18 @@ def test_converged_where_nothing_is_left_to_gain():
     assert done.n_evals < 10_000
 
 
+def test_descents_end_where_rounding_alone_is_left_of_the_slopes():
+    rotate = np.linalg.qr(np.random.default_rng(20).standard_normal((20, 20)))[0]
+    weights = 10 ** np.linspace(0, 1, 20) / 80
+
+    def hollow(x):
+        return 37.3 - 10 * float(np.exp(-weights @ (rotate @ (x - 0.3)) ** 2))
+
+    x0 = np.random.default_rng(3).uniform(-1, 1, 20)
+    done = drive(portfolio, Problem.check(x0), hollow, 20_000, seed=3)
+    assert done.found == Outcome(converged=True)
+
+
 def test_no_end_without_tolerance():
     done = drive(portfolio, Problem.check(np.full(5, 2.0)), lambda x: float(x @ x), 3000, tol=0.0)
     assert done.n_evals == 3000

@@ -81,7 +81,8 @@ GROUPS = (
         ("tests/linear/test_kernels.py",
          "tests/linear/test_linear_inputs.py", "tests/linear/test_models.py",
          "tests/linear/test_certificates.py", "tests/linear/test_bounds.py",
-         "tests/linear/test_preparation.py", "tests/linear/test_tables.py"),
+         "tests/linear/test_preparation.py", "tests/linear/test_tables.py",
+         "tests/linear/test_linear_estimators.py", "tests/linear/test_crossvalidated.py"),
     ),
     Group(
         "run",

@@ -252,3 +252,21 @@ def point_of(points: Any, j: int) -> Floats:
         return points.at(j)
     one: Floats = points if points.ndim == 1 else points.reshape(-1, points.shape[-1])[j]
     return one.copy()
+
+
+def n_asked(asked: Any) -> int:
+    """Return the evaluations that something yielded takes, at least."""
+    if isinstance(asked, Steps):
+        return asked.n_evals or 1
+    return asked.size // asked.shape[-1] if isinstance(asked, np.ndarray) else len(asked)
+
+
+def lowest(values: Any) -> tuple[int, float]:
+    """Return which of the values sent for some points is the lowest, and the value.
+
+    Failed evaluations do not count; where all failed, the value is NaN.
+    """
+    if isinstance(values, float):
+        return 0, values
+    k = int(np.argmin(np.where(values == values, values, np.inf)))
+    return k, float(values.flat[k])

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from scgd.history import robust_deviation
 from scgd.problem import Problem
 from scgd.strategies.asks import (
     Along,
@@ -23,13 +22,14 @@ from scgd.strategies.asks import (
     Steps,
     Strategy,
     Wait,
+    n_asked,
     point_of,
-)
+)  # fmt: skip
 from scgd.strategies.budget import Budget
 from scgd.strategies.comparison import compared, standard_error
 from scgd.typing import Floats
 
-__all__ = ["Candidate", "Candidates", "Reevaluated", "reevaluate", "with_incumbent"]
+__all__ = ["Candidates", "Reevaluated", "reevaluate", "with_incumbent"]
 
 FORGET = 0.85
 """What each group of repeats leaves of the squares before it: noise may fall with f, and six or
@@ -40,27 +40,26 @@ fewer than three fresh values have no standard error to speak of, 20 of each tel
 that lie a standard deviation from each other. Twice as many cost the gap a tenth."""
 LUCK = 2.5
 """Standard deviations below the incumbent from which a value at the end competes with it."""
-CLEAR, BETTER, MEDIAN = 4.0, 1.65, 1.25
+CLEAR, BETTER = 4.0, 1.65
 """Standard errors below x0 from which x is better without fresh values of both (what was chosen for
-its values is lucky), and with them: noise alone does that once in twenty times. And the standard
-error of a median, in those of a mean of normal values."""
+its values is lucky), and with them: noise alone does that once in twenty times."""
 CERTAIN = 1e6
 """Standard deviations that need no second look: then f is deterministic for all that matters."""
 
 
 @dataclass
 class Candidate:
-    """A point, the mean of its values, how many they are, and whether it was re-evaluated."""
+    """A point, its values and their mean, and whether it was re-evaluated."""
 
     x: Floats
-    mean: float
-    n: int = 1
+    values: list[float] = field(default_factory=list)
+    mean: float = 0.0
     revisited: bool = False
 
     def add(self, value: float) -> None:
         """Take another value."""
-        self.n += 1
-        self.mean += (value - self.mean) / self.n
+        self.values.append(value)
+        self.mean += (value - self.mean) / len(self.values)
 
 
 class Candidates:
@@ -68,28 +67,27 @@ class Candidates:
 
     Parameters
     ----------
-    noise
-        The standard deviation of the noise, where it is known.
     x0
         A point whose values are all kept.
+    noise
+        The standard deviation of the noise, where it is known.
     size
         How many points are kept.
 
     Examples
     --------
-    >>> seen = Candidates(noise=1.0)
+    >>> seen = Candidates(np.array([0.5]), noise=1.0)
     >>> seen.see(np.array([[0.0], [1.0], [2.0]]), np.array([5.0, -4.0, np.nan]))
-    >>> [float(one.x[0]) for one in seen.undecided(5.0, 2.5)]
+    >>> [float(one.x[0]) for one in seen.below(5.0, 2.5)]
     [1.0]
     """
 
-    def __init__(self, noise: float | None = None, x0: Floats | None = None, size: int = 8) -> None:
-        self.known, self.x0, self.size = noise, x0, size
-        self.best: list[Candidate] = []
-        self.values_at_x0: list[float] = []
+    def __init__(self, x0: Floats, noise: float | None = None, size: int = 8) -> None:
+        self.known, self.size = noise, size
+        self.start, self.best = Candidate(x0), list[Candidate]()
         self._squares = self._free = 0.0
         self._worst = np.inf
-        self._firsts = set[float]() if x0 is None else {float(x0[0])}  # a quick look for repeats
+        self._firsts = {float(x0[0])}  # a quick look for repeats
 
     @property
     def noise(self) -> float:
@@ -131,36 +129,25 @@ class Candidates:
                 self._free += len(some) - 1
 
     def _enter(self, x: Floats, value: float) -> None:
-        if self.x0 is not None and x[0] == self.x0[0] and np.array_equal(x, self.x0):
-            self.values_at_x0.append(value)
-            return
-        for one in self.best:
+        for one in (self.start, *self.best):
             if one.x[0] == x[0] and np.array_equal(one.x, x):
                 one.add(value)
                 break
         else:
             if value >= self._worst:
                 return
-            self.best.append(Candidate(x.copy(), value))
+            self.best.append(Candidate(x.copy(), [value], value))
         self.best.sort(key=lambda one: one.mean)
         del self.best[self.size :]
         if len(self.best) == self.size:
             self._worst = self.best[-1].mean
-        self._firsts = {float(one.x[0]) for one in self.best}
-        if self.x0 is not None:
-            self._firsts.add(float(self.x0[0]))
+        self._firsts = {float(one.x[0]) for one in (self.start, *self.best)}
 
-    def undecided(self, value: float, n_deviations: float, noise: float = 0.0) -> list[Candidate]:
-        """Return the points so many deviations of their means below a value, the best first.
-
-        ``noise`` is a noise level known otherwise; the larger one counts.
-        """
-        deviation = max(noise, self.noise) * n_deviations
+    def below(self, value: float, n_deviations: float) -> list[Candidate]:
+        """Return points not yet re-evaluated whose means lie so far below a value, best first."""
+        far = n_deviations * self.noise
         some = [one for one in self.best if not one.revisited]
-        return sorted(
-            (one for one in some if one.mean < value - deviation / np.sqrt(one.n)),
-            key=lambda one: one.mean,
-        )
+        return [one for one in some if one.mean < value - far / np.sqrt(len(one.values))]
 
 
 @dataclass(frozen=True)
@@ -178,22 +165,22 @@ class Reevaluated:
 
 
 def reevaluate(
-    candidates: Sequence[Candidate],
+    rivals: Sequence[Floats],
     n_evals: int,
     incumbent: Floats,
-    values: Floats | Sequence[float] = (),
+    values: Floats,
     noise: float = 0.0,
 ) -> Generator[Any, Any, Reevaluated]:
-    r"""Evaluate candidates and the incumbent by sequential halving; return the winner.
+    r"""Evaluate rivals and the incumbent by sequential halving; return the winner.
 
-    Every round doubles the number of values; candidates that do not lie below the incumbent drop
-    out, and so does the worse half of the others. One of m candidates replaces the incumbent only
-    if its fresh values lie below by :math:`\sqrt{2 \log 10 m}` standard errors, what the luckiest
-    of m reaches once in ten times.
+    Every round doubles the number of values; rivals that do not lie below the incumbent drop out,
+    and so does the worse half of the others. One of m rivals replaces the incumbent only if its
+    fresh values lie below by :math:`\sqrt{2 \log 10 m}` standard errors, what the luckiest of m
+    reaches once in ten times.
 
     Parameters
     ----------
-    candidates
+    rivals
         Points that may be better; their earlier values do not count.
     n_evals
         Evaluations, at most.
@@ -202,67 +189,33 @@ def reevaluate(
     noise
         The standard deviation of a value.
     """
-    points = [incumbent, *(one.x for one in candidates if not np.array_equal(one.x, incumbent))]
-    for one in candidates:
-        one.revisited = True
-    seen = [[float(value) for value in values if np.isfinite(value)], *([] for _ in points[1:])]
-    asked, alive, wanted, left = (
-        [len(part) for part in seen],
-        list(range(1, len(points))),
-        1,
-        n_evals,
-    )
-    least = float(np.sqrt(2 * np.log(10 * max(1, len(alive)))))
+    points = [incumbent, *(x for x in rivals if not np.array_equal(x, incumbent))]
+    seen = [values[np.isfinite(values)], *(np.empty(0) for _ in points[1:])]
+    asked, alive = [len(part) for part in seen], list(range(1, len(points)))
+    least, wanted, left = float(np.sqrt(2 * np.log(10 * max(1, len(alive))))), 1, n_evals
 
     def mean(k: int) -> float:
-        return sum(seen[k]) / len(seen[k]) if seen[k] else np.inf
+        return float(seen[k].mean()) if len(seen[k]) else np.inf
 
     def better(k: int, n_errors: float) -> bool:
-        error = standard_error(np.array(seen[k]), np.array(seen[0]), noise)
-        return mean(k) < mean(0) - n_errors * error
+        return mean(k) < mean(0) - n_errors * standard_error(seen[k], seen[0], noise)
 
     while alive and left > 0:
         todo = [k for k in (0, *alive) for _ in range(wanted - asked[k])][:left]
         if todo:
-            answers = yield np.stack([points[k] for k in todo])[:, None]
+            answers = (yield np.stack([points[k] for k in todo])[:, None])[:, 0]
             left -= len(todo)
-            for k, value in zip(todo, answers.reshape(-1).tolist(), strict=True):
-                asked[k] += 1
-                if np.isfinite(value):
-                    seen[k].append(value)
+            for k in set(todo):
+                fresh = answers[np.array(todo) == k]
+                asked[k] += len(fresh)
+                seen[k] = np.append(seen[k], fresh[np.isfinite(fresh)])
         alive = sorted((k for k in alive if mean(k) < mean(0)), key=mean)
         alive, wanted = alive[: (len(alive) + 1) // 2], 2 * wanted
         if len(alive) == 1 and better(alive[0], 2 * least):
             break
     best = min(range(1, len(points)), key=mean, default=0)
-    k = best if seen[best] and (not seen[0] or better(best, least)) else 0
-    return Reevaluated(points[k], np.array(seen[k]), k > 0)
-
-
-class _Reserving(Budget):
-    """A budget that keeps a share back while something competes with the incumbent."""
-
-    def __init__(self, whole: Budget) -> None:
-        super().__init__(None, whole.n_coords, whole.tol, whole.max_stall, parent=whole)
-        self.began = 0  # it counts as the whole does
-        self.whole, self.reserve = whole, 0
-
-    @property
-    def limit(self) -> int | None:
-        whole = self.whole.limit
-        return None if whole is None else whole - self.reserve
-
-    @limit.setter
-    def limit(self, n: int | None) -> None:
-        """Follow the whole."""
-
-    @property
-    def total(self) -> int:
-        return self.whole.total
-
-    @property
-    def left(self) -> int:
-        return self.whole.left - self.reserve
+    k = best if len(seen[best]) and (not len(seen[0]) or better(best, least)) else 0
+    return Reevaluated(points[k], seen[k], k > 0)
 
 
 @dataclass
@@ -295,19 +248,12 @@ class _Watch:
             return list(self.seen.best)
         if self.deterministic or self.exact or not self.seen.noise:
             return []
-        return self.seen.undecided(self.value, LUCK)
+        return self.seen.below(self.value, LUCK)
 
     def better_than_x0(self, n_errors: float) -> bool:
         """Tell whether x lies below x0 by so many standard errors, of means or of medians."""
-        here, there = self.values[np.isfinite(self.values)], np.array(self.seen.values_at_x0)
-        if not here.size or not there.size:
-            return False
-        error = n_errors * standard_error(here, there)
-        off = np.concatenate([part - np.median(part) for part in (here, there)])
-        spread = robust_deviation(off) * np.sqrt(1 / len(here) + 1 / len(there))
-        medians = float(np.median(there) - np.median(here))
-        wide = n_errors * MEDIAN * float(spread)
-        return bool(there.mean() - here.mean() > error or medians > wide)
+        here = compared(self.values, np.array(self.seen.start.values), paired=False)
+        return here.better(n_errors) or here.against < -n_errors
 
     def note(self, report: Report) -> None:
         self.solver = report.solver or self.solver
@@ -326,11 +272,12 @@ def with_incumbent(inner: Strategy, problem: Problem, budget: Budget, rng: Any) 
     nothing competes, are values of the winner that no choice has seen: only they are reported, so
     the value at the end is not too low.
     """
-    watch = _Watch(Candidates(problem.noise, problem.x0), problem.x0, sampled=problem.sampled)
-    own = _Reserving(budget)
+    watch = _Watch(Candidates(problem.x0, problem.noise), problem.x0, sampled=problem.sampled)
+    own = Budget(budget.limit, budget.n_coords, budget.tol, budget.max_stall)
     own.reserve = reserved(watch, budget)
     running, sent, outcome = inner(problem, own, rng), None, None
     while True:
+        own.limit, own.spent = budget.limit, budget.spent
         try:
             asked = running.send(sent)
         except StopIteration as end:
@@ -350,6 +297,7 @@ def with_incumbent(inner: Strategy, problem: Problem, budget: Budget, rng: Any) 
             yield Report(solver=watch.solver)
             if isinstance(asked, Wait):
                 break
+            own.limit, own.spent = budget.limit, budget.spent
         else:
             if isinstance(asked, Steps) and asked.n_evals is None and not problem.sampled:
                 asked = replace(asked, spare=reserved(watch, budget, stepping=True))
@@ -366,16 +314,6 @@ def with_incumbent(inner: Strategy, problem: Problem, budget: Budget, rng: Any) 
     return outcome if outcome is not None else Outcome()
 
 
-def n_asked(asked: Any) -> int:
-    """Return the evaluations that an ask takes, at least."""
-    if isinstance(asked, Steps):
-        return asked.n_evals or 1
-    if isinstance(asked, Along):
-        return len(asked)
-    ndim = getattr(asked, "ndim", 1)
-    return 1 if ndim == 1 else len(asked) if ndim == 2 else asked.shape[0] * asked.shape[1]
-
-
 def reserved(watch: _Watch, budget: Budget, *, stepping: bool = False) -> int:
     """Return the evaluations to keep back: none where f repeats itself or nothing is known.
 
@@ -389,51 +327,49 @@ def reserved(watch: _Watch, budget: Budget, *, stepping: bool = False) -> int:
 
 
 def settle(watch: _Watch, budget: Budget) -> Asking:
-    """Re-evaluate what competes, then the winner, and report it with fresh values."""
-    noise, n, rivals = watch.seen.noise, min(budget.left, MOST), watch.rivals
+    """Re-evaluate what competes, then the winner, and report it with fresh values.
+
+    For a strategy that recommends nothing, the best points seen compete with x0.
+    """
+    start, noise, rivals = watch.seen.start, watch.seen.noise, watch.rivals
+    n, silent = min(budget.left, MOST), watch.silent
+
+    def told() -> Report:
+        return Report(x=watch.x, values=watch.values, noise=noise)
+
+    if silent:
+        watch.values = np.array(start.values)
     if n and (rivals or (noise and watch.values.size and not (watch.deterministic or watch.exact))):
         yield Report(solver="re-evaluation")
-    if watch.silent and rivals:
-        yield from recommend_best(watch, rivals, n)
-        return
     if rivals and n < 2:
-        if rivals[0].mean < watch.value - CERTAIN * noise:
-            yield Report(x=rivals[0].x, values=[rivals[0].mean], noise=noise)
+        if rivals[0].mean < watch.value - (0.0 if silent else CERTAIN * noise):
+            watch.x, watch.values = rivals[0].x, np.array([rivals[0].mean])
+        yield told()
     elif rivals:
-        won = yield from reevaluate(rivals, n // 2, watch.x, watch.values, noise)
+        n = n if silent else n // 2
+        won = yield from reevaluate([one.x for one in rivals], n, watch.x, watch.values, noise)
+        for one in rivals:
+            one.revisited = True
         watch.x, watch.values, n = won.x, won.values, min(budget.left, MOST)
-        yield Report(x=watch.x, values=watch.values, noise=noise)
-    if not (n and noise and watch.values.size) or watch.deterministic or watch.exact:
+        same = won.changed and bool(np.all(won.values == rivals[0].mean))
+        if silent and same and np.array_equal(won.x, rivals[0].x):
+            watch.deterministic = True
+            yield Report(deterministic=True)
+        yield told()
+    if silent or not (n and noise and watch.values.size) or watch.deterministic or watch.exact:
         return
-    assert watch.seen.x0 is not None
-    x0, at_x0 = watch.seen.x0, watch.seen.values_at_x0
-    moved = bool(at_x0) and not np.array_equal(watch.x, x0)
+    moved = bool(start.values) and not np.array_equal(watch.x, start.x)
     doubtful = moved and n > 1 and not watch.better_than_x0(CLEAR)
-    points = np.stack([watch.x, x0]) if doubtful else watch.x[None]
+    points = np.stack([watch.x, start.x]) if doubtful else watch.x[None]
     values = yield np.broadcast_to(points, (n // len(points), *points.shape))
     here, there = values[:, 0], values[:, 1:].ravel()
     if np.isfinite(here).any():
         watch.values = here[np.isfinite(here)]
-    at_x0.extend(there[np.isfinite(there)].tolist())
+    for value in there[np.isfinite(there)].tolist():
+        start.add(value)
     better = watch.better_than_x0(BETTER)
     if doubtful and watch.sampled:  # both saw the same samples
         better |= compared(here, there).better(BETTER)
     if moved and not better:
-        watch.x, watch.values = np.array(x0), np.array(at_x0)
-    yield Report(x=watch.x, values=watch.values, noise=noise)
-
-
-def recommend_best(watch: _Watch, rivals: list[Candidate], n_evals: int) -> Asking:
-    """Recommend the best of all points seen for a strategy that recommends none."""
-    watch.values = np.array(watch.seen.values_at_x0)
-    best = rivals[0]
-    if n_evals > 0:
-        won = yield from reevaluate(rivals, n_evals, watch.x, watch.values, watch.seen.noise)
-        watch.x, watch.values = won.x, won.values
-        same = len(won.values) > 0 and bool(np.all(won.values == best.mean))
-        if np.array_equal(won.x, best.x) and same:
-            watch.deterministic = True
-            yield Report(deterministic=True)
-    elif best.mean < watch.value:
-        watch.x, watch.values = best.x, np.array([best.mean])
-    yield Report(x=watch.x, values=watch.values, noise=watch.seen.noise)
+        watch.x, watch.values = start.x, np.array(start.values)
+    yield told()

@@ -52,7 +52,8 @@ class Shared:
 
     def bfgs(self, x: Floats, f: float, s: float, small: float = 0.0, main: bool = False) -> BFGS:
         """Return a descent from x."""
-        return BFGS(x, f, s, small, self.box, self.has_gradient, self.precision, main=main)
+        box, precision = self.box, self.precision
+        return BFGS(x, f, s, small, box, self.has_gradient, precision, main=main, best=self.best)
 
     def is_sum(self, s: float, x: Floats, f: float, n_times: int = 3) -> Asking:
         """Tell whether f is a sum over coordinates around x."""

@@ -17,6 +17,7 @@ from scgd.strategies.asks import (
     Report,
     Strategy,
     Wait,
+    lowest,
     point_of,
 )
 from scgd.strategies.budget import Budget
@@ -56,13 +57,10 @@ def verified(inner: Asking, budget: Budget, first: int, noise: float = 0.0) -> A
         while True:
             points = send(values)
             values = yield points
-            if isinstance(values, float):
-                if values < best:
-                    best, at, j = values, points, 0
-            elif values is not None and not isinstance(points, Gradient):
-                low = float(np.fmin.reduce(values, axis=None, initial=np.inf))
+            if values is not None and not isinstance(points, Gradient):
+                k, low = lowest(values)
                 if low < best:
-                    best, at, j = low, points, int(np.nanargmin(values))
+                    best, at, j = low, points, k
             if budget.spent >= due and at is not None:
                 again = yield point_of(at, j)
                 due = 2 * budget.spent if np.isfinite(again) else 0  # a failed value tells nothing
@@ -179,11 +177,14 @@ def voted(
     outliers
         Values that are known to be outliers.
     """
-    votes, counted, best = Votes(outliers), Priced(budget), float("inf")
-    asking = inner(problem, counted, rng)
+    votes, best, begun = Votes(outliers), float("inf"), budget.spent
+    own = Budget(0, budget.n_coords, budget.tol, budget.max_stall)
+    asking = inner(problem, own, rng)
     sent: Any = None
     try:
         while votes.agrees and votes.misled != votes.misled:
+            price = (budget.spent - begun) / own.spent if own.spent else 2.0
+            own.limit = own.spent + int(budget.left / max(1.0, price))
             asked = asking.send(sent)
             if isinstance(asked, Report):  # the lowest value seen may be an outlier
                 sent = yield replace(asked, deterministic=None, message=None)
@@ -197,7 +198,7 @@ def voted(
                 best = float(settled[low])
                 yield Report(x=point_of(asked, low), values=[best], noise=0.0)
             sent = np.where(np.isinf(settled), np.nan, settled)
-            counted.count(len(settled))
+            own.spent += len(settled)
             if asked.ndim == 1:
                 sent = float(sent[0])
             elif not isinstance(asked, Along):
@@ -229,42 +230,6 @@ def vote(votes: Votes, asked: Any, budget: Budget) -> Asking:
             return settled
         todo = todo[: max(1, budget.left)]
         places = np.append(places, todo)
-
-
-class Priced(Budget):
-    """What is left of a budget in values that cost several evaluations each."""
-
-    def __init__(self, budget: Budget) -> None:
-        super().__init__(None, budget.n_coords, budget.tol, budget.max_stall)
-        self.budget, self.first, self.n_values = budget, budget.spent, 0
-
-    def count(self, n: int) -> None:
-        """Count values that were sent."""
-        self.n_values += n
-
-    @property
-    def price(self) -> float:
-        """Evaluations per value so far; two before the first."""
-        return (self.budget.spent - self.first) / self.n_values if self.n_values else 2.0
-
-    @property
-    def spent(self) -> int:
-        """Values that were sent."""
-        return self.n_values
-
-    @spent.setter
-    def spent(self, n: int) -> None:
-        raise AttributeError("a priced budget follows the one it is a part of")
-
-    @property
-    def total(self) -> int:
-        """Values to plan for."""
-        return self.n_values + self.left
-
-    @property
-    def left(self) -> int:
-        """Values that are left."""
-        return int(self.budget.left / max(1.0, self.price))
 
 
 def share_that_agrees(values: Sequence[float]) -> float:
