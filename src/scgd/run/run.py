@@ -94,7 +94,6 @@ class Run:
         self.ordered = False
         self.n_issued = 0
         self.remark = ""
-        self.known = False  # whether measurements were handed in that nobody asked for
         self.make_filler: Callable[[], Filler] | None = None
         self.filler: Filler | None = None
         self.whole = True  # not in the middle of a commit, so that the state can be saved
@@ -374,7 +373,6 @@ class Run:
 
     def know(self, x: Floats, value: float) -> None:
         """Take a measurement that was made before, which costs nothing."""
-        self.known = True
         if self.ledger.best is not None and value < self.ledger.best.value:
             self.ledger.best.put(value, x)
         if self.n_issued:
@@ -424,7 +422,6 @@ class Run:
             "ledger": self.ledger.state_dict(),
             "history": self.history.state_dict(),
             "strategy": self.strategy.state_dict(),
-            "known": self.known,
             "filler": None if self.filler is None else self.filler.state_dict(),
             "open": {str(first): open_state(opened) for first, opened in self.open.items()},
         }
@@ -439,7 +436,7 @@ class Run:
         self.ledger.load_state_dict(state["ledger"])
         self.strategy.load_state_dict(state["strategy"])  # which notes again what it has seen
         self.history.load_state_dict(state["history"])
-        self.known, self.filler = bool(state["known"]), None
+        self.filler = None
         if state["filler"] is not None:
             assert self.make_filler is not None, "the run was made by ask and tell"
             self.filler = self.make_filler()
