@@ -158,6 +158,8 @@ class Ledger:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up the ledger of another run."""
+        if (self.best is None) != (state["best"] is None):
+            raise ValueError("the ledger keeps a best point or not")
         take_up(self, STATE, state)
         if min(self.n_accepted, self.n_failed) < 0:
             raise ValueError("the ledger counts below zero")
