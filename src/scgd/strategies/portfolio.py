@@ -138,7 +138,7 @@ def _minimize(
         fraction = float(active.mean())  # random directions were diluted by what does nothing
         inner = s * np.sqrt(fraction) if fraction < 0.5 else s
         part = replace(share, box=box.part(active), best=Best(x[active], f))
-        woke = yield from in_active(compete(part, x[active], f, inner), share, x, f, s, active)
+        woke = yield from in_active(compete(part, x[active], f, inner), part, share, x, s, active)
         if not woke:
             return Outcome(converged=True)
         x, f = best.x, best.f
