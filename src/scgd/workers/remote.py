@@ -205,7 +205,7 @@ class RemoteEvaluator(Evaluator):
             else:
                 raise TimeoutError(
                     f"evaluation {number} took longer than timeout={self.timeout:g} s "
-                    f"{DELAYS} times; raise timeout, or pass catch=TimeoutError to go on without"
+                    f"{DELAYS} times; raise timeout, or pass failures=TimeoutError to go on without"
                 )
 
     def _warn_idle(self, n_tasks: int) -> None:
