@@ -138,7 +138,7 @@ def _minimize(
         fraction = float(active.mean())  # random directions were diluted by what does nothing
         inner = s * np.sqrt(fraction) if fraction < 0.5 else s
         part = replace(share, box=box.part(active), best=Best(x[active], f))
-        woke = yield from in_active(compete(part, x[active], f, inner), share, x, f, s, active)
+        woke = yield from in_active(compete(part, x[active], f, inner), part, share, x, s, active)
         if not woke:
             return Outcome(converged=True)
         x, f = best.x, best.f
@@ -160,8 +160,10 @@ def _measure(
     precision = Precision(noise, change=abs(f - value))
     if not problem.has_gradient and not noise:
         precision = yield from measure_precision(x, f, s, f - value, rng, box)
-    most = min(2 * x.size, budget.left // ASKED)
-    active = yield from active_coordinates(x, f, s, rng, box, most, precision)
+    active = np.ones(x.size, np.bool_)
+    if not plateau:  # where values are equal no coordinate seems to matter
+        most = min(2 * x.size, budget.left // ASKED)
+        active = yield from active_coordinates(x, f, s, rng, box, most, precision)
     return x, f, s, plateau, precision, active
 
 
@@ -187,8 +189,10 @@ def compete(
     """
     p, best = x.size, share.best
     few = share.budget.left < SLOPES * p and not (share.has_gradient or leads(share, at_once))
-    asked = share.budget.left >= SUM * p and not plateau  # equal values add up without being a sum
-    if asked and not (at_once and share.has_gradient):
+    descends = at_once and share.has_gradient
+    # on a plateau equal values add up without being a sum
+    asked = share.budget.left >= SUM * p and not (plateau or descends)
+    if asked:
         n_times = 1 if share.budget.left < 3 * p else 3  # the sweep tells, too
         test = share.member("measuring", share.is_sum(s, best.x, best.f, n_times))
         asked = yield from test.finish()
@@ -267,6 +271,7 @@ def take_turns(
     budget, best, stopping, window = share.budget, share.best, share.stopping, WINDOW * x.size
     descent, population, leads = members["bfgs"], members["cma-es"], "bfgs" == next(iter(members))
     reserve = int(min(TO_MINIMUM * (x.size + 3), AT_MOST * budget.total))
+    reserve = 0 if share.flat else reserve  # no slope leads down from a step
     for name in cycle(members):
         if stopping.over:
             return
