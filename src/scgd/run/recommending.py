@@ -11,8 +11,6 @@ from scgd.run.ledger import Ledger
 from scgd.strategies.comparison import deviation
 from scgd.typing import Floats
 
-__all__ = ["Recommendation", "chosen", "valued"]
-
 FEW = 20
 """Values whose own deviation is known to a sixth, which is as good as a pooled one."""
 

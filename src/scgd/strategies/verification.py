@@ -156,14 +156,7 @@ def voted(
     evaluated once: it goes by ranks, of which a few may be wrong; what would be the best value so
     far must come twice. The strategy plans for the budget at the price it pays for a value.
 
-    Parameters
-    ----------
-    inner
-        The strategy; it is given a budget of its own.
-    problem, budget, rng
-        As of every strategy.
-    outliers
-        Values that are known to be outliers.
+    ``outliers`` are values that are known to be such. It returns a :class:`Voted`.
     """
     votes, best, begun = Votes(outliers), float("inf"), budget.spent
     own = Budget(0, budget.n_coords, budget.tol, budget.max_stall)
