@@ -103,7 +103,7 @@ def test_restarts_reach_far_basins_within_bounds():
     assert np.median(found) == pytest.approx(-1, abs=1e-6)
 
 
-def test_the_first_evaluation_is_at_x0_and_a_line_follows_where_there_is_little_else():
+def test_the_first_evaluation_is_at_x0_and_the_fewest_are_used_and_gain():
     def f(x):
         return float(x @ x)
 
@@ -113,8 +113,6 @@ def test_the_first_evaluation_is_at_x0_and_a_line_follows_where_there_is_little_
         assert np.array_equal(done.points[0], [3.0, 4.0])
     found = [drive(portfolio, Problem.check([3.0, 4.0]), f, n) for n in (3, 4, 5)]
     assert [done.n_evals for done in found] == [3, 4, 5]
-    moves = np.array(found[-1].points[1:]) - [3.0, 4.0]
-    assert np.linalg.matrix_rank(moves) == 1 and len(np.unique(moves, axis=0)) == 4
     assert found[-1].fun <= found[0].fun < 25
 
 
