@@ -81,7 +81,8 @@ def portfolio(
         f = yield x
     if budget.total < PAIR and not problem.has_gradient:
         if problem.noise is None:
-            yield Report(message="Taken as deterministic: too few evaluations to test for noise.")
+            untested = "Taken as deterministic: too few evaluations to test for noise."
+            yield Report(message=untested, noise=float("nan"))
         yield from look_beside(problem, budget, rng, x, f)
         return Outcome()
     unit = problem.unit
