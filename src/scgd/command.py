@@ -22,8 +22,6 @@ from scgd.checks import count
 from scgd.errors import CommandError, UsageError, check_place, nearest, printable
 from scgd.files import replacing, settled
 
-__all__ = ["add_parser", "run"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Describe the command."""

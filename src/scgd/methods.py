@@ -20,8 +20,6 @@ from scgd.strategies.quadratic_model import quadratic_model
 from scgd.strategies.random_search import random_search
 from scgd.strategies.screening import Screen
 
-__all__ = ["METHODS", "Method", "Named", "Ran", "as_method", "screens"]
-
 
 @dataclass(frozen=True)
 class Named:

@@ -29,8 +29,6 @@ from scgd.workers.tasks import Job
 if TYPE_CHECKING:
     from scgd.results import Result
 
-__all__ = ["minimize"]
-
 DEFAULT_BUDGET = 200
 """Evaluations per coordinate when nothing limits the run: a plan that SCGD finishes in seconds."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from scgd.results import Result
     from scgd.run.asynchronous import Events
 
-__all__ = ["Failures", "Reporting", "Rows", "Workers"]
-
 NONFINITE = ("raise", "skip", "worst")
 
 

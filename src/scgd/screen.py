@@ -25,8 +25,6 @@ from scgd.typing import Array, Floats
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["Screening", "screen"]
-
 PER_INPUT, FEWEST, MOST = 10, 200, 2000
 """The default budget: evaluations per input, and in all. Where few of many inputs matter, what is
 needed grows with the logarithm of their number."""

@@ -7,7 +7,7 @@ import scgd
 from scgd.problem import Problem
 from scgd.strategies.comparison import compared
 from scgd.strategies.drive import drive
-from scgd.strategies.incumbent import Candidates, with_incumbent
+from scgd.strategies.incumbent import Incumbent, with_incumbent
 from scgd.strategies.noisy import noisy
 
 SEEDS = range(5)
@@ -136,7 +136,7 @@ def test_a_clear_winner_is_not_forgotten():
 
 
 def test_candidates_pool_the_noise_of_repeats():
-    rng, seen = np.random.default_rng(1), Candidates(np.ones(4))
+    rng, seen = np.random.default_rng(1), Incumbent(Problem.check(np.ones(4)))
     for _ in range(50):
         x = rng.standard_normal(4)
         seen.see(np.broadcast_to(x, (3, 1, 4)), 2 * rng.standard_normal((3, 1)))

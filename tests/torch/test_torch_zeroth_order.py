@@ -10,7 +10,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from scgd import Musketeer, SphereSmoothing, Uniform  # noqa: E402
-from scgd.policies import distribution as core  # noqa: E402
+from scgd.policies import base as core  # noqa: E402
 from scgd.torch import ZeroOrderSCGD  # noqa: E402
 from scgd.torch.directions import SparseMeZO  # noqa: E402
 

@@ -14,8 +14,6 @@ from scgd.strategies.asks import Along, Asking, Report, Stage, Steps, Strategy, 
 from scgd.strategies.budget import Budget
 from scgd.typing import Floats
 
-__all__ = ["constrained"]
-
 N_PROBES, PROBE = 8, 0.1
 """Random steps from the start, in units of the scale, whose changes of f and constraints give the
 first weights: a median of eight is right to a factor of two."""

@@ -23,8 +23,6 @@ from scgd.spaces import Choice, Float, Int, Space
 from scgd.steps import STEPS
 from scgd.strategies.screening import Screen
 
-__all__ = ["from_file", "to_file"]
-
 OTHERS: dict[str, Any] = {"m": SCGD, "u": Relative, "r": Rows, "f": Float, "i": Int, "s": Screen}
 CLASSES: dict[str, Any] = {
     cls.__name__: cls

@@ -29,8 +29,6 @@ from scgd.strategies.screening import Screen
 from scgd.trials import check_known
 from scgd.typing import Array
 
-__all__ = ["Seed", "build", "checked"]
-
 USES_NOISE = ("auto",)
 SAMPLES = 1
 """Which child of the seed samples draw from; strategies draw from the first."""

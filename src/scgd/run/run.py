@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scgd.checks import count
 from scgd.constraints.merit import Merit
 from scgd.history import History, Status, mean_and_error
 from scgd.method import SCGD
 from scgd.methods import Method, Ran
 from scgd.outcomes import CAUGHT
-from scgd.problem import Problem, as_scalar, count
+from scgd.problem import Problem, as_scalar
 from scgd.questions import Open, Question, open_state, reopened
 from scgd.run.interpreter import Interpreter
 from scgd.run.ledger import Ledger
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from scgd.run.build import Seed
     from scgd.run.filler import Filler
     from scgd.run.recording import Record
-
-__all__ = ["Run"]
 
 STRETCH = 50_000
 """Evaluations that a loop makes at a time: what it has to report stays below 4 MB."""
@@ -95,7 +94,6 @@ class Run:
         self.ordered = False
         self.n_issued = 0
         self.remark = ""
-        self.known = False  # whether measurements were handed in that nobody asked for
         self.make_filler: Callable[[], Filler] | None = None
         self.filler: Filler | None = None
         self.whole = True  # not in the middle of a commit, so that the state can be saved
@@ -376,7 +374,6 @@ class Run:
 
     def know(self, x: Floats, value: float) -> None:
         """Take a measurement that was made before, which costs nothing."""
-        self.known = True
         if self.ledger.best is not None and value < self.ledger.best.value:
             self.ledger.best.put(value, x)
         if self.n_issued:
@@ -426,7 +423,6 @@ class Run:
             "ledger": self.ledger.state_dict(),
             "history": self.history.state_dict(),
             "strategy": self.strategy.state_dict(),
-            "known": self.known,
             "filler": None if self.filler is None else self.filler.state_dict(),
             "open": {str(first): open_state(opened) for first, opened in self.open.items()},
         }
@@ -441,7 +437,7 @@ class Run:
         self.ledger.load_state_dict(state["ledger"])
         self.strategy.load_state_dict(state["strategy"])  # which notes again what it has seen
         self.history.load_state_dict(state["history"])
-        self.known, self.filler = bool(state["known"]), None
+        self.filler = None
         if state["filler"] is not None:
             assert self.make_filler is not None, "the run was made by ask and tell"
             self.filler = self.make_filler()

@@ -124,6 +124,7 @@ class BFGS:
         self.central, self.first = False, True  # the first gradient is compared with none
         self.gradient: Floats | None = None
         self.active: Array | None = None  # a mask, or None for all
+        self.was_active: Array = np.zeros(self.p, np.bool_)
         self.renew, self.turn, self.step_length = False, 0, s
         self.looked = False  # at all coordinates, since something was gained
         self.moved: Floats = np.zeros(self.p)
@@ -213,11 +214,11 @@ class BFGS:
     def _find_active(self, gradient: Floats, squares: Floats, total: float) -> None:
         self.renew, order = False, np.argsort(-squares)
         n = int(np.searchsorted(np.cumsum(squares[order]), (1 - COVERED) * total)) + 1
-        if n > self.p // 2:
-            return
-        self.active, self.turn = np.zeros(self.p, np.bool_), 0
-        self.active[order[:n]] = True
-        gradient[~self.active] = 0.0
+        active = self.was_active.copy()
+        active[order[:n]] = True
+        if active.sum() <= self.p // 2:
+            self.active, self.turn = active, 0
+            gradient[~active] = 0.0
 
     def _learn(self, gradient: Floats) -> None:
         """Add the last step and the change of the gradient to the memory."""
@@ -390,7 +391,7 @@ class BFGS:
         """Differentiate all coordinates again, once without a gain; tell whether that is new."""
         if self.active is None or self.looked:
             return False
-        self.active, self.n_small = None, 0
+        self.was_active, self.active, self.n_small = self.active, None, 0
         self.renew = self.first = self.looked = True
         self._forget()
         return True

@@ -48,7 +48,7 @@ def noisy_population(
     Returns
     -------
     won
-        A :class:`scgd.strategies.incumbent.Reevaluated`.
+        A :class:`scgd.strategies.incumbent.Candidate`.
     """
     unit, over = problem.unit, False
     state = Evolution(x / unit, sigma, rng, diagonal=x.size > FULL)

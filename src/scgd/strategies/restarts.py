@@ -7,7 +7,7 @@ from math import exp, lgamma, log, pi, sqrt
 
 import numpy as np
 
-from scgd.strategies.asks import Asking
+from scgd.strategies.asks import Asking, Report
 from scgd.strategies.bfgs import BFGS
 from scgd.strategies.box import Box
 from scgd.strategies.budget import Budget
@@ -42,9 +42,14 @@ class Shared:
     precision: Precision
     stopping: StoppingRule
     has_gradient: bool
+    found: str  # what f is
     n_restarts: int = 0  # of the population
     flat: bool = False
     across: bool = False  # whether the population looks at the whole box
+
+    def led_by(self, name: str) -> Report:
+        """Return the report of who leads."""
+        return Report(message=f"{self.found}: {name} leads a portfolio of solvers.")
 
     def member(self, name: str, asking: Asking) -> Member:
         """Return a solver of this portfolio."""
@@ -67,8 +72,8 @@ class Shared:
 def populations(share: Shared, x: Floats, start: Floats, s: float) -> Asking:
     """Restart CMA-ES with populations that double, with full and diagonal covariances in turn.
 
-    Where f goes in steps the first is larger and no full one is followed by a diagonal one: a small
-    population soon stands on one step.
+    Where f goes in steps the first is larger, no full one is followed by a diagonal one, and every
+    second one begins at the best point: a small population soon stands on one step.
     """
     s, rng, box, p = share.within(s), share.rng, share.box, x.size
     mean, sigma = start, ACROSS * box.width if share.across else s
@@ -83,7 +88,8 @@ def populations(share: Shared, x: Floats, start: Floats, s: float) -> Asking:
         k += 1
         share.n_restarts += 1
         sigma = s * 2 ** rng.uniform(-1, 1)
-        mean = box.reflect(x + 1.5 * sigma * rng.standard_normal(p))
+        around = x + 1.5 * sigma * rng.standard_normal(p)
+        mean = share.best.x if share.flat and k % 2 else box.reflect(around)
 
 
 def restarts(share: Shared, x: Floats, s: float) -> Asking:

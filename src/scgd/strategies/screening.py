@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy  # whose rooms load when they are used
@@ -29,23 +29,12 @@ FIRST = 128
 """Pairs after which a screening around a point that has found nothing is given up."""
 MOST = 1000
 """Pairs around a point, at most: they tell a hundred effects apart."""
-LEFT, NOISE = 0.25, 1.5
-"""What the effects found may leave of the signal, and how far the noise may be underestimated."""
+LEFT = 0.25
+"""The part of the variance that the effects found may leave, beside that of the noise."""
 
 
-@dataclass(frozen=True)
-class Screened:
-    """What a screening around a point found.
-
-    Attributes
-    ----------
-    coords
-        The coordinates that showed an effect.
-    sparse
-        Whether they explain what was seen.
-    relevance
-        The sizes of the effects as shares, and standard errors; None without one.
-    """
+class Screened(NamedTuple):
+    """The coordinates that showed an effect, whether they explain what was seen, and relevance."""
 
     coords: Ints
     sparse: bool
@@ -84,8 +73,7 @@ def screen(
         coords = np.flatnonzero(adjusted(effects.p_values) < fdr)
         if not len(coords):
             break
-    noise, total = deviation**2 / 2, effects.total[0] ** 2
-    explained = effects.left[0] ** 2 <= LEFT * max(total - noise, 0.0) + NOISE * noise
+    explained = effects.left[0] ** 2 <= LEFT * effects.total[0] ** 2 + deviation**2 / 2
     return Screened(coords, bool(len(coords) and explained), effects.shares(coords))
 
 
@@ -95,11 +83,11 @@ LEAST_EVALS = 12
 """Evaluations below which nothing can be told: four repeats and four pairs."""
 REPEATS = 4
 """Evaluations of one point, which tell whether values repeat themselves."""
-OPENING, TRIALS, LATER = 0.45, 20, 0.4
-"""The part of the budget for the pairs before the rest is first tried, trials at a time, and the
-part of the budget for trials and halving."""
-DOUBLES = 32
-"""Pairs before the first look; each look has as many more as all before."""
+OPENING, TRIALS = 0.45, 20
+"""The part of the budget for the pairs before the rest is first tried, and as much for halving;
+trials at a time."""
+AT_ONCE = 32
+"""Pairs before the first look; each look has half as many more as all before."""
 QUIET = 0.1
 """The noise, in standard deviations of the values, below which single differences show."""
 JUMP = 5.0
@@ -154,19 +142,13 @@ class Screen:
     def __call__(self, problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
         """Ask pairs, try the rest, ask the remaining pairs, and try the rest again."""
         state = WholeBox(self, problem, budget, rng)
-        design = state.design
         yield state.report("repeats")
         yield from state.repeat()
-        opening = int(OPENING * budget.total) // 2
-        while state.undecided and design.n_asked < opening:
-            due = max(design.n_asked, DOUBLES)
-            yield from state.more_pairs(min(due, opening - design.n_asked))
-        if state.undecided and state.quiet:
+        yield from state.more_pairs(budget.total - int(OPENING * budget.total))
+        if state.quiet:
             yield from state.try_rest()
         while True:
-            while state.undecided and budget.left > 2 * state.reserve + 1:
-                n = (budget.left - state.reserve) // 2
-                yield from state.more_pairs(max(1, min(n, max(design.n_asked // 2, DOUBLES))))
+            yield from state.more_pairs(state.reserve)
             yield from state.try_rest()
             if not state.undecided:
                 return Outcome(converged=True)
@@ -256,10 +238,11 @@ class WholeBox:
             differ = np.ptp(seen) > EPSILON * float(np.abs(seen).max())
             self.squares = float(off @ off) if differ else 0.0
 
-    def more_pairs(self, n: int) -> Asking:
-        """Ask so many more pairs and look at all of them."""
-        if (n := min(n, self.budget.left // 2)) > 0:
+    def more_pairs(self, kept: int) -> Asking:
+        """Ask pairs while any input is undecided, and look at all of them now and then."""
+        while self.undecided and self.budget.left > kept + 1:
             yield Report(solver="pairs")
+            n = min(max(AT_ONCE, self.design.n_asked // 2), (self.budget.left - kept) // 2)
             yield from self.design.ask(self.problem, n, self.rng)
             self.look()
             yield self.report()
@@ -304,7 +287,7 @@ class WholeBox:
         Where f changes beyond its noise, one of them matters after all; where noise is small
         against the change, halving finds which.
         """
-        end = max(self.budget.left - int(LATER * self.budget.total), self.reserve)
+        end = max(self.budget.left - int(OPENING * self.budget.total), self.reserve)
         while len(self.others) and len(self.design.values):
             n = min(TRIALS, len(self.design.values), max(self.reserve // 2, 4))
             if self.budget.left < n * (1 if self.exact else 2):

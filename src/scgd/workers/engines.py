@@ -18,16 +18,6 @@ from typing import Any, NamedTuple
 from scgd.calling import calls_user
 from scgd.workers.tasks import Common, Job, Task, install, make, perform, perform_installed
 
-__all__ = [
-    "STARTED",
-    "Arrival",
-    "Engine",
-    "ExecutorEngine",
-    "LostTask",
-    "MapEngine",
-    "ProcessEngine",
-]
-
 START = 120.0
 """Seconds that local processes may take to start."""
 
