@@ -11,9 +11,6 @@ from scgd.run.ledger import Ledger
 from scgd.strategies.comparison import deviation
 from scgd.typing import Floats
 
-FEW = 20
-"""Values whose own deviation is known to a sixth, which is as good as a pooled one."""
-
 
 @dataclass(frozen=True)
 class Recommendation:
@@ -25,13 +22,12 @@ class Recommendation:
 
 
 def valued(values: Floats, noise: float | None) -> tuple[float, float]:
-    """Return the mean and its standard error, by the pooled noise where few values tell little."""
+    """Return the mean and its standard error, by the pooled noise unless values contradict it."""
     mean, error = mean_and_error(values)
     seen = values[np.isfinite(values)]
-    n = len(seen)
-    if noise is None or not 0 < n < FEW or (n > 1 and not noise):
+    if noise is None or not len(seen):
         return mean, error
-    return mean, deviation(seen, float(noise)) / float(np.sqrt(n))
+    return mean, deviation(seen, float(noise)) / float(np.sqrt(len(seen)))
 
 
 def chosen(
