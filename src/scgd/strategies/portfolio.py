@@ -184,10 +184,10 @@ def compete(
     newton = share.bfgs(x, f, s, main=not swept)
     descent = share.member("bfgs", newton.run())
     population = share.member("cma-es", populations(share, x, best.x, s))
-    smooth = at_once
     if at_once and not share.has_gradient:
         yield from first_step(share, newton, descent)
-    elif not at_once:
+    smooth = at_once and not descent.over  # without a slope populations are the first
+    if not at_once:
         yield from descent.run(1)  # its first gradient
         trend = yield from share.member("measuring", slopes_tell(share, newton, s)).finish()
         smooth = trend.smooth and not trend.walled
