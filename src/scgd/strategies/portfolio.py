@@ -74,10 +74,10 @@ def portfolio(
     True
     """
     x = problem.x0 if x is None else x
-    found = "Deterministic"
+    found, level = "Deterministic", None
     if budget.total < TESTABLE and problem.noise is None:
-        found = "Taken as deterministic, with too few evaluations to test for noise"
-    yield Report(deterministic=True, message=f"{found}: a portfolio of solvers.")
+        found, level = "Taken as deterministic, with too few evaluations to test for noise", np.nan
+    yield Report(deterministic=True, message=f"{found}: a portfolio of solvers.", noise=level)
     if f is None:
         yield Report(solver="x0")
         f = yield x
