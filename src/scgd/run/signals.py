@@ -141,10 +141,14 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def _give_back(self) -> None:
-        for number, handler in self._previous.items():
-            if signal.getsignal(number) == self._handle:  # else the user's function has changed it
-                signal.signal(number, handler)
-        self._previous.clear()
+        try:
+            for number, handler in self._previous.items():
+                if signal.getsignal(number) == self._handle:  # else the user's function changed it
+                    signal.signal(number, handler)
+            self._previous.clear()
+        except BaseException:  # of one that was given back: the others follow all the same
+            self._give_back()
+            raise
 
     def __exit__(self, *raised: Any) -> None:
         """Give the signals back."""
