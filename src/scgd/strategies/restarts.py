@@ -7,7 +7,7 @@ from math import exp, lgamma, log, pi, sqrt
 
 import numpy as np
 
-from scgd.strategies.asks import Asking
+from scgd.strategies.asks import Asking, Report
 from scgd.strategies.bfgs import BFGS
 from scgd.strategies.box import Box
 from scgd.strategies.budget import Budget
@@ -42,9 +42,14 @@ class Shared:
     precision: Precision
     stopping: StoppingRule
     has_gradient: bool
+    found: str  # what f is
     n_restarts: int = 0  # of the population
     flat: bool = False
     across: bool = False  # whether the population looks at the whole box
+
+    def led_by(self, name: str) -> Report:
+        """Return the report of who leads."""
+        return Report(message=f"{self.found}: {name} leads a portfolio of solvers.")
 
     def member(self, name: str, asking: Asking) -> Member:
         """Return a solver of this portfolio."""
