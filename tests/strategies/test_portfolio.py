@@ -92,6 +92,14 @@ def test_steps_that_grow_by_a_factor_are_descended_from_every_start():
         assert done.fun <= steps(x0) - 3
 
 
+@pytest.mark.parametrize(("p", "n"), [(8, 90), (16, 180)])
+def test_few_evaluations_of_steps_are_not_spent_on_slopes(p, n):
+    f = stairs(p)
+    for seed in range(3):
+        x0 = np.random.default_rng([seed, 3]).uniform(-2, 2, p)
+        assert drive(portfolio, Problem.check(x0), f, n, seed).fun < 0.5 * f(x0)
+
+
 def test_restarts_reach_far_basins_within_bounds():
     def f(x):  # a wide basin around 0 and a deeper one in a corner
         return float(min(0.1 * (x @ x + x[0] * x[1]), np.sum((x - 3.5) ** 2) - 1))

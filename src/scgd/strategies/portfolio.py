@@ -74,10 +74,10 @@ def portfolio(
     True
     """
     x = problem.x0 if x is None else x
-    found = "Deterministic"
+    found, level = "Deterministic", None
     if budget.total < TESTABLE and problem.noise is None:
-        found = "Taken as deterministic, with too few evaluations to test for noise"
-    yield Report(deterministic=True, message=f"{found}: a portfolio of solvers.")
+        found, level = "Taken as deterministic, with too few evaluations to test for noise", np.nan
+    yield Report(deterministic=True, message=f"{found}: a portfolio of solvers.", noise=level)
     if f is None:
         yield Report(solver="x0")
         f = yield x
@@ -184,10 +184,10 @@ def compete(
     newton = share.bfgs(x, f, s, main=not swept)
     descent = share.member("bfgs", newton.run())
     population = share.member("cma-es", populations(share, x, best.x, s))
-    smooth = at_once
     if at_once and not share.has_gradient:
         yield from first_step(share, newton, descent)
-    elif not at_once:
+    smooth = at_once and not descent.over  # without a slope populations are the first
+    if not at_once:
         yield from descent.run(1)  # its first gradient
         trend = yield from share.member("measuring", slopes_tell(share, newton, s)).finish()
         smooth = trend.smooth and not trend.walled
