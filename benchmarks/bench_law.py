@@ -12,7 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
-from scgd.policies.distribution import draw, make_distribution, uniform_distribution, update
+import scgd
+from scgd.policies.base import draw, update
+from scgd.policies.distribution import make_distribution
 from scgd.random import stream
 
 MIXING = 0.3
@@ -92,7 +94,7 @@ def chunks_for(n_coords: int, length: int) -> dict[str, tuple[Callable[[], None]
     n_steps = n_phases * length
     l1 = warm(make_distribution(n_coords, length=length), slopes, length)
     chunks = {
-        "uniform": (compiled(uniform_distribution(n_coords), slopes, length, n_phases), n_steps),
+        "uniform": (compiled(scgd.Uniform().init(n_coords), slopes, length, n_phases), n_steps),
         "l1": (compiled(l1, slopes, length, n_phases), n_steps),
         "l1 from Python": (from_python(l1, slopes, length, n_phases), n_steps),
     }

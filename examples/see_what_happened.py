@@ -41,7 +41,7 @@ def picture(result):
     values = result.evaluations.value
     left.plot(np.arange(1, len(values) + 1), values, "o", ms=5, color="#858d97", alpha=0.5, mew=0)
     left.axhline(result.fun, color="#0b8f8a")
-    left.text(len(values), result.fun + 0.3, "the answer", color="#0b8f8a", ha="right")
+    left.text(900, result.fun + 0.5, "the answer", color="#0b8f8a", ha="center")
     left.set_ylim(-0.5, 12)
     left.set_title("every evaluation", color="#5c636b")
     left.xaxis.set_major_formatter("{x:,.0f}")
@@ -52,7 +52,7 @@ def picture(result):
     right.grid(axis="x")
     right.grid(visible=False, axis="y")
     right.set_title("relevance, %", color="#5c636b")
-    figure.suptitle("What a run saw, and the 4 of 40 inputs that matter", x=0.02, ha="left")
+    figure.suptitle("What a run saw: 4 of its 40 inputs matter", x=0.02, ha="left")
     figure.savefig("see_what_happened.svg")
 
 

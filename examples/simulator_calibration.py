@@ -6,8 +6,8 @@ Find the contact rate of an epidemic in each of 40 weeks from the weekly case co
 
 Every run of the simulator is random, and immunity fades, so all weeks leave cases to learn
 from. The rates are compared with those that made the counts, which a real calibration does not
-know. CMA-ES (pycma) is a little more accurate here, at six times our computing time: 0.010
-against 0.016 after 10,000 runs. SciPy's Powell ends at 0.055. Writes simulator_calibration.svg.
+know. CMA-ES (pycma) is more accurate here, at six times our computing time: 0.011 against 0.024
+after 10,000 runs, medians of seeds. SciPy's Powell ends at 0.055. Writes simulator_calibration.svg.
 """
 
 import matplotlib.pyplot as plt

@@ -65,7 +65,8 @@ def undefined_gradients_earn_nothing():
 
 
 def a_share_above_one_is_one():
-    from scgd.policies.distribution import make_distribution, update, weights
+    from scgd.policies.base import update, weights
+    from scgd.policies.distribution import make_distribution
 
     distribution, out = make_distribution(3), np.empty(3)
     update(distribution, np.array([0]), np.array([1 / 3]), np.array([1.0]), 1.5)

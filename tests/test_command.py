@@ -53,6 +53,7 @@ def test_same_as_from_python(folder, capsys):
     here = minimize(sphere, [0.5, 0.5, 0.25, 0.0], method="musketeer", max_evals=300, seed=1)
     found = json.loads((folder / "out.json").read_text())
     assert code == 0 and found["x"] == here.x.tolist() and found["nfev"] == 300
+    assert found["success"] is here.success and found["relevance"] is None
     assert "300 evaluations" in capsys.readouterr().out
     page = (folder / "run.html").read_text()
     assert "simulator:sphere" in page and "polyline" in page and "refresh" not in page
@@ -63,8 +64,9 @@ def test_same_as_from_python(folder, capsys):
     "arguments, code, message",
     [
         (["simulator", "--dim", "3"], 2, "must be given as MODULE:FUNCTION"),
-        (["nowhere:f", "--dim", "3"], 2, "cannot import 'nowhere'"),
+        (["nowhere:f", "--dim", "3"], 2, "No module named 'nowhere'; call this in the folder"),
         (["simulator:f", "--dim", "3"], 2, "has no function 'f'"),
+        (["simulator:spere", "--dim", "3"], 2, "did you mean 'sphere'?"),
         (["simulator:sphere", "--dim", "0"], 2, "--dim must be a whole number above zero"),
         (["simulator:sphere", "--x0", "missing.npy"], 2, "cannot read --x0"),
         (["simulator:sphere", "--dim", "3", "--method", "magic"], 2, "method must be"),

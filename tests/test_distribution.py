@@ -9,18 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from scgd.policies.distribution import (
-    GAINS,
-    MEMORIES,
-    NORMALIZATIONS,
-    draw,
-    draw_distinct,
-    fixed_distribution,
-    make_distribution,
-    uniform_distribution,
-    update,
-    weights,
-)
+import scgd
+from scgd.policies.base import draw, draw_distinct, update, weights
+from scgd.policies.distribution import make_distribution
+from scgd.policies.fixed import fixed_distribution
+from scgd.policies.mixture import GAINS
+from scgd.policies.recomputed import MEMORIES, NORMALIZATIONS
 from scgd.policies.softmax import REBUILDS
 from scgd.policies.sumtree import refresh
 from scgd.random import stream
@@ -166,7 +160,7 @@ TO_FIT = {
     )
     for gain, normalization in itertools.product(GAINS, NORMALIZATIONS)
 } | {
-    "uniform": lambda: uniform_distribution(N_COORDS),
+    "uniform": lambda: scgd.Uniform().init(N_COORDS),
     "fixed": lambda: fixed_distribution(np.arange(N_COORDS, dtype=float) % 7),
 }
 
@@ -194,7 +188,7 @@ def test_every_size_of_tree_draws_only_positive_weights(n_coords):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: make_distribution(N_COORDS), lambda: uniform_distribution(N_COORDS)]
+    "make", [lambda: make_distribution(N_COORDS), lambda: scgd.Uniform().init(N_COORDS)]
 )
 def test_cutting_a_batch_does_not_change_the_draws(make):
     dist = make()
@@ -207,7 +201,7 @@ def test_cutting_a_batch_does_not_change_the_draws(make):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: uniform_distribution(5), lambda: fixed_distribution(np.arange(5.0))]
+    "make", [lambda: scgd.Uniform().init(5), lambda: fixed_distribution(np.arange(5.0))]
 )
 def test_frozen_laws_learn_nothing(make):
     dist = make()
@@ -243,7 +237,7 @@ def inclusion(shares, n_wanted):
 
 
 FOR_BLOCKS = {
-    "uniform": lambda: uniform_distribution(40),
+    "uniform": lambda: scgd.Uniform().init(40),
     "fresh": lambda: make_distribution(40),
     "steep": lambda: fixed_distribution(np.arange(40.0) ** 4),
     "very steep": lambda: fixed_distribution(np.exp(8 * np.random.default_rng(4).normal(size=40))),
@@ -271,7 +265,7 @@ def test_distinct_draws_have_the_inclusion_probabilities_they_claim(name, n_want
 
 def test_all_coordinates_can_be_drawn_at_once():
     for dist in (
-        uniform_distribution(30),
+        scgd.Uniform().init(30),
         make_distribution(30),
         fixed_distribution(np.arange(1.0, 31.0)),
     ):
@@ -283,7 +277,7 @@ def test_all_coordinates_can_be_drawn_at_once():
 @pytest.mark.parametrize(
     ("make", "n_wanted", "message"),
     [
-        (lambda: uniform_distribution(5), 6, "than there are"),
+        (lambda: scgd.Uniform().init(5), 6, "than there are"),
         (lambda: fixed_distribution(np.array([1.0, 0.0, 2.0])), 3, "positive weight"),
         (lambda: make_distribution(5), 6, "positive weight"),
         (lambda: make_distribution(5, normalization="softmax"), 2, 'refresh="all"'),

@@ -201,6 +201,7 @@ def test_target_stops_the_run():
     assert result.fun <= 0.1 and result.nfev < 10_000
     missed = scgd.minimize(quadratic, np.zeros(P), target=-1.0, max_evals=500, seed=0)
     assert not missed.success and missed.status == Status.BUDGET
+    assert missed.message.startswith("Short of the target.")
 
 
 def test_time_limit_stops_slow_functions():

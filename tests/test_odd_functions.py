@@ -22,6 +22,12 @@ def quadratic(x):
 # ---- what functions return and raise -------------------------------------------------------------
 
 
+def test_a_function_that_fails_everywhere_but_at_x0_is_named_as_the_cause():
+    result = scgd.minimize(lambda x: np.nan if x.any() else 1.0, np.zeros(3), max_evals=200, seed=0)
+    assert not result.success and result.n_failed > 150
+    assert "most evaluations had no finite value; see what fun returns" in result.message
+
+
 @pytest.mark.parametrize("method", ["auto", "musketeer", "spsa"])
 @pytest.mark.parametrize("maximize", [False, True])
 def test_a_masked_value_is_a_failed_one(method, maximize):

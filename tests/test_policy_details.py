@@ -8,7 +8,7 @@ from scgd.policies.adaptive import part, top_up
 from scgd.policies.base import check_alike, draw, kernels_of, update, update_and_draw, weights
 from scgd.policies.distinct import merge, rank, wide_leaves
 from scgd.policies.distribution import L1Distribution, make_distribution
-from scgd.policies.fixed import fixed_distribution, uniform_distribution
+from scgd.policies.fixed import fixed_distribution
 from scgd.policies.mixture import check_tree
 from scgd.policies.recomputed import RecomputedDistribution
 from scgd.policies.softmax import HEAVY, SIZE, SoftmaxDistribution
@@ -116,10 +116,8 @@ def test_independent_draws_and_distinct_ones(policy, block, replace):
     plain, chances, ours, theirs = coords.copy(), probs.copy(), words(), words()
     for again in (False, True):
         if again:
-            grads = np.ones(40)
-            policy.end_phase_and_draw(state, ours, coords, probs, grads, 0.5, block, replace)
-        else:
-            policy.draw(state, ours, coords, probs, block, replace)
+            policy.update(state, coords, probs, np.ones(40), 0.5)
+        policy.draw(state, ours, coords, probs, block, replace)
         if replace or block == 1:
             draw(state, theirs, plain, chances)
             np.testing.assert_array_equal(coords, plain)
@@ -130,7 +128,7 @@ def test_independent_draws_and_distinct_ones(policy, block, replace):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: uniform_distribution(P), lambda: fixed_distribution(np.ones(P))]
+    "make", [lambda: scgd.Uniform().init(P), lambda: fixed_distribution(np.ones(P))]
 )
 def test_laws_that_never_change_draw_anew(make):
     dist, ours, theirs = make(), words(), words()
@@ -298,7 +296,7 @@ def test_states_are_compared_by_type_and_shape():
     with pytest.raises(
         ValueError, match="the state is a UniformDistribution, not a L1Distribution"
     ):
-        check_alike(uniform_distribution(4), fresh)
+        check_alike(scgd.Uniform().init(4), fresh)
     with pytest.raises(ValueError, match="tree has float64 of shape"):
         check_alike(make_distribution(40), fresh)
     with pytest.raises(ValueError, match="mixing is list"):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import NonlinearConstraint
 
 import scgd
 from noises import Uncontrollable
@@ -52,6 +53,28 @@ def test_nothing_is_said_where_nothing_is_known():
     assert flat.relevance is None and flat.relevance_error is None and flat.weights is None
     one = scgd.minimize(Uncontrollable(), np.zeros(30), method="spsa", max_evals=200, seed=0)
     assert one.weights is None  # all coordinates at a time: no law was learned
+
+
+def test_a_wall_across_one_input_does_not_hide_the_others():
+    def fun(x):
+        return float(np.sum((x - 1) ** 2)) if x[0] <= 0.5 else np.nan
+
+    result = scgd.minimize(fun, np.zeros(4), max_evals=600, seed=0, failures="skip")
+    assert result.relevance.min() > 0.05
+    assert np.isnan(result.relevance_error).all()  # seen on one line each: no error is known
+
+
+def test_every_evaluation_says_what_asked_for_it():
+    for more in ({"noise": 0}, {"constraints": NonlinearConstraint(np.sum, -np.inf, 3)}):
+        result = scgd.minimize(bowl, np.ones(4), max_evals=200, seed=0, **more)
+        assert "strategy" not in dict(result.members)
+
+
+def test_too_few_evaluations_to_test_for_noise_are_said_to_be():
+    few = scgd.minimize(bowl, np.ones(4), max_evals=5, seed=0)
+    assert "too few evaluations to test for noise" in few.message and np.isnan(few.fun_error)
+    told = scgd.minimize(bowl, np.ones(4), max_evals=5, seed=0, noise=0)
+    assert "too few evaluations" not in told.message and told.fun_error == 0
 
 
 @pytest.mark.parametrize("method", EVERY_METHOD)

@@ -76,7 +76,7 @@ def choosing():
 def auto():
     """What auto does."""
     parts = [
-        box(360, 15, 480, ["Is the function noisy?", "x0 is evaluated again"]),
+        box(360, 15, 480, ["Is the function noisy?", "points near x0, twice"]),
         box(10, 230, 340, ["Exact", "step, precision, effects"]),
         box(400, 230, 400, ["Repeats with sample=", "length scale"]),
         box(850, 230, 340, ["Independent noise", "radius, screening"]),

@@ -16,7 +16,7 @@ from scgd.estimators import (
 from scgd.method import SCGD
 from scgd.methods import METHODS
 from scgd.minimize import minimize
-from scgd.optimizer import Optimizer, Trial
+from scgd.optimizer import Optimizer
 from scgd.options import Failures, Reporting, Rows, Workers
 from scgd.policies import (
     POLICIES,
@@ -35,7 +35,8 @@ from scgd.scipy import scipy_method
 from scgd.screen import Screening, screen
 from scgd.spaces import Choice, Float, Int, Space
 from scgd.steps import RMS, SGD, STEPS, Adam, Learned, Momentum, Wiener
-from scgd.strategies.whole_box import Screen
+from scgd.strategies.screening import Screen
+from scgd.trials import Trial
 
 __all__ = [
     "ESTIMATORS",

@@ -15,8 +15,6 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_thread"]
-
 LOCK = Lock()
 HELD: list[Any] = []
 """The limit, once for everybody inside: who leaves last gives threads back."""

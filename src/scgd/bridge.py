@@ -1,16 +1,13 @@
-"""Ask and tell for other libraries, which may bring measurements of their own."""
+"""Ask and tell for other libraries, which plan for some trials and may go on for ever."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from scgd.optimizer import Optimizer, Trial
+from scgd.optimizer import Optimizer
 from scgd.spaces import Space
-
-__all__ = ["Bridge", "as_space"]
+from scgd.trials import Trial
 
 LARGEST_MODEL = 40
 """Coordinates up to which a model is worth its while."""
@@ -28,8 +25,8 @@ def as_space(space: Any, name: str = "space") -> Space:
     )
 
 
-class Bridge:
-    """Ask and tell for those who have measurements that nobody asked for.
+class Bridge(Optimizer):
+    """Ask and tell whose plan grows.
 
     Parameters
     ----------
@@ -46,55 +43,30 @@ class Bridge:
     --------
     >>> from scgd import Float
     >>> bridge = Bridge(Space(x=Float(-1, 1)), 30, seed=0)
-    >>> bridge.know({"x": 0.9}, 0.81)
+    >>> bridge.add({"x": 0.9}, 0.81)
     >>> for _ in range(30):
     ...     trial = bridge.fetch()
-    ...     bridge.bring(trial, trial.params["x"] ** 2)
-    >>> abs(bridge.best["x"]) < 0.05
+    ...     bridge.tell(trial.id, trial.params["x"] ** 2)
+    >>> abs(bridge.result().params["x"]) < 0.05
     True
     """
 
     def __init__(
-        self,
-        space: Space,
-        n_trials: int,
-        *,
-        method: str | None = None,
-        maximize: bool = False,
-        seed: Any = None,
+        self, space: Space, n_trials: int, *, method: str | None = None, **more: Any
     ) -> None:
-        self.space, self.maximize = space, maximize
         if method is None:
             method = "gp" if space.n_coords <= LARGEST_MODEL else "dds"
-        self.opt = Optimizer(
-            space, method, max_evals=n_trials, seed=seed, maximize=maximize, failures="skip"
-        )
+        super().__init__(space, method, max_evals=n_trials, failures="skip", **more)
 
     def fetch(self) -> Trial:
         """Return parameters to try; beyond the plan the plan is doubled.
 
         Raises LookupError where there is nothing left to try, or until more is known.
         """
-        run = self.opt.run
-        if run.max_evals is not None and not self.opt.queue and run.strategy.cost > run.room:
-            self.opt.extend(2 * run.max_evals)
-        found = [] if run.done else self.opt.ask(1)
+        run = self.run
+        if run.max_evals is not None and not self.queue and run.strategy.cost > run.room:
+            self.extend(2 * run.max_evals)
+        found = [] if run.done else self.ask(1)
         if not found:
             raise LookupError("every point of the space has been tried")
         return found[0]
-
-    def bring(self, trial: Trial, value: float | None) -> None:
-        """Hand in a value; None or NaN for one that failed."""
-        if value is None or not np.isfinite(value):
-            self.opt.fail(trial.id)
-        else:
-            self.opt.tell(trial.id, float(value))
-
-    def know(self, params: Mapping[str, Any], value: float) -> None:
-        """Hand in a measurement that was not fetched here."""
-        self.opt.add(self.space.encode(params), float(value))
-
-    @property
-    def best(self) -> dict[str, Any]:
-        """The parameters that are recommended."""
-        return self.space.decode(self.opt.x)

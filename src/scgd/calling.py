@@ -8,16 +8,6 @@ from functools import partial
 from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
-__all__ = [
-    "calls_user",
-    "from_handler",
-    "from_user",
-    "inside_user",
-    "join_ours",
-    "user_trace",
-    "within_run",
-]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 CALLERS: set[CodeType] = set()
 """The functions of ours that call the user's, or wait for somebody who does."""

@@ -19,7 +19,7 @@ import os
 import time
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,6 @@ import numpy as np
 from scgd.checks import as_number, shown
 from scgd.files import regular, replacing, settled, sweep
 from scgd.typing import Array, Floats
-
-__all__ = ["Checkpoint", "CheckpointError", "OtherRun", "decoded", "encoded"]
 
 FORMAT = 6
 ARRAY = ESCAPE = "~"
@@ -147,10 +145,10 @@ class Checkpoint:
             raise CheckpointError(f"{self.path} holds no point with a value; start afresh")
         return best["x"], -best["value"] if identity["maximize"] else best["value"]
 
-    def load(self, take_up: Callable[[dict[str, Any], dict[str, Any]], None]) -> bool:
+    def load(self, taken: Callable[[dict[str, Any], dict[str, Any]], None]) -> bool:
         """Have a saved run taken up; tell whether there was one.
 
-        ``take_up(identity, state)`` raises CheckpointError for what it cannot use. A file that was
+        ``taken(identity, state)`` raises CheckpointError for what it cannot use. A file that was
         torn (by power loss, say) gives way to the one before it, if that is whole.
         """
         self._due = time.monotonic() + min(FIRST, self.every)
@@ -158,13 +156,13 @@ class Checkpoint:
         if not self.path.exists():
             return False
         try:
-            take_up(*read(self.path))
+            taken(*read(self.path))
         except OtherRun:
             raise
         except CheckpointError as error:
             if not previous(self.path).exists():
                 raise
-            take_up(*read(previous(self.path)))
+            taken(*read(previous(self.path)))
             warnings.warn(f"{error}; going on from the one before", RuntimeWarning, stacklevel=2)
         return True
 
@@ -243,6 +241,26 @@ def parse(data: bytes) -> Array:
         raise ValueError(f"an array of shape {shape} has {len(data)} bytes")
     flat = np.frombuffer(data, dtype, offset=file.tell())
     return flat.reshape(shape, order="F" if fortran else "C").copy()
+
+
+def state_of(thing: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return some attributes as a checkpoint keeps them."""
+    return {name: encoded(getattr(thing, name)) for name in names}
+
+
+def take_up(
+    thing: Any, names: Sequence[str], state: dict[str, Any], loose: Sequence[str] = ()
+) -> None:
+    """Set these attributes to what a checkpoint kept, of the same kinds.
+
+    Arrays keep their shape, but for the ``loose`` ones.
+    """
+    for name in names:
+        mine = getattr(thing, name)
+        found = decoded(state[name], mine)
+        if isinstance(mine, np.ndarray) and name not in loose and found.shape != mine.shape:
+            raise ValueError(f"{name} has another shape")
+        setattr(thing, name, found)
 
 
 def encoded(value: Any) -> Any:

@@ -18,19 +18,6 @@ import numpy as np
 from scgd.errors import meant
 from scgd.typing import Array
 
-__all__ = [
-    "choice",
-    "count",
-    "flag",
-    "function",
-    "natural",
-    "number",
-    "reals",
-    "registry",
-    "settle",
-    "whole",
-]
-
 Part = TypeVar("Part")
 LARGEST = 2**62
 """Counts beyond this do not fit the counters of compiled code."""

@@ -19,8 +19,6 @@ from scgd import __version__
 from scgd.errors import CommandError, UsageError, nearest, printable
 from scgd.files import settled
 
-__all__ = ["COMMANDS", "build_parser", "main"]
-
 COMMANDS = (
     "scgd.linear.tables.fit",
     "scgd.linear.tables.predict",

@@ -19,10 +19,8 @@ from typing import Any
 
 from scgd.calling import user_trace
 from scgd.checks import count
-from scgd.errors import CommandError, UsageError, check_place, printable
+from scgd.errors import CommandError, UsageError, check_place, nearest, printable
 from scgd.files import replacing, settled
-
-__all__ = ["add_parser", "run"]
 
 
 def add_parser(subparsers: Any) -> None:
@@ -184,7 +182,9 @@ def find(name: str) -> tuple[Any, Callable[..., Any]]:
     try:
         module = importlib.import_module(module_name)
     except ImportError as error:
-        raise UsageError(f"cannot import {module_name!r}: {error}") from error
+        absent = isinstance(error, ModuleNotFoundError) and error.name == module_name
+        remedy = "; call this in the folder of its file, or set PYTHONPATH" if absent else ""
+        raise UsageError(f"cannot import {module_name!r}: {error}{remedy}") from error
     except SyntaxError as error:
         place = f"{error.filename}, line {error.lineno}"
         raise UsageError(f"cannot import {module_name!r}: {error.msg} ({place})") from error
@@ -193,7 +193,8 @@ def find(name: str) -> tuple[Any, Callable[..., Any]]:
         raise UsageError(f"{module_name!r} fails when it is imported: {one_line(what)}") from error
     fun = getattr(module, attribute, None)
     if not callable(fun):
-        raise UsageError(f"{module_name!r} has no function {attribute!r}")
+        own = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
+        raise UsageError(f"{module_name!r} has no function {attribute!r}{nearest(attribute, own)}")
     return module, fun
 
 
@@ -315,8 +316,9 @@ def report(result: Any, args: argparse.Namespace) -> None:
 
 def write_out(result: Any, path: Path) -> None:
     """Write the result as JSON."""
-    names = ("fun", "fun_error", "nfev", "nfev_repeated", "nit", "n_failed", "status", "message")
-    contents = {name: result[name] for name in names} | {"x": result.x}
+    names = ("x", "fun", "fun_error", "success", "status", "message", "nfev", "nfev_repeated",
+             "nit", "n_failed", "relevance", "relevance_error")  # fmt: skip
+    contents = {name: result[name] for name in names}
     if "params" in result:
         contents["params"] = result.params
     write_json(contents, path)

@@ -20,8 +20,6 @@ from functools import cache, partial, update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["is_compiled", "njit", "overload", "register_jitable"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 LOCK = threading.RLock()
 WAITING: list[Callable[[], Any]] = []

@@ -25,7 +25,7 @@ from scgd.run.ledger import Ledger
 from scgd.run.recording import record_all
 from scgd.run.run import Run
 from scgd.run.saving import Saved, identity
-from scgd.run.signals import Interrupts, Stop, Ticker
+from scgd.run.signals import Interrupts, Stop, ticking
 from scgd.strategies.asks import Along, Gradient, point_of
 from scgd.typing import Floats
 from scgd.workers import Evaluator, evaluator
@@ -34,8 +34,6 @@ from scgd.workers.tasks import MOST_COPIED, Job
 
 if TYPE_CHECKING:
     from scgd.results import Result
-
-__all__ = ["Driver", "Inline"]
 
 TICK = 0.1
 """Seconds between two looks at checkpoint and bar."""
@@ -107,15 +105,15 @@ class Driver:
         run, resumed = self.run, False
         with self.open as stack:
             log = self.reporting.log
-            if log is None and (self.reporting.record or run.problem.space is not None):
-                record_all(run)
+            if log is not None or self.reporting.record or run.problem.space is not None:
+                record_all(run, log)
             if self.checkpoint is not None:
                 limit = 0 if self.events is None else self.events.limit
                 self.saved = Saved(self.checkpoint, run, identity(run, self.job.args, limit))
                 stack.callback(self.saved.lock.release)
                 resumed = self.saved.resume()
             if log is not None:
-                record_all(run, log, resumed=resumed)
+                run.record.begin_log(resumed=resumed)
                 stack.enter_context(closing(run.record))
             # Workers are made at once, so that what cannot work is said before any evaluation.
             local = self.workers is HERE or (self.evaluate.inline and self.events is None)
@@ -128,8 +126,9 @@ class Driver:
         if self.events is not None:
             result.events = Events(self.events.limit, np.array(run.order, np.int64))
         if self.target is not None and result.status in SHORT:
-            reached = bool(run.ledger.sign * result.fun <= self.target)
-            result.success = result.success and reached
+            if not run.ledger.sign * result.fun <= self.target:
+                result.success = False
+                result.message = f"Short of the target. {result.message}"
         return result
 
     def _drive(self) -> None:
@@ -163,7 +162,7 @@ class Driver:
 
     def _tick(self, every: float | None) -> None:
         """Have a clock raise the flag every so many seconds, and at the deadline."""
-        self.watching.enter_context(Ticker(self.stop, every, self.deadline))
+        self.watching.enter_context(ticking(self.stop, every, self.deadline))
         self.ticking = every is not None
 
     def _ended(self) -> Status:

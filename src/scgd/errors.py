@@ -8,17 +8,6 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = [
-    "CommandError",
-    "UsageError",
-    "cell",
-    "check_folder",
-    "check_place",
-    "meant",
-    "nearest",
-    "printable",
-]
-
 
 class CommandError(Exception):
     """Something failed that the user can mend: a folder, a file, a package (exit code 1)."""

@@ -18,17 +18,6 @@ from scgd.compiling import njit, register_jitable
 from scgd.questions import BASE, Point, Question
 from scgd.typing import Array, Floats, Ints
 
-__all__ = [
-    "ESTIMATORS",
-    "SPSA",
-    "CentralDifference",
-    "Estimator",
-    "FirstOrder",
-    "ForwardDifference",
-    "GaussianSmoothing",
-    "SphereSmoothing",
-]
-
 NARROWEST = 0.25
 """The part of a two-sided move that is left, at least, next to a bound."""
 
@@ -37,15 +26,17 @@ class Estimator:
     """How partial derivatives are estimated at the drawn coordinates."""
 
     distinct: ClassVar[bool] = False
-    """Whether a block must not hold a coordinate twice."""
+    """Whether a block moves along one direction, so that it must not hold a coordinate twice."""
+    costs: ClassVar[tuple[int, int]]
+    """Evaluations of a block: so many, and so many per coordinate."""
 
     def n_evals(self, block: int) -> int:
         """Return the number of evaluations for a block of this size."""
-        raise NotImplementedError
+        return self.costs[0] + self.costs[1] * block
 
     def n_draws(self, block: int) -> int:
         """Return what a step counts for in a pass: its coordinates (one for a direction)."""
-        return block
+        return 1 if self.distinct else block
 
     def probe(
         self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
@@ -151,9 +142,7 @@ class ForwardDifference(Estimator):
     2
     """
 
-    def n_evals(self, block: int) -> int:
-        """Return the number of evaluations for a block of this size."""
-        return block + 1
+    costs: ClassVar[tuple[int, int]] = (1, 1)
 
     def probe(
         self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
@@ -186,9 +175,7 @@ class CentralDifference(Estimator):
     6
     """
 
-    def n_evals(self, block: int) -> int:
-        """Return the number of evaluations for a block of this size."""
-        return 2 * block
+    costs: ClassVar[tuple[int, int]] = (0, 2)
 
     def probe(
         self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
@@ -212,6 +199,7 @@ class DirectionEstimator(Estimator):
     """
 
     distinct: ClassVar[bool] = True
+    costs: ClassVar[tuple[int, int]] = (2, 0)
 
     def direction(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw the direction."""
@@ -220,14 +208,6 @@ class DirectionEstimator(Estimator):
     def factor(self, n: int) -> float:
         """Return what makes the estimate unbiased, 1 / E[u_k^2]."""
         return 1.0
-
-    def n_evals(self, block: int) -> int:
-        """Return the number of evaluations for a block of this size."""
-        return 2
-
-    def n_draws(self, block: int) -> int:
-        """Return what a step counts for in a pass: one direction."""
-        return 1
 
     def probe(
         self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any
@@ -383,9 +363,7 @@ class FirstOrder(Estimator):
     1
     """
 
-    def n_evals(self, block: int) -> int:
-        """Return the number of evaluations for a block of this size."""
-        return 1
+    costs: ClassVar[tuple[int, int]] = (1, 0)
 
     def probe(
         self, point: Point, coords: Ints, radii: Floats, lower: Floats, upper: Floats, rng: Any

@@ -16,8 +16,6 @@ import numpy as np
 from scgd.spaces import Space
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["Evaluations", "Points"]
-
 ALL = -1
 """Stands for "all coordinates, in order" among the numbers of coordinates changed."""
 

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-__all__ = ["regular", "replacing", "settled", "sweep"]
-
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str], previous: Path | None = None) -> Iterator[IO[bytes]]:

@@ -11,8 +11,6 @@ import numpy as np
 
 from scgd.typing import Floats
 
-__all__ = ["History", "Status", "mean_and_error", "robust_deviation", "with_error"]
-
 Entry = tuple[float, float, float]
 
 

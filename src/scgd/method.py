@@ -38,8 +38,6 @@ from scgd.schedules import (
 from scgd.steps import RMS, SGD, STEPS, Adam, StepRule
 from scgd.typing import Floats
 
-__all__ = ["NAMED", "SCGD", "pick"]
-
 PARTS: dict[str, dict[str, type]] = {
     "policy": POLICIES, "estimator": ESTIMATORS, "step": STEPS
 }  # fmt: skip

@@ -18,9 +18,7 @@ from scgd.strategies.gaussian_process import gaussian_process
 from scgd.strategies.mutation import dynamically_dimensioned_search
 from scgd.strategies.quadratic_model import quadratic_model
 from scgd.strategies.random_search import random_search
-from scgd.strategies.whole_box import Screen
-
-__all__ = ["METHODS", "Method", "Named", "Ran", "as_method", "screens"]
+from scgd.strategies.screening import Screen
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,6 @@ from scgd.workers.tasks import Job
 if TYPE_CHECKING:
     from scgd.results import Result
 
-__all__ = ["minimize"]
-
 DEFAULT_BUDGET = 200
 """Evaluations per coordinate when nothing limits the run: a plan that SCGD finishes in seconds."""
 
@@ -154,7 +152,8 @@ def minimize(
         ``nit``, ``success``, ``status``, ``message``; ``weights``: the sampling distribution
         learned (None where nothing was); ``relevance``: what share each coordinate has in the
         changes of f, with standard errors ``relevance_error`` (NaN where it was seen at one place),
-        or None where nothing can be said; ``members``: the solvers, with evaluations;
+        or None where nothing can be said (shares are those of what the run saw: a coordinate that
+        began near its best value shows little); ``members``: the solvers, with evaluations;
         ``farthest``: how far from x0 a point was asked, in any coordinate, in units of its scale;
         ``history``: against ``nfev`` the mean observed value ``fun`` and, where they are known, the
         value ``incumbent`` of the best point and its ``error``; ``scale``; ``method``: what ran,
@@ -172,6 +171,7 @@ def minimize(
         3       callback raised StopIteration              True
         4       interrupted by Ctrl-C                      False
         5       the budget is too small for one step       False
+        6       not ended (a callback's, an Optimizer's)   False
         7       no evaluation had a finite value           False
         8       nothing was left to do                     True
         9       converged                                  True unless fun is above the target

@@ -9,8 +9,6 @@ from typing import Any
 
 from numba.core import event
 
-__all__ = ["Notice"]
-
 PATIENCE = 2.0
 """Seconds of compiling that nobody needs to be told about."""
 

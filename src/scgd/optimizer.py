@@ -7,7 +7,6 @@ gives new work as long as there is budget.
 from __future__ import annotations
 
 import os
-from array import array
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +44,6 @@ from scgd.typing import Floats
 
 if TYPE_CHECKING:
     from scgd.results import Result
-
-__all__ = ["Optimizer", "Trial"]
 
 NAN = float("nan")
 FILLER = 2
@@ -268,10 +265,10 @@ maximize, failures, seed
         inward = sign * check_value(value, "value")
         spread = check_error(error)
         if self.run.n_issued == 0:
-            errors = array("d", [*self.table.errors, spread])
+            errors = [*self.table.table["errors"], spread]
             self.arguments["known"] += ((point, sign * inward),)
             self._build()
-            self.table.errors = errors
+            self.table.table["errors"] = errors
         else:
             self.run.know(point, inward)
             self.table.add(point, inward, spread)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from scgd.results import Result
     from scgd.run.asynchronous import Events
 
-__all__ = ["Failures", "Reporting", "Rows", "Workers"]
-
 NONFINITE = ("raise", "skip", "worst")
 
 
@@ -71,10 +69,11 @@ class Failures:
     Parameters
     ----------
     nonfinite
-        NaN and infinite values: ``"raise"`` FloatingPointError; ``"skip"`` them, so that only the
-        value is missing; or have them count as the ``"worst"`` finite value seen so far. Where a
-        search looks farther than before, such a value says that this was too far, and is not
-        raised. All are counted in ``result.n_failed``.
+        NaN and infinite values: ``"raise"`` FloatingPointError at the first evaluation, for minus
+        infinity, and wherever SCGD takes steps (to other searches, ``"auto"`` among them, such a
+        value says that they looked too far); ``"skip"`` them all, so that only the value is
+        missing; or have them count as the ``"worst"`` finite value seen so far. All are counted in
+        ``result.n_failed``.
     catch
         Exceptions of ``fun`` and ``jac`` that count as a failed value. With ``TimeoutError`` among
         them an evaluation that exceeds the timeout twice is one.

@@ -11,8 +11,8 @@ import numpy as np
 
 from scgd.bridge import Bridge
 from scgd.checks import choice, count, shown, whole
-from scgd.optimizer import Trial
 from scgd.spaces import Space
+from scgd.trials import Trial
 
 try:
     from optuna.distributions import BaseDistribution
@@ -133,7 +133,7 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
                     known = self._known(study, fetched)
                     if known is None:
                         break
-                    self._bridge.bring(fetched, known)
+                    self._bridge.tell(fetched.id, known)
                     fetched = self._bridge.fetch()
             except LookupError:  # a small space has been tried all over
                 return {}
@@ -174,13 +174,13 @@ class SCGDSampler(BaseSampler):  # type: ignore[misc]
             self._told.add(trial.number)
             value, fetched = value_of(trial), self._out.pop(trial.number, None)
             if fetched is not None and self._as_fetched(fetched, trial):
-                self._bridge.bring(fetched, value)
+                self._bridge.tell(fetched.id, math.nan if value is None else value)
                 continue
             if fetched is not None:
-                self._bridge.bring(fetched, None)
+                self._bridge.fail(fetched.id)
             params = {name: trial.params.get(name) for name in self._distributions}
             if value is not None and self._inside(trial):
-                self._bridge.know(params, value)
+                self._bridge.add(params, value)
 
     def _known(self, study: Study, fetched: Trial) -> float | None:
         """Return the value of a point that a trial has had already."""

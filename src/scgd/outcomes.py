@@ -19,8 +19,6 @@ from scgd.compiling import is_compiled, njit
 from scgd.problem import as_scalar
 from scgd.typing import Array
 
-__all__ = ["CAUGHT", "called", "check_catch", "is_caught", "negative"]
-
 MARK = 0x7FF8_0000_7363_6764
 """A quiet NaN; its payload survives NumPy, pickling and a cluster's messages."""
 CAUGHT: float = struct.unpack("<d", struct.pack("<Q", MARK))[0]

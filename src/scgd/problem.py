@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scgd.checks import count, reals
+from scgd.checks import reals
 from scgd.typing import Floats
 
 if TYPE_CHECKING:
     from scgd.spaces import Space
-
-__all__ = ["Known", "Problem", "as_scalar", "check_start", "count"]
 
 APART = 1000.0
 """The ratio of two entries of x0 from which they are taken for numbers in different units."""

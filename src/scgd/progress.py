@@ -9,15 +9,12 @@ import time
 from collections import deque
 from contextlib import suppress
 from html import escape
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from scgd.history import with_error
 
 if TYPE_CHECKING:
     from scgd.run.run import Run
-
-__all__ = ["Progress"]
 
 WIDTH = 10
 """Characters of the bar."""
@@ -81,14 +78,9 @@ class Progress:
             sys.stderr.write(line if self.terminal else f"{line}\n")
             sys.stderr.flush()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: Any) -> None:
         """Show how it ended."""
-        if self.wanted and error is None:  # else it may stand in the middle of something
+        if self.wanted and raised[0] is None:  # else it may stand in the middle of something
             self._show()
         if self.terminal and self.display is None:
             with suppress(OSError, ValueError):

@@ -14,22 +14,6 @@ import numpy as np
 
 from scgd.typing import Array, Floats, Ints
 
-__all__ = [
-    "BASE",
-    "EVERYWHERE",
-    "NOWHERE",
-    "Open",
-    "Point",
-    "Question",
-    "Trail",
-    "here",
-    "joint",
-    "moved",
-    "open_state",
-    "reopened",
-    "single",
-]
-
 EVERYWHERE: Ints = np.empty(0, np.int64)
 """The support of joint moves of all coordinates, in order."""
 BASE = -1
@@ -262,14 +246,6 @@ def here(point: Point, n: int, **more: Any) -> Question:
 def joint(point: Point, support: Ints, entries: Floats, **more: Any) -> Question:
     """Return points that set the whole support at once, one row of entries each."""
     return Question(point, support, np.full(len(entries), BASE), entries, **more)
-
-
-def moved(point: Point, moves: Floats, lower: Floats, upper: Floats, **more: Any) -> Question:
-    """Return the base plus each row of moves, inside the bounds."""
-    entries = point.x + moves
-    if lower.size:
-        entries = np.clip(entries, lower, upper)
-    return joint(point, EVERYWHERE, entries, **more)
 
 
 class Open:

@@ -12,8 +12,6 @@ import numpy as np
 from scgd.compiling import njit
 from scgd.typing import Array
 
-__all__ = ["below", "stream", "uniform"]
-
 
 def stream(seed: np.random.SeedSequence) -> Array:
     """Return a fresh stream seeded by a ``SeedSequence``."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from scgd.methods import Ran
     from scgd.run.asynchronous import Events
 
-__all__ = ["Result"]
-
 SHOWN = 5
 """Inputs named in a result's ten lines."""
 WIDTH = 96

@@ -13,10 +13,9 @@ import numpy as np
 
 from scgd.checks import LARGEST
 from scgd.policies import CompiledPolicy, Policy
+from scgd.policies.base import check_array, update_and_draw
 from scgd.timetable import Mixings
 from scgd.typing import Array, Floats, Ints
-
-__all__ = ["CoordinateSampler"]
 
 
 class CoordinateSampler:
@@ -82,7 +81,9 @@ class CoordinateSampler:
         self.ahead = False  # blocks are drawn one by one, before those in the buffer are recorded
         self.mixings = Mixings(policy.mixing)
         # Draws of policies in plain Python are looked at: a wrong one would move nobody knows what.
-        self.trusted = isinstance(policy, CompiledPolicy) or policy.dense or policy.needs_gradient
+        compiled = isinstance(policy, CompiledPolicy)
+        self.trusted = compiled or policy.dense or policy.needs_gradient
+        self.at_once = compiled and self.replace  # learns and draws in one compiled call
         self._draw()
 
     @property
@@ -153,10 +154,12 @@ class CoordinateSampler:
             return True
         mixing = self.mixings.at(self.n_phases)
         buffers = self.coords, self.probs, self.grads
-        self.policy.end_phase_and_draw(
-            self.state, self.stream, *buffers, mixing, self.block_size, self.replace
-        )
-        self._check_draws(self.coords, self.probs)
+        if self.at_once:
+            update_and_draw(self.state, self.stream, *buffers, mixing)
+            return True
+        self.policy.update(self.state, *buffers, mixing)
+        if not self.policy.dense:  # whose draws are all alike
+            self._draw()
         return True
 
     def weights(self) -> Floats:
@@ -221,11 +224,3 @@ def check_names(what: str, found: Any, mine: dict[str, Any]) -> None:
     """Raise ValueError unless a dict has the same names as another."""
     if not isinstance(found, dict) or found.keys() != mine.keys():
         raise ValueError(f"{what} of the sampler must have the names {sorted(mine)}")
-
-
-def check_array(name: str, found: Any, mine: Array) -> None:
-    """Raise ValueError unless an array is of the same type and shape as another."""
-    if not isinstance(found, np.ndarray):
-        raise ValueError(f"{name} is {type(found).__name__}, not an array")
-    if found.dtype != mine.dtype or found.shape != mine.shape:
-        raise ValueError(f"{name} has {found.dtype} of shape {found.shape}")

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from scgd.calling import calls_user
-from scgd.problem import count
+from scgd.checks import count
 from scgd.typing import Array, Ints
-
-__all__ = ["CHUNK", "NO_SAMPLES", "Sample", "Samples"]
 
 Sample = int | Callable[[np.random.Generator], Any] | None
 CHUNK = 512

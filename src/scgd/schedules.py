@@ -18,20 +18,6 @@ import numpy as np
 from scgd.checks import as_number, choice, number, reals, registry, settle, shown, whole
 from scgd.typing import Array, Floats
 
-__all__ = [
-    "SCHEDULES",
-    "Constant",
-    "InverseLog",
-    "InverseTime",
-    "Linear",
-    "Relative",
-    "Schedule",
-    "SqrtOf",
-    "absolute",
-    "as_schedule",
-    "values_at",
-]
-
 Schedule = Callable[[Array], Any]
 Per = Literal["step", "pass"]
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from scgd.checks import count, function, reals
 from scgd.errors import nearest
+from scgd.history import Status
 from scgd.minimize import minimize
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ def scipy_method(
         reporting=watch if watch.needed else None, **words,
     )  # fmt: skip
     if watch.reached:
-        result.message = f"maxiter={maxiter} steps were reached. {result.message}"
+        limit = f"maxiter={maxiter} steps were reached."
+        result.message = result.message.replace(Status.CALLBACK.message, limit)
     if disp:
         print(result)
     return result

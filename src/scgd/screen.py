@@ -1,7 +1,7 @@
 """Which inputs of a function matter: ``screen(fun, bounds, max_evals=...)``.
 
-It is :func:`scgd.minimize` with another strategy (:mod:`scgd.strategies.whole_box`), so workers,
-failures, samples and checkpoints are the same.
+It is :func:`scgd.minimize` with another strategy (:class:`scgd.strategies.screening.Screen`), so
+workers, failures, samples and checkpoints are the same.
 """
 
 from __future__ import annotations
@@ -19,18 +19,15 @@ from scgd.minimize import minimize
 from scgd.options import Failures, Rows
 from scgd.samples import Sample
 from scgd.spaces import Space
-from scgd.strategies.whole_box import LEAST_EVALS, Screen, Seen
+from scgd.strategies.screening import DECISIONS, LEAST_EVALS, Screen
 from scgd.typing import Array, Floats
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["Screening", "screen"]
-
 PER_INPUT, FEWEST, MOST = 10, 200, 2000
 """The default budget: evaluations per input, and in all. Where few of many inputs matter, what is
 needed grows with the logarithm of their number."""
-DECISIONS = ("does not", "cannot say", "matters")
 ENDS = {2: ", then the time was up", 3: ", then a callback ended it", 4: ", then interrupted"}
 SHOWN = 12
 """Inputs that are printed."""
@@ -206,41 +203,28 @@ class Screening:
         names
             What the inputs are called.
         """
-        seen: Seen | None = result.get("screening")
+        seen: dict[str, Any] | None = result.get("screening")
         if seen is None:
             raise ValueError(
                 "this result is not of a screening, or nothing was evaluated; use "
                 "scgd.Optimizer(x0, scgd.Screen(), ...)"
             )
-        effects, n = seen.effects, seen.matters.size
+        n = len(seen["decisions"])
         given = result.get("names") if names is None else names
         labels = [f"x[{k}]" for k in range(n)] if given is None else [str(name) for name in given]
-        ends = 6 / np.sqrt(5) if effects.contrasts.shape[0] > 1 else 2.0
-        ends = np.where(effects.counts > 2, ends, np.where(effects.counts == 2, np.sqrt(6), 2.0))
-        decisions = np.array(DECISIONS)[seen.matters + 1]
-        counted = {word: int(np.sum(decisions == word)) for word in DECISIONS}
-        unsaid = counted["cannot say"]
+        no, unsaid, yes = (int(np.sum(seen["decisions"] == word)) for word in DECISIONS)
         message = (
-            f"{counted['matters']:,} of {n:,} inputs matter, {counted['does not']:,} do not"
+            f"{yes:,} of {n:,} inputs matter, {no:,} do not"
             f"{f', of {unsaid:,} one cannot say' if unsaid else ''} "
             f"({result.nfev:,} evaluations{ENDS.get(result.status, '')})."
         )
+        pairs = [
+            {**row, "inputs": tuple(labels[k] for k in row["inputs"])}
+            for row in seen["interactions"]
+        ]
         return cls(
-            names=labels, decisions=decisions, sizes=effects.sizes, low=seen.low, high=seen.high,
-            effects=effects.contrasts[0] * ends,
-            effect_errors=np.broadcast_to(effects.errors[0], n) * ends,
-            p_values=seen.p_values, q_values=seen.q_values,
-            interactions=[
-                {
-                    "inputs": tuple(labels[k] for k in one.inputs), "size": abs(one.effect),
-                    "error": one.error, "p_value": one.p_value,
-                }
-                for one in effects.interactions
-            ],
-            rest=seen.rest[0], rest_p_value=seen.rest[1], threshold=seen.threshold,
-            noise=seen.noise, options=seen.options,
-            nfev=result.nfev, n_failed=result.n_failed, n_pairs=effects.n_pairs, message=message,
-            relevance=result.get("relevance"),
+            labels, **{**seen, "interactions": pairs}, nfev=result.nfev, n_failed=result.n_failed,
+            message=message, relevance=result.get("relevance"),
         )  # fmt: skip
 
     @property
@@ -256,18 +240,13 @@ class Screening:
 
     def table(self) -> list[dict[str, Any]]:
         """Return a row per input, the clearest first; ``pandas.DataFrame`` takes it as it is."""
+        columns = {
+            "decision": self.decisions, "size": self.sizes, "low": self.low, "high": self.high,
+            "effect": self.effects, "effect_error": self.effect_errors,
+            "p_value": self.p_values, "q_value": self.q_values,
+        }  # fmt: skip
         return [
-            {
-                "input": self.names[k],
-                "decision": str(self.decisions[k]),
-                "size": float(self.sizes[k]),
-                "low": float(self.low[k]),
-                "high": float(self.high[k]),
-                "effect": float(self.effects[k]),
-                "effect_error": float(self.effect_errors[k]),
-                "p_value": float(self.p_values[k]),
-                "q_value": float(self.q_values[k]),
-            }
+            {"input": self.names[k], **{name: column[k].item() for name, column in columns.items()}}
             for k in self.order.tolist()
         ]
 

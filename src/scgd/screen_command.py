@@ -9,8 +9,6 @@ from typing import Any
 from scgd.command import add_running, check_places, find, running, start, write_json, write_page
 from scgd.errors import UsageError, printable
 
-__all__ = ["add_parser", "run"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Describe the command."""

@@ -17,8 +17,8 @@ from sklearn.utils._param_validation import Interval
 
 from scgd.bridge import Bridge, as_space
 from scgd.checks import choice, count, settle, shown
-from scgd.optimizer import Trial
 from scgd.spaces import Choice, Parameter, Space
+from scgd.trials import Trial
 
 __all__ = ["SCGDSearchCV"]
 
@@ -136,10 +136,10 @@ class SCGDSearchCV(BaseSearchCV):
                 if not self._may_go_on(error, n_failed, left):
                     raise
                 for trial in batch:
-                    bridge.bring(trial, None)
+                    bridge.fail(trial.id)
                 continue
             for trial, score in zip(batch, self._scores(results)[-len(batch) :], strict=True):
-                bridge.bring(trial, float(score))
+                bridge.tell(trial.id, float(score))
             n_failed = (
                 -self.n_iter
             )  # something works: what fails from here on only counts as failed

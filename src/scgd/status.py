@@ -14,8 +14,6 @@ import numpy as np
 from scgd.files import replacing, settled
 from scgd.plots import svg
 
-__all__ = ["StatusFile"]
-
 EVERY = 1.0
 """Seconds between two writes."""
 PAGE = """<!doctype html>

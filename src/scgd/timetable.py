@@ -16,8 +16,6 @@ from scgd.samples import CHUNK
 from scgd.schedules import InverseTime, Linear, Schedule, SqrtOf, as_schedule, values_at
 from scgd.typing import Floats
 
-__all__ = ["Mixings", "Timetable", "resolved"]
-
 LOOKAHEAD = 256
 """How many phases' shares are computed at a time."""
 

@@ -5,7 +5,6 @@ Values are kept as they are minimised; the front door turns signs.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,19 +15,10 @@ from scgd.checks import reals
 from scgd.problem import Known, Problem, as_scalar
 from scgd.typing import Array, Floats, Ints
 
-__all__ = [
-    "Trial",
-    "Trials",
-    "check_error",
-    "check_known",
-    "check_told",
-    "failed_value",
-    "sized",
-]
-
 STATES = ("out", "told", "failed", "known")
 OUT, TOLD, FAILED, KNOWN = range(4)
-NO_ID = -1
+NO_ID, NAN = -1, float("nan")
+NUMBERS = ("values", "errors", "penalties")
 
 
 @dataclass(frozen=True)
@@ -87,67 +77,58 @@ class Trials:
     """
 
     def __init__(self, n_coords: int) -> None:
-        self.n_coords = n_coords
-        self.ids: list[int] = []
-        self.entries = array("d")  # of the points, one after the other
-        self.values, self.errors, self.penalties = array("d"), array("d"), array("d")
-        self.states: list[int] = []
-        self.place: dict[int, int] = {}
-        self.n_known = 0  # values
+        self.n, self.place = 0, dict[int, int]()
+        kinds = ("ids", "i8"), ("states", "i8"), *((name, "f8") for name in NUMBERS)
+        self.room = np.empty(1, [*kinds, ("points", "f8", (n_coords,))])
+
+    @property
+    def table(self) -> Array:
+        """One row per trial; what is not there is NaN."""
+        return self.room[: self.n]
 
     def issue(self, number: int, x: Floats) -> None:
         """Note a trial that is handed out."""
         if number not in self.place:
-            self.place[number] = len(self.ids)
-            self._append(number, x, float("nan"), float("nan"), OUT)
+            self.place[number] = self.n
+            self._append(number, OUT, NAN, NAN, x)
 
-    def add(self, x: Floats, value: float, error: float = float("nan")) -> None:
+    def add(self, x: Floats, value: float, error: float = NAN) -> None:
         """Note an earlier measurement."""
-        self._append(NO_ID, x, value, error, KNOWN)
+        self._append(NO_ID, KNOWN, value, error, x)
 
-    def _append(self, number: int, x: Floats, value: float, error: float, state: int) -> None:
-        self.ids.append(number)
-        self.entries.frombytes(np.asarray(x, np.float64).tobytes())
-        self.values.append(value)
-        self.errors.append(error)
-        self.penalties.append(0.0)
-        self.states.append(state)
-        self.n_known += state == KNOWN
+    def _append(self, number: int, state: int, value: float, error: float, x: Floats) -> None:
+        if self.n == len(self.room):
+            larger = np.empty(2 * self.n, self.room.dtype)
+            larger[: self.n] = self.room
+            self.room = larger
+        self.room[self.n] = number, state, value, error, 0.0, x
+        self.n += 1
 
     def enter(
-        self,
-        number: int,
-        value: float | None,
-        error: float = float("nan"),
-        penalty: float = 0.0,
+        self, number: int, value: float | None, error: float = NAN, penalty: float = 0.0
     ) -> None:
         """Note what a trial gave: NaN where it failed, None where it was no value (partials).
 
         ``penalty`` is what constraints add to the value.
         """
-        i, failed = self.place[number], value is not None and not np.isfinite(value)
-        self.states[i] = FAILED if failed else TOLD
+        row, failed = self.table[self.place[number]], value is not None and not np.isfinite(value)
+        row["states"] = FAILED if failed else TOLD
         if value is not None and not failed:
-            self.values[i], self.errors[i], self.penalties[i] = value, error, penalty
-            self.n_known += 1
+            row["values"], row["errors"], row["penalties"] = value, error, penalty
 
     @property
-    def points(self) -> Floats:
-        """All points, one per row."""
-        return np.array(self.entries).reshape(len(self.ids), self.n_coords)
+    def n_known(self) -> int:
+        """How many have a value."""
+        return int(np.isfinite(self.table["values"]).sum())
 
     def known(self) -> tuple[Floats, Floats]:
         """Return the points that have a value, and the values with errors and penalties added.
 
         A value that is less certain counts as less good.
         """
-        values, errors = np.array(self.values) + self.penalties, np.array(self.errors)
-        known = np.isfinite(values)
-        if not known.any():
-            return np.empty((0, self.n_coords)), np.empty(0)
-        return self.points[known], values[known] + np.where(
-            np.isfinite(errors[known]), errors[known], 0.0
-        )
+        known = self.table[np.isfinite(self.table["values"])]
+        errors = np.where(np.isfinite(known["errors"]), known["errors"], 0.0)
+        return known["points"], known["values"] + known["penalties"] + errors
 
     def rows(self, sign: float = 1.0) -> list[dict[str, Any]]:
         """Return the table, one dict per trial; None where there is nothing."""
@@ -159,38 +140,26 @@ class Trials:
                 "error": None if np.isnan(error) else error,
                 "x": x.copy(),
             }
-            for number, state, value, error, x in zip(
-                self.ids, self.states, self.values, self.errors, self.points, strict=True
-            )
+            for number, state, value, error, _, x in self.table.tolist()
         ]
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on."""
-        return {
-            "ids": np.array(self.ids, np.int64),
-            "points": self.points,
-            "values": np.array(self.values, np.float64),
-            "errors": np.array(self.errors, np.float64),
-            "penalties": np.array(self.penalties, np.float64),
-            "states": np.array(self.states, np.int64),
-        }
+        return {name: self.table[name].copy() for name in self.table.dtype.names or ()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up another table."""
-        points: Array = state["points"]
-        columns = [state[name] for name in ("ids", "values", "errors", "penalties", "states")]
-        if any(column.shape != points.shape[:1] for column in columns):
+        if any(column.shape[:1] != state["ids"].shape for column in state.values()):
             raise ValueError("the columns of the table have different lengths")
-        if points.ndim != 2 or points.shape[1] != self.n_coords:
-            raise ValueError("the points of the table have another dimension")
         if not np.isin(state["states"], range(len(STATES))).all():
             raise ValueError("the table knows no such state")
-        self.ids, self.states = state["ids"].tolist(), state["states"].tolist()
-        for name in ("values", "errors", "penalties"):
-            setattr(self, name, array("d", state[name].tolist()))
-        self.entries = array("d", points.ravel().tolist())
-        self.n_known = int(np.isfinite(state["values"]).sum())
-        self.place = {number: i for i, number in enumerate(self.ids) if number != NO_ID}
+        self.n, self.room = len(state["ids"]), np.empty(max(1, len(state["ids"])), self.room.dtype)
+        for name in self.room.dtype.names or ():
+            if state[name].shape != self.table[name].shape:
+                raise ValueError("the points of the table have another dimension")
+            self.table[name] = state[name]
+        ids = self.table["ids"].tolist()
+        self.place = {number: i for i, number in enumerate(ids) if number != NO_ID}
 
 
 NOT_A_LIST = (str, bytes, dict, set)

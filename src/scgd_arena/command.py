@@ -53,7 +53,10 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--methods", help="names, comma-separated; with --suite 'peers' stands for all peers"
     )
-    parser.add_argument("--instances", "--seeds", metavar="FIRST-LAST", help="default: 1-5, or 1-2")
+    parser.add_argument(
+        "--instances", "--seeds", metavar="FIRST-LAST",
+        help="default: 1-3 of your own function, 1-5 of a suite (design-small 1-3), else 1-2",
+    )  # fmt: skip
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     parser.add_argument(
         "--max-seconds", type=float, default=60.0, help="of CPU per run (default: 60)"

@@ -67,10 +67,11 @@ def test_problems_are_what_they_say(name):
 @pytest.mark.parametrize(
     ("name", "gap"),
     [
-        ("dense", 4.858408620890034), ("far-sphere", 30420.0), ("inputs5000", 8.131807973842191),
+        ("dense", 4.858408620890034), ("far-sphere", 30420.0),
+        ("grid-20-s0.01-f0-sampled-box", 1.5987939537482498), ("inputs5000", 8.131807973842191),
         ("laboratory", 0.077), ("portfolio", 0.019258604103515396), ("quad", 93.99074784229558),
         ("rastrigin", 1121.2698383727861), ("ridge5", 2.065268771186607),
-        ("rosen", 81.66438602499996),
+        ("rollout", 1.481186067574004), ("rosen", 81.66438602499996),
     ],
 )  # fmt: skip
 def test_problems_are_those_of_the_stored_rows(name, gap):

@@ -233,10 +233,10 @@ def test_what_was_measured_before_the_first_trial_is_learnt():
     )
     for _ in range(40):
         x, y = rng.uniform(-5, 5, 2).tolist()
-        bridge.know({"x": x, "y": y}, (x - 1) ** 2 + (y + 2) ** 2)
+        bridge.add({"x": x, "y": y}, (x - 1) ** 2 + (y + 2) ** 2)
     ends = []
     for _ in range(10):
         trial = bridge.fetch()
         ends.append((trial.params["x"] - 1) ** 2 + (trial.params["y"] + 2) ** 2)
-        bridge.bring(trial, ends[-1])
+        bridge.tell(trial.id, ends[-1])
     assert min(ends) < 0.01

@@ -87,6 +87,7 @@ def test_both_kinds_of_callback():
 def test_maxiter_ends_the_run():
     result = go(rosen, np.zeros(3), options={"maxiter": 20, "seed": 0, "method": "musketeer"})
     assert 20 <= result.nit < 30 and "maxiter=20" in result.message
+    assert "callback" not in result.message  # nobody gave one
 
 
 def test_disp_prints(capsys):

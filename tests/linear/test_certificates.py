@@ -6,11 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize as scipy_minimize
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 
-from scgd import Adaptive
+from scgd import Adaptive, Uniform
 from scgd.linear import LOSSES, SCGDClassifier, SCGDRegressor
 from scgd.linear.certificate import Best
 from scgd.linear.dual import ascend
+from scgd.linear.fitting import fit as fitted
 from scgd.linear.losses import bend, slope, value
 from scgd.linear.newton import newton
 from scgd.linear.primal import descend
@@ -150,6 +153,40 @@ def test_warm_starts_end_at_the_same_place(start):
         fit = solver(problem, start, 0.1)
         assert fit.converged
         np.testing.assert_allclose(fit.w, newton(problem).w, atol=1e-4)
+
+
+def test_an_ascent_from_the_solution_is_short():
+    problem = task(*data("logistic"), "logistic")
+    solved, cold = newton(problem), ascend(problem, Adaptive())
+    assert ascend(problem, Adaptive(), solved.w, solved.b).n_passes < cold.n_passes / 2
+
+
+def test_the_hinge_by_rounding_is_the_hinge_by_ascent():
+    problem = task(*data("hinge"), "hinge", tol=1e-6)
+    rounded, ascended = fitted(problem, Uniform(), False), fitted(problem, Adaptive(), True)
+    assert rounded.converged and ascended.converged
+    np.testing.assert_allclose(rounded.value, ascended.value, atol=2e-6)
+
+
+def test_more_than_two_classes_are_fitted_together_only_where_asked():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
+    together = SCGDClassifier("multinomial", alpha=0.1, fit_intercept=False).fit(X, y)
+    theirs = LogisticRegression(C=1 / 6.0, fit_intercept=False, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(together.coef_, theirs.coef_, atol=1e-3)
+    alone = SCGDClassifier("logistic", alpha=0.1).fit(X, y == 2).coef_[0]
+    ovr = SCGDClassifier("logistic", alpha=0.1).fit(X, y)
+    np.testing.assert_allclose(ovr.coef_[2], alone, atol=1e-6)
+
+
+def test_one_class_that_has_not_converged_is_said():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y, alpha = np.where(X[:, 0] > 0, 1, 2 * (X[:, 1] > 0)), 0.1
+    parts = {"alpha": alpha, "loss": "squared-hinge", "dual": True, "tol": 1e-6}
+    passes = [SCGDClassifier(**parts).fit(X, y == label).n_iter_ for label in range(3)]
+    assert min(passes) < max(passes)
+    with pytest.warns(ConvergenceWarning):
+        SCGDClassifier(max_iter=min(passes), **parts).fit(X, y)
 
 
 def year_column(kind):

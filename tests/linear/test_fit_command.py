@@ -64,7 +64,7 @@ FIT = [
     (["nan.svm", "--cv", "2"], 1, "values that are not finite"),
     (["only.csv"], 1, "no columns beside the target 'word'"),
     (["constant.csv"], 1, "no column is left to learn from: 'c' is constant"),
-    (["flat.csv"], 1, "is 1.5 in all rows"),
+    (["flat.csv"], 1, "is 1.5 in all rows; choose another --target"),
     (["blank.csv"], 1, "is empty in all rows"),
     (["when.csv"], 1, "too many for labels"),
     (["short.csv"], 1, "3 rows are too few for --cv 5"),

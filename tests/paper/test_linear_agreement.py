@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import scgd
 from scgd import FixedWeights, InverseTime, Musketeer
 from scgd.linear import LOSSES
-from scgd.policies import distribution as distributions
+from scgd.policies import base as distributions
 from scgd.random import below
 from scgd.steps import STEPS
 from scgd_paper.linear import solve
@@ -196,5 +197,5 @@ def test_weights_are_those_of_the_law():
     X, y = data("squared")
     result = solve(X, y, policy="uniform", n_passes=1)
     expected = np.empty(12)
-    distributions.weights(distributions.uniform_distribution(12), expected)
+    distributions.weights(scgd.Uniform().init(12), expected)
     np.testing.assert_array_equal(result.weights, expected)

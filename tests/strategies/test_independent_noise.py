@@ -7,7 +7,7 @@ import scgd
 from scgd.problem import Problem
 from scgd.strategies.comparison import compared
 from scgd.strategies.drive import drive
-from scgd.strategies.incumbent import Candidates, with_incumbent
+from scgd.strategies.incumbent import Incumbent, with_incumbent
 from scgd.strategies.noisy import noisy
 
 SEEDS = range(5)
@@ -37,6 +37,11 @@ def shifted(x):
 def test_goes_down_to_the_noise(bounds):
     gaps = [shifted(run(shifted, 10, 600, seed, 0.1, bounds)[0]) for seed in SEEDS]
     assert np.median(gaps) < 0.05
+
+
+def test_steps_are_long_enough_to_arrive():
+    gaps = [shifted(run(shifted, 40, 800, seed, 0.2)[0]) for seed in SEEDS]
+    assert np.median(gaps) < 0.008  # 0.015 where steps are measured in the radius two pairs found
 
 
 def test_few_of_many_inputs_within_bounds():
@@ -131,7 +136,7 @@ def test_a_clear_winner_is_not_forgotten():
 
 
 def test_candidates_pool_the_noise_of_repeats():
-    rng, seen = np.random.default_rng(1), Candidates()
+    rng, seen = np.random.default_rng(1), Incumbent(Problem.check(np.ones(4)))
     for _ in range(50):
         x = rng.standard_normal(4)
         seen.see(np.broadcast_to(x, (3, 1, 4)), 2 * rng.standard_normal((3, 1)))

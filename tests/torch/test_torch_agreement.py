@@ -8,8 +8,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from scgd import RMS, SGD, Adam, FixedWeights, Momentum, Musketeer, Uniform  # noqa: E402
-from scgd.policies import distribution as core  # noqa: E402
-from scgd.policies.distribution import GAINS, MEMORIES, NORMALIZATIONS  # noqa: E402
+from scgd.policies import base as core  # noqa: E402
+from scgd.policies.distribution import make_distribution  # noqa: E402
+from scgd.policies.mixture import GAINS  # noqa: E402
+from scgd.policies.recomputed import MEMORIES, NORMALIZATIONS  # noqa: E402
 from scgd.steps import applier, make_slots  # noqa: E402
 from scgd.torch import SCGD  # noqa: E402
 from scgd.torch.samplers import EntrySampler  # noqa: E402
@@ -43,7 +45,7 @@ def set_gradients(params, step):
 
 def core_distribution(policy):
     if isinstance(policy, Musketeer):
-        return core.make_distribution(
+        return make_distribution(
             N_COORDS,
             gain=policy.gain,
             normalization=policy.normalization,
@@ -191,7 +193,7 @@ def test_units_are_the_cores_sampler_on_mean_gains(granularity, gain):
         params, 0.1, half_life=None, block_size=2, granularity=granularity, policy=policy, seed=2
     )
     distribution, layout = (
-        core.make_distribution(optimizer.layouts[0].n_units, gain=gain),
+        make_distribution(optimizer.layouts[0].n_units, gain=gain),
         optimizer.layouts[0],
     )
     units, probs, grads, n_phases = [], [], [], 0

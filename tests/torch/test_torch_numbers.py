@@ -306,6 +306,12 @@ def test_a_first_round_sees_every_layer_twice():
     for layer, count in zip(known.layers, [2, 1, 0], strict=True):
         layer.n_curvatures = layer.n_probes = count
     assert known.draw()[0] == [2, 1]
+    for layer in known.layers:
+        layer.n_curvatures = layer.n_probes = 2
+    drawn = set()
+    for known.memory.step in range(20):
+        drawn.update(known.draw()[0])
+    assert drawn == {0, 1, 2}  # by their weights from now on
 
 
 def test_a_curvature_lost_in_rounding_is_not_counted():
@@ -315,6 +321,22 @@ def test_a_curvature_lost_in_rounding_is_not_counted():
     layer.see(1e-7, 1e-5, 0.0)
     assert layer.n_curvatures == 1
     assert layer.curvature == pytest.approx(1e-5 / 0.25)
+
+
+def test_a_curvature_that_should_have_been_seen_is_bounded_by_what_was_not():
+    for scatter, count in ((0.1, 1), (0.001, 2)):  # 10 * 0.1**2 is below the blur, and above it
+        layer = Layer(4, 1.0, 0.1, curvature=10.0, n_curvatures=1)
+        layer.see(scatter, 0.0, 0.0)
+        assert layer.n_curvatures == count and (layer.curvature < 10.0) == (count == 2)
+
+
+@pytest.mark.parametrize("two_sided", [True, False])
+def test_the_noise_of_a_slope_is_that_of_its_losses(two_sided):
+    rng, slopes = np.random.default_rng(0), []
+    for base, up, down in 0.1 * rng.standard_normal((2000, 3)):
+        layer = Layer(4, 1.0, 0.5)
+        slopes.append(layer.see(0.1, up - base, down - base if two_sided else None))
+    assert layer.slope_noise == pytest.approx(np.var(slopes), rel=0.1)
 
 
 def test_what_is_learned_is_taken_up_by_layers_of_the_same_sizes_only():

@@ -81,7 +81,8 @@ GROUPS = (
         ("tests/linear/test_kernels.py",
          "tests/linear/test_linear_inputs.py", "tests/linear/test_models.py",
          "tests/linear/test_certificates.py", "tests/linear/test_bounds.py",
-         "tests/linear/test_preparation.py", "tests/linear/test_tables.py"),
+         "tests/linear/test_preparation.py", "tests/linear/test_tables.py",
+         "tests/linear/test_linear_estimators.py", "tests/linear/test_crossvalidated.py"),
     ),
     Group(
         "run",
@@ -150,7 +151,7 @@ GROUPS = (
         ("tests/torch/test_torch_agreement.py", "tests/torch/test_torch_auto.py",
          "tests/torch/test_torch_groups.py", "tests/torch/test_torch_memory.py",
          "tests/torch/test_torch_refusals.py", "tests/torch/test_torch_tensors.py",
-         "tests/torch/test_torch_zeroth_order.py"),
+         "tests/torch/test_torch_zeroth_order.py", "tests/torch/test_paper_forward_loss.py"),
     ),
     Group(
         "blocks",

@@ -14,8 +14,6 @@ from scgd.strategies.asks import Along, Asking, Report, Stage, Steps, Strategy, 
 from scgd.strategies.budget import Budget
 from scgd.typing import Floats
 
-__all__ = ["constrained"]
-
 N_PROBES, PROBE = 8, 0.1
 """Random steps from the start, in units of the scale, whose changes of f and constraints give the
 first weights: a median of eight is right to a factor of two."""
@@ -35,6 +33,7 @@ def constrained(method: Strategy, merit: Merit) -> Strategy:
     def strategy(problem: Problem, budget: Budget, rng: np.random.Generator) -> Asking:
         p = problem.n_coords
         merit.reset(problem.x0)  # a run that is resumed begins again
+        yield Report(solver="constraints")
         yield from first_weights(problem, budget, rng, merit)
         smooth = bool(len(merit.equal)) and merit.constraints.polyhedron is None
         z, n_newton, k = problem.x0, 0, 0
@@ -89,10 +88,8 @@ def update_multipliers(z: Floats, n: int, merit: Merit) -> Asking:
 
 def report_best(merit: Merit) -> Asking:
     """Recommend the best feasible point, or the one that is nearest to being feasible."""
-    x, value, _, violation = merit.best
+    x, value, _, _ = merit.best
     yield Report(x=x.copy(), values=[value], deterministic=not merit.noisy[0])
-    if 0 < violation < np.inf:
-        yield Report(message=f"No feasible point so far, least violation {violation:.3g}.")
 
 
 def run_round(

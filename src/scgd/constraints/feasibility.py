@@ -15,9 +15,6 @@ from scgd.strategies.asks import Asking, Outcome, Report, Strategy, Wait
 from scgd.strategies.budget import Budget
 from scgd.typing import Floats
 
-__all__ = ["by_feasibility"]
-
-
 FIRMER, PATIENCE = 4.0, 10
 """How the weight grows where infeasible points stay below all feasible ones, and for how many
 evaluations per coordinate they may: a search comes back from them, unless it converges there."""

@@ -15,8 +15,6 @@ from scgd.problem import Problem, as_scalar
 from scgd.spaces import InSpace, Space
 from scgd.typing import Array, Floats
 
-__all__ = ["Constraints", "Measured"]
-
 WANTED = (
     "constraints must be a scipy.optimize.LinearConstraint, a NonlinearConstraint or a list of them"
 )

@@ -15,8 +15,6 @@ import numpy as np
 
 from scgd.typing import Array, Floats
 
-__all__ = ["Polyhedron"]
-
 FEASIBLE = 1e-9
 """Violation, relative to the size of the numbers, that counts as rounding."""
 

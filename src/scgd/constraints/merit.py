@@ -7,8 +7,6 @@ import numpy as np
 from scgd.constraints.given import Constraints
 from scgd.typing import Floats
 
-__all__ = ["Merit"]
-
 TOLERANCE = 1e-8
 """A violation that counts as none."""
 ENOUGH, FIRMER = 0.1, 10.0

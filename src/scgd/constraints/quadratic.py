@@ -18,8 +18,6 @@ from scgd.strategies.asks import Asking
 from scgd.strategies.budget import Budget
 from scgd.typing import Array, Floats
 
-__all__ = ["Surface", "affordable", "n_points", "newton_share", "newton_steps", "pattern"]
-
 ACTIVE = 1e-6
 """Residuals above minus this, in units of their slope, may push back."""
 FLATTEST = 1e-8

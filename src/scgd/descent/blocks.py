@@ -21,8 +21,6 @@ from scgd.estimators import (
 from scgd.run.signals import Late
 from scgd.typing import Floats, Ints
 
-__all__ = ["BlockLoop"]
-
 
 class BlockLoop(Loop):
     """Set entries of a block in the buffer, evaluate, put them back, then move the block.

@@ -11,11 +11,9 @@ from scgd import steps
 from scgd.compiling import njit
 from scgd.descent.single import SingleLoop, at
 from scgd.estimators import sides
-from scgd.policies import distribution as distributions
+from scgd.policies import base as distributions
 from scgd.run.signals import Stop
 from scgd.typing import Floats, Ints
-
-__all__ = ["CompiledLoop"]
 
 
 class Workspace(NamedTuple):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from scgd import random, steps
-from scgd.checkpoint import decoded, encoded
+from scgd.checkpoint import decoded, state_of, take_up
 from scgd.checks import LARGEST
 from scgd.estimators import FirstOrder, farthest_entry
 from scgd.method import SCGD
@@ -33,14 +33,12 @@ from scgd.strategies.asks import Stage
 from scgd.timetable import Timetable
 from scgd.typing import Floats, Ints
 
-__all__ = ["CoordinateDescent"]
-
 WINDOW = 20
 """Observations, at least, whose mean is compared with a target."""
 WATCH = 20
 """Steps between two looks at f itself in a run that only sees derivatives."""
-FIXED = ("scale", "slots", "average", "observations")
-"""Arrays whose shape follows from the parts."""
+LOOSE = ("last_phase", "gradient")
+"""Arrays that are empty now and then."""
 MOVE, SCOUT, LOOK = range(3)
 """Roles of questions: a step, a whole gradient before a step, f at the point."""
 COMPARED, FEWEST = 50, 4
@@ -480,17 +478,18 @@ class CoordinateDescent:
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on."""
-        state = {name: encoded(getattr(self, name)) for name in STATE}
-        recent = np.array(self.recent, np.float64)
-        more = {"recent": recent, "x": self.point.x.copy(), "kept": self.kept or None}
         factors = self.importance_weights if callable(self.method.importance) else None
-        return {**state, **more, "importance": None if factors is None else factors.copy()}
+        return {
+            **state_of(self, STATE),
+            "recent": np.array(self.recent, np.float64),
+            "x": self.point.x.copy(),
+            "kept": self.kept or None,
+            "importance": None if factors is None else factors.copy(),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up another engine of the same method."""
-        shapes = {name: np.shape(getattr(self, name)) for name in FIXED}
-        for name in STATE:
-            setattr(self, name, decoded(state[name], getattr(self, name)))
+        take_up(self, STATE, state, LOOSE)
         if min(self.n_asked, self.n_open, self.n_evals) < 0:
             raise ValueError("the engine counts below zero")
         x = state["x"]
@@ -498,9 +497,6 @@ class CoordinateDescent:
             raise ValueError("x is not a point of this problem")
         self.point.put(x)
         self.kept = state["kept"] or {}
-        for name, shape in shapes.items():
-            if np.shape(getattr(self, name)) != shape:
-                raise ValueError(f"{name} has another shape")
         self.recent = deque(decoded(state["recent"], [0.0]), COMPARED)
         self._check()
         self._set_units()

@@ -17,8 +17,6 @@ from scgd.run.signals import Late, Stop
 from scgd.samples import CHUNK
 from scgd.typing import Floats
 
-__all__ = ["Loop", "as_float"]
-
 float64 = np.float64
 
 

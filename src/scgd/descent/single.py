@@ -14,8 +14,6 @@ from scgd.problem import as_scalar
 from scgd.run.signals import Stop
 from scgd.typing import Floats, Ints
 
-__all__ = ["SingleLoop", "at"]
-
 NAN, INFINITY = float("nan"), float("inf")
 float64 = np.float64
 

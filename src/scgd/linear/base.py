@@ -130,7 +130,7 @@ class LinearModel(SparseCoefMixin, BaseEstimator):
                 task = self._task(design, y[kept], apart[0], seed, self._report(watch))
             return fit(task, self._policy(), self.dual, w, b)
 
-        run = Parallel(n_jobs=self.n_jobs if len(targets) > 1 else 1, prefer="threads")
+        run = Parallel(n_jobs=self.n_jobs, prefer="threads")
         fits = run(delayed(fit_one)(place) for place in range(len(targets)))
         self._store([f.w for f in fits], [f.b for f in fits], [f.visits for f in fits], X.dtype)
         self.n_iter_ = max(f.n_passes for f in fits)

@@ -13,27 +13,6 @@ from scgd.problem import as_scalar
 from scgd.spaces import Space
 from scgd.typing import Array, Floats, Ints
 
-__all__ = [
-    "DARK",
-    "ERRORS",
-    "LIGHT",
-    "MEMBERS",
-    "OURS",
-    "Curve",
-    "Dots",
-    "Slice",
-    "Theme",
-    "core",
-    "curve",
-    "dots",
-    "faded",
-    "is_log",
-    "named",
-    "relevant",
-    "short",
-    "slices",
-]
-
 MOST_DOTS = 4000
 MOST_ROWS = 200_000
 """Evaluations that slices look at, the last ones."""

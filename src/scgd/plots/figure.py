@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -30,12 +31,10 @@ from scgd.plots.data import (
     slices,
 )
 
-__all__ = ["draw", "page", "panels"]
-
 N_BARS = 10
 SEEN = "Evaluations"
 HEIGHT = 300
-Panel = tuple[str, Callable[[Any, int, int], None]]
+Panel = tuple[str, Callable[..., None]]
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 
 
@@ -56,7 +55,7 @@ def draw(
     theme = DARK if dark else LIGHT
     for place, (title, add) in enumerate(parts):
         row, column = (1, 1) if place == 0 else ((place + 1) // 2 + 1, (place + 1) % 2 + 1)
-        add(figure, row, column)
+        add(figure, row=row, col=column)
         if title == SEEN:
             inside(figure, next(figure.select_xaxes(row=row, col=column)).domain,
                    next(figure.select_yaxes(row=row, col=column)).domain, theme)  # fmt: skip
@@ -87,22 +86,17 @@ def panels(result: Any, fun: Callable[..., Any] | None = None, n_inputs: int = 4
     """Return title and painter of each panel that there is something to show in."""
     if isinstance(n_inputs, bool) or not isinstance(n_inputs, int | np.integer) or n_inputs < 0:
         raise ValueError(f"n_inputs must be a whole number >= 0, got {n_inputs!r}")
-    parts: list[Panel] = [("Value reached", lambda f, r, c: add_curve(f, r, c, result))]
+    parts: list[Panel] = [("Value reached", partial(add_curve, result))]
     if len(result.evaluations):
-        parts.append((SEEN, lambda f, r, c: add_dots(f, r, c, result)))
+        parts.append((SEEN, partial(add_dots, result)))
     if relevant(result, 1):
-        parts.append(("Most relevant inputs", lambda f, r, c: add_bars(f, r, c, result)))
+        parts.append(("Most relevant inputs", partial(add_bars, result)))
     coords = [k for k, *_ in relevant(result, n_inputs)]
     coords = coords or list(range(min(n_inputs, np.size(result.x))))
     for part in slices(result, coords, fun):
         title = f"Slice along {escape(named(result, part.coord))}"
-        parts.append((title, painter(result, part)))
+        parts.append((title, partial(add_slice, result, part)))
     return parts
-
-
-def painter(result: Any, part: Slice) -> Callable[[Any, int, int], None]:
-    """Return what draws a slice."""
-    return lambda figure, row, column: add_slice(figure, row, column, result, part)
 
 
 def dressed(figure: Any, theme: Theme) -> None:
@@ -124,13 +118,12 @@ def dressed(figure: Any, theme: Theme) -> None:
 # ---- panels --------------------------------------------------------------------------------------
 
 
-def add_curve(figure: Any, row: int, column: int, result: Any) -> None:
+def add_curve(result: Any, figure: Any, **place: int) -> None:
     """Draw the value reached, its band, and the final value with its error.
 
     Under noise every evaluation stands behind it: what single values say, and what is known.
     """
     part: Curve = curve(result)
-    place = {"row": row, "col": column}
     noisy = not part.exact and len(result.evaluations) > 0
     if noisy:
         seen = dots(result.evaluations)
@@ -175,10 +168,9 @@ def value_axis(values: Any) -> dict[str, Any]:
     return {"type": "log", "exponentformat": "power", **tick}
 
 
-def add_dots(figure: Any, row: int, column: int, result: Any) -> None:
+def add_dots(result: Any, figure: Any, **place: int) -> None:
     """Draw the evaluations, coloured by the search that asked."""
     part = dots(result.evaluations)
-    place = {"row": row, "col": column}
     for i, member in enumerate(dict.fromkeys(part.member.tolist())):
         mine = part.member == member
         figure.add_scattergl(
@@ -190,12 +182,11 @@ def add_dots(figure: Any, row: int, column: int, result: Any) -> None:
     figure.update_yaxes(title="value", **value_axis(part.value), **place)
 
 
-def add_bars(figure: Any, row: int, column: int, result: Any) -> None:
+def add_bars(result: Any, figure: Any, **place: int) -> None:
     """Draw the most relevant inputs with their standard errors."""
     found = relevant(result, N_BARS)[::-1]
     errors = [2 * error if np.isfinite(error) else 0.0 for *_, error in found]
     names = [escape(short(named(result, k))) for k, *_ in found]  # two may look the same
-    place = {"row": row, "col": column}
     figure.add_bar(
         x=[size for _, size, _ in found], y=list(range(len(found))),
         orientation="h", marker={"color": OURS}, name="relevance", showlegend=False,
@@ -207,9 +198,8 @@ def add_bars(figure: Any, row: int, column: int, result: Any) -> None:
     figure.update_xaxes(title="relevance (share of the changes of f)", rangemode="tozero", **place)
 
 
-def add_slice(figure: Any, row: int, column: int, result: Any, part: Slice) -> None:
+def add_slice(result: Any, part: Slice, figure: Any, **place: int) -> None:
     """Draw values along one input, later ones darker, and the point of the answer."""
-    place = {"row": row, "col": column}
     marker = {"color": part.age, "size": 4, "cmin": -0.3, "cmax": 1, "opacity": 0.8,
               "colorscale": [[0, faded(OURS, 0.15)], [1, OURS]]}  # fmt: skip
     numbers = part.at.dtype.kind == "f"
@@ -269,7 +259,7 @@ def page(result: Any, title: str) -> str:
     cards = []
     for heading, add in panels(result):
         figure = make_subplots(1, 1)
-        add(figure, 1, 1)
+        add(figure, row=1, col=1)
         dressed(figure, LIGHT)
         figure.update_layout(height=HEIGHT, margin={"t": 12})
         legend = {"orientation": "h", "x": 0, "y": 1.02, "yref": "paper", "yanchor": "bottom"}

@@ -13,8 +13,6 @@ from scgd.plots.figure import dressed, subplots_of_plotly
 if TYPE_CHECKING:
     from scgd.screen import Screening
 
-__all__ = ["draw"]
-
 COLOURS = {"matters": OURS, "cannot say": "#b7791f", "does not": "#94a3b8"}
 ROW, MARGIN = 24, 130
 """Points of height for an input, and for what stands around them."""

@@ -10,8 +10,6 @@ import numpy as np
 from scgd.plots.data import MEMBERS, OURS, core, curve, dots, is_log, named, relevant, short
 from scgd.typing import Floats
 
-__all__ = ["STYLE", "bars", "reached", "seen"]
-
 WIDTH, HEIGHT = 640, 240
 LEFT, RIGHT, TOP, BOTTOM = 74, 12, 10, 30
 ROW = 24

@@ -26,8 +26,6 @@ from scgd.policies.mixture import LARGEST
 from scgd.random import below
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["Adaptive"]
-
 NEXT, END, ROUND = range(3)
 PLAIN_ROUNDS = 2
 """Rounds that visit every coordinate once: a score after one visit says where it began."""

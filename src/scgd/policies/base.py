@@ -16,21 +16,6 @@ from scgd.compiling import njit, overload
 from scgd.schedules import Schedule
 from scgd.typing import Array, Floats, Ints
 
-__all__ = [
-    "CompiledPolicy",
-    "Kernels",
-    "Policy",
-    "UniformDistribution",
-    "draw",
-    "draw_blocks",
-    "draw_distinct",
-    "kernels_of",
-    "register",
-    "update",
-    "update_and_draw",
-    "weights",
-]
-
 
 class Kernels(NamedTuple):
     """What acts on a distribution: compiled functions, and a check for states from elsewhere.
@@ -161,22 +146,6 @@ class Policy:
     def update(self, state: Any, coords: Ints, probs: Floats, grads: Floats, mixing: float) -> None:
         """End a phase: learn from the gradients seen at the drawn coordinates (here: nothing)."""
 
-    def end_phase_and_draw(
-        self,
-        state: Any,
-        stream: Array,
-        coords: Ints,
-        probs: Floats,
-        grads: Floats,
-        mixing: float,
-        block: int,
-        replace: bool,
-    ) -> None:
-        """Update and draw the next phase (whose draws are all alike where the policy is dense)."""
-        self.update(state, coords, probs, grads, mixing)
-        if not (self.dense or self.needs_gradient):
-            self.draw(state, stream, coords, probs, block, replace)
-
     def weights(self, state: Any) -> Floats:
         """Return the sampling weights in force, one per coordinate (here: all alike)."""
         n_coords = int(state.n_coords[0])
@@ -216,13 +185,18 @@ def check_alike(state: Any, fresh: Any) -> None:
     if type(state) is not type(fresh):
         raise ValueError(f"the state is a {type(state).__name__}, not a {type(fresh).__name__}")
     for name, mine, found in zip(fresh._fields, fresh, state, strict=True):
-        if not isinstance(found, np.ndarray):
-            raise ValueError(f"{name} is {type(found).__name__}, not an array")
-        if found.dtype != mine.dtype or found.shape != mine.shape:
-            raise ValueError(
-                f"{name} has {found.dtype} of shape {found.shape}, "
-                f"not {mine.dtype} of shape {mine.shape}"
-            )
+        check_array(name, found, mine)
+
+
+def check_array(name: str, found: Any, mine: Array) -> None:
+    """Raise ValueError unless an array is of the same type and shape as another."""
+    if not isinstance(found, np.ndarray):
+        raise ValueError(f"{name} is {type(found).__name__}, not an array")
+    if found.dtype != mine.dtype or found.shape != mine.shape:
+        raise ValueError(
+            f"{name} has {found.dtype} of shape {found.shape}, not {mine.dtype} of shape "
+            f"{mine.shape}"
+        )
 
 
 class CompiledPolicy(Policy):
@@ -245,24 +219,6 @@ class CompiledPolicy(Policy):
     def update(self, state: Any, coords: Ints, probs: Floats, grads: Floats, mixing: float) -> None:
         """End a phase: learn from the gradients seen at the drawn coordinates."""
         update(state, coords, probs, grads, mixing)
-
-    def end_phase_and_draw(
-        self,
-        state: Any,
-        stream: Array,
-        coords: Ints,
-        probs: Floats,
-        grads: Floats,
-        mixing: float,
-        block: int,
-        replace: bool,
-    ) -> None:
-        """Update and draw the next phase, in one compiled call where draws are independent."""
-        if replace or block == 1:
-            update_and_draw(state, stream, coords, probs, grads, mixing)
-        else:
-            update(state, coords, probs, grads, mixing)
-            draw_blocks(state, stream, coords, probs, block)
 
     def weights(self, state: Any) -> Floats:
         """Return the sampling weights in force, one per coordinate."""

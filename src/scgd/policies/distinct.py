@@ -12,8 +12,6 @@ from scgd.compiling import njit
 from scgd.policies.sumtree import refresh_above
 from scgd.random import below, uniform
 
-__all__ = ["draw_equal", "draw_systematic"]
-
 ROUNDING = 1e-14
 """Per draw, of the spacing: weights as wide as it up to rounding (some 50 units in the last place)
 are taken with certainty, or the comb could fall between them."""

@@ -20,52 +20,13 @@ from typing import NamedTuple
 import numpy as np
 
 from scgd.compiling import njit
-from scgd.policies import mixture as mixtures
-from scgd.policies.base import Kernels, draw, draw_distinct, register, update, weights
-from scgd.policies.fixed import (
-    FixedDistribution,
-    UniformDistribution,
-    fixed_distribution,
-    uniform_distribution,
-)
-from scgd.policies.mixture import ABSOLUTE, AVERAGE, GAINS, SQUARE, mixture, reward
-from scgd.policies.recomputed import (
-    MEMORIES,
-    N_DRAWS,
-    N_PHASES,
-    NORMALIZATIONS,
-    RecomputedDistribution,
-    recomputed_distribution,
-    record,
-    refill,
-)
+from scgd.policies import mixture
+from scgd.policies.base import Kernels, register
+from scgd.policies.mixture import AVERAGE, GAINS, reward
+from scgd.policies.recomputed import RecomputedDistribution, recomputed_distribution
 from scgd.policies.softmax import SoftmaxDistribution, softmax_distribution
 from scgd.policies.sumtree import empty_tree, refresh_above
 from scgd.typing import Floats, Ints
-
-__all__ = [
-    "ABSOLUTE",
-    "AVERAGE",
-    "GAINS",
-    "MEMORIES",
-    "NORMALIZATIONS",
-    "N_DRAWS",
-    "N_PHASES",
-    "SQUARE",
-    "Distribution",
-    "L1Distribution",
-    "draw",
-    "draw_distinct",
-    "fixed_distribution",
-    "l1_distribution",
-    "make_distribution",
-    "mixture",
-    "record",
-    "refill",
-    "uniform_distribution",
-    "update",
-    "weights",
-]
 
 
 class L1Distribution(NamedTuple):
@@ -106,7 +67,7 @@ def l1_distribution(n_coords: int, gain: str) -> L1Distribution:
 def learn(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
     """Add the rewards of a phase to the sums and set the visited leaves."""
     tree, signed, gain = dist.tree, dist.signed, dist.gain[0]
-    dist.mixing[0] = mixtures.share(mixing)
+    dist.mixing[0] = mixture.share(mixing)
     for t in range(len(coords)):
         k = coords[t]
         if gain == AVERAGE:
@@ -119,23 +80,14 @@ def learn(dist, coords, probs, grads, mixing):  # type: ignore[no-untyped-def]
 
 def check_l1(dist: L1Distribution, fresh: L1Distribution) -> None:
     """Raise ValueError unless every descent of the tree ends at a coordinate."""
-    mixtures.check(dist, fresh, ("n_coords", "gain", "levels"))
+    mixture.check(dist, fresh, ("n_coords", "gain", "levels"))
     if len(dist.signed) and not np.array_equal(np.abs(dist.signed), dist.tree[: len(dist.signed)]):
         raise ValueError("the leaves of the distribution are not the sizes of its sums")
 
 
 register(
     L1Distribution,
-    Kernels(mixtures.draw, mixtures.draw_distinct, learn, mixtures.weights, check_l1),
-)
-
-
-Distribution = (
-    UniformDistribution
-    | FixedDistribution
-    | L1Distribution
-    | SoftmaxDistribution
-    | RecomputedDistribution
+    Kernels(mixture.draw, mixture.draw_distinct, learn, mixture.weights, check_l1),
 )
 
 
@@ -150,28 +102,14 @@ def make_distribution(
     length: int = 1,
     refresh: str = "touched",
 ) -> L1Distribution | SoftmaxDistribution | RecomputedDistribution:
-    r"""Return a distribution that starts uniform and learns from the gradients it is shown.
-
-    With rewards :math:`r = \text{gain}(g) / d_n` and :math:`N` draws so far, the total gain is
-    :math:`G_n^{(k)} = \frac 1 N \sum r` over the draws of :math:`k`, and the weights are
-
-    .. math:: d_n = (1 - \lambda_n) \varphi(G_n) + \lambda_n / p .
+    """Return a distribution that starts uniform and learns from the gradients it is shown.
 
     Parameters
     ----------
     n_coords
-        The dimension :math:`p`.
-    gain
-        What a visit earns: the gradient (``"average"``), its absolute value or its square.
-    normalization
-        ``"l1"``, weights proportional to :math:`|G|`, or ``"softmax"``, to :math:`\exp(\eta G)`.
-    memory
-        ``"phase"``, the paper: each phase counts its own rewards. ``"run"``, the published code:
-        each phase counts all rewards since the start. ``"visits"``: the mean reward per visit.
-    rescale
-        Replace :math:`G` by :math:`|G| / \max |G|` before normalizing.
-    sharpness
-        The softmax parameter :math:`\eta`.
+        The dimension.
+    gain, normalization, memory, rescale, sharpness
+        As of :class:`~scgd.Musketeer`.
     length
         The usual number of draws per phase; only a size hint.
     refresh
@@ -180,7 +118,7 @@ def make_distribution(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from scgd.policies.base import update, weights
     >>> dist = make_distribution(4, gain="square")
     >>> coords, probs = np.array([0, 2]), np.array([0.25, 0.25])
     >>> update(dist, coords, probs, np.array([1.0, 2.0]), 0.2)

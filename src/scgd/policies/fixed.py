@@ -25,18 +25,6 @@ from scgd.policies.sumtree import empty_tree, refresh
 from scgd.random import below
 from scgd.typing import Array, Floats, Ints
 
-__all__ = [
-    "FixedDistribution",
-    "FixedWeights",
-    "Full",
-    "Uniform",
-    "UniformDistribution",
-    "coordinate_smoothness",
-    "draw_without_replacement",
-    "fixed_distribution",
-    "uniform_distribution",
-]
-
 
 class FixedDistribution(NamedTuple):
     """A tree of given weights; ``mixing`` is zero."""
@@ -45,20 +33,6 @@ class FixedDistribution(NamedTuple):
     mixing: Floats
     tree: Floats
     levels: Ints
-
-
-def uniform_distribution(n_coords: int) -> UniformDistribution:
-    """Return the distribution that draws all coordinates equally often, for ever.
-
-    Examples
-    --------
-    >>> from scgd.policies.base import weights
-    >>> out = np.empty(4)
-    >>> weights(uniform_distribution(4), out)
-    >>> out
-    array([0.25, 0.25, 0.25, 0.25])
-    """
-    return UniformDistribution(np.array([n_coords]))
 
 
 def fixed_distribution(weights: Floats) -> FixedDistribution:

@@ -19,8 +19,6 @@ from scgd.policies.fixed import (
 )
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["GaussSouthwell", "GradientWeights"]
-
 
 class GreedyPolicy(Policy):
     """A phase of length one that is shown the whole gradient first, through :meth:`weights_for`."""

@@ -16,20 +16,6 @@ from scgd.policies.sumtree import locate, refresh, split_uniform
 from scgd.random import below
 from scgd.typing import Floats, Ints
 
-__all__ = [
-    "ABSOLUTE",
-    "AVERAGE",
-    "GAINS",
-    "SQUARE",
-    "check",
-    "draw",
-    "draw_distinct",
-    "mixture",
-    "reward",
-    "share",
-    "weights",
-]
-
 GAINS = ("average", "absolute", "square")
 AVERAGE, ABSOLUTE, SQUARE = range(3)
 LARGEST = 1e280

@@ -10,8 +10,6 @@ from scgd.policies.base import CompiledPolicy
 from scgd.policies.distribution import make_distribution
 from scgd.schedules import InverseLog, Schedule
 
-__all__ = ["Musketeer"]
-
 CHOICES = {
     "gain": ("average", "absolute", "square"),
     "normalization": ("l1", "softmax"),

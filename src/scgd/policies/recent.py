@@ -30,8 +30,6 @@ from scgd.random import below
 from scgd.schedules import Schedule
 from scgd.typing import Floats, Ints
 
-__all__ = ["RecentDistribution", "RecentGains"]
-
 SHARED_FORGET = 0.002
 """The weight of a visit in the size that is typical of all coordinates: an average over 500 visits,
 many times those that one coordinate has."""

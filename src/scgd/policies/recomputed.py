@@ -17,15 +17,6 @@ from scgd.policies.mixture import GAINS, reward
 from scgd.policies.sumtree import empty_tree, refresh
 from scgd.typing import Floats, Ints
 
-__all__ = [
-    "MEMORIES",
-    "NORMALIZATIONS",
-    "RecomputedDistribution",
-    "recomputed_distribution",
-    "record",
-    "refill",
-]
-
 NORMALIZATIONS = ("l1", "softmax")
 MEMORIES = ("phase", "run", "visits")
 L1, SOFTMAX = range(2)

@@ -29,8 +29,6 @@ from scgd.policies.sumtree import empty_tree, locate, refresh, refresh_above, sp
 from scgd.random import uniform
 from scgd.typing import Floats, Ints
 
-__all__ = ["SoftmaxDistribution", "softmax_distribution"]
-
 N_MOMENTS = 14
 """Terms of the Taylor series: with |S| (x0 - x1) at most LIGHT the next is below LIGHT**14 / 14!,
 some 1e-15 of the sum."""

@@ -14,8 +14,6 @@ from scgd.compiling import njit
 from scgd.random import uniform
 from scgd.typing import Floats, Ints
 
-__all__ = ["empty_tree", "locate", "refresh", "refresh_above", "split_uniform"]
-
 BELOW_ONE = 1.0 - 2.0**-53
 """The largest number below 1: a target at the very end of a node stays inside it."""
 FLOATS_PER_LINE = 8

@@ -21,9 +21,7 @@ from scgd.policies import POLICIES
 from scgd.schedules import SCHEDULES, Relative
 from scgd.spaces import Choice, Float, Int, Space
 from scgd.steps import STEPS
-from scgd.strategies.whole_box import Screen
-
-__all__ = ["from_file", "to_file"]
+from scgd.strategies.screening import Screen
 
 OTHERS: dict[str, Any] = {"m": SCGD, "u": Relative, "r": Rows, "f": Float, "i": Int, "s": Screen}
 CLASSES: dict[str, Any] = {

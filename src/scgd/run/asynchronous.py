@@ -7,14 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from scgd.checks import shown
-from scgd.problem import count
+from scgd.checks import count, shown
 from scgd.run.run import Run
 from scgd.run.signals import Stop
 from scgd.typing import Ints
 from scgd.workers import Evaluator
-
-__all__ = ["Events", "Flights"]
 
 
 @dataclass(frozen=True)

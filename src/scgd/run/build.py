@@ -25,11 +25,9 @@ from scgd.strategies.asks import Along, Asking, Gradient, Report, Steps, Strateg
 from scgd.strategies.budget import TOL, Budget
 from scgd.strategies.fixed_method import run_method
 from scgd.strategies.incumbent import with_incumbent
-from scgd.strategies.whole_box import Screen
+from scgd.strategies.screening import Screen
 from scgd.trials import check_known
 from scgd.typing import Array
-
-__all__ = ["Seed", "build", "checked"]
 
 USES_NOISE = ("auto",)
 SAMPLES = 1

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from scgd.checkpoint import decoded, encoded
+from scgd.checkpoint import state_of, take_up
 from scgd.problem import Problem
 from scgd.questions import EVERYWHERE, Point, Question, joint
 from scgd.strategies.cross_entropy import FEW, cross_entropy
 from scgd.trials import Trials
 from scgd.typing import Floats
-
-__all__ = ["Filler"]
 
 OWNER = 2**30
 """Of its samples: beyond those of any strategy or engine."""
@@ -21,7 +19,7 @@ CHECK = 5
 """Every fifth point is the centre, where it is a new one."""
 GROWTH = 0.01
 """A centre lasts until there are so many more values: what it costs grows with their number."""
-COUNTS = ("n_asked", "n_evals", "n_fitted", "n_checked")
+STATE = ("n_asked", "n_evals", "n_fitted", "n_checked", "centre", "spread", "seen", "rng")
 REMEMBERED = 4
 """Values of the centre that tell how good it is: it moves on."""
 
@@ -92,16 +90,9 @@ class Filler:
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on."""
-        counts = {name: getattr(self, name) for name in COUNTS}
-        centre = {"centre": self.centre.copy(), "spread": self.spread.copy()}
-        more = {"seen": encoded(self.seen), "x": self.point.x.copy(), "rng": encoded(self.rng)}
-        return {**counts, **centre, **more}
+        return {**state_of(self, STATE), "x": self.point.x.copy()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up another one."""
-        for name in COUNTS:
-            setattr(self, name, int(state[name]))
-        self.centre[...], self.spread[...] = state["centre"], state["spread"]
-        self.seen = state["seen"].tolist()
+        take_up(self, STATE, state)
         self.point.put(state["x"])
-        decoded(state["rng"], self.rng)

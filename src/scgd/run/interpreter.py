@@ -30,8 +30,6 @@ from scgd.typing import Floats
 if TYPE_CHECKING:
     from scgd.run.build import Seed
 
-__all__ = ["Interpreter", "OtherPoints"]
-
 STRATEGIES = 0
 """Which child of the seed strategies draw from."""
 STRATEGY = 0

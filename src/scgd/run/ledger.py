@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from scgd.checkpoint import state_of, take_up
 from scgd.outcomes import is_caught
 from scgd.questions import Point, Question
 from scgd.typing import Floats
 
-__all__ = ["Best", "Ledger"]
+STATE = ("n_accepted", "n_failed", "worst", "first", "best")
+"""What a checkpoint keeps of a ledger."""
 
 
 @dataclass(eq=False)
@@ -58,12 +60,12 @@ class Best:
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on."""
-        return {"value": self.value, "x": self.x.copy()}
+        return state_of(self, ("value", "x"))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up another one."""
-        self.value, self.point = state["value"], None
-        self.x[...] = state["x"]
+        take_up(self, ("value", "x"), state)
+        self.point = None
 
 
 @dataclass(eq=False)
@@ -152,15 +154,12 @@ class Ledger:
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything needed to go on."""
-        best = None if self.best is None else self.best.state_dict()
-        counts = {"n_accepted": self.n_accepted, "n_failed": self.n_failed}
-        return {**counts, "best": best, "worst": self.worst, "first": self.first}
+        return state_of(self, STATE)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up the ledger of another run."""
-        if min(state["n_accepted"], state["n_failed"]) < 0:
+        if (self.best is None) != (state["best"] is None):
+            raise ValueError("the ledger keeps a best point or not")
+        take_up(self, STATE, state)
+        if min(self.n_accepted, self.n_failed) < 0:
             raise ValueError("the ledger counts below zero")
-        self.n_accepted, self.n_failed = int(state["n_accepted"]), int(state["n_failed"])
-        self.worst, self.first = float(state["worst"]), float(state["first"])
-        if self.best is not None:
-            self.best.load_state_dict(state["best"])

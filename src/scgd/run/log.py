@@ -1,8 +1,7 @@
-"""A CSV file that grows by a row per evaluation, is whole after a kill, and resumes.
+"""A CSV file that grows by a row per evaluation, and is whole after a kill.
 
-Every row is one write to the end of the file. A run that is taken up may have saved its checkpoint
-before the last rows were written: those evaluations are made again, so their rows are dropped first
-and no number is there twice.
+Every row is one write to the end of the file. The checkpoint of the run has the rows, too: a run
+that is taken up writes those that it knows into a new file, and no number is there twice.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import csv
 import io
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,9 @@ import numpy as np
 from scgd.checks import shown
 from scgd.errors import cell
 from scgd.evaluations import Points
-from scgd.files import replacing, settled
+from scgd.files import settled
 from scgd.spaces import Space
 from scgd.typing import Array, Floats
-
-__all__ = ["WIDEST", "Log"]
 
 WIDEST = 100
 """Coordinates that get a column each; beyond, a row tells what has changed since the last one."""
@@ -72,66 +69,25 @@ class Log:
             names = ["changes"]
         return [*HEAD, *names]
 
-    # ---- opening ---------------------------------------------------------------------------------
-
-    def begin(self) -> None:
-        """Start a file; one that is there already is kept under another name."""
+    def begin(self, rows: Iterable[Row], points: Points, *, resumed: bool) -> None:
+        """Start a file, with rows so far; one that is there already is kept under another name."""
         if self.path.exists() and self.path.stat().st_size:
+            if resumed:
+                self._check_columns()
             self.path.replace(self.path.with_name(f"{self.path.name}.previous"))
-        self._open()
-        self._append(self.columns)
-
-    def go_on(self, known: Callable[[int], bool]) -> tuple[list[Row], Points]:
-        """Take up a file: keep the rows of evaluations that the run knows, and return them."""
-        text = self.path.read_bytes() if self.path.exists() else b""
-        whole = text[: text.rfind(b"\n") + 1]  # without a row that was cut
-        if not whole:
-            self.begin()
-            return [], Points(self.start)
-        head, *rows = csv.reader(io.StringIO(whole.decode(), newline=""))
-        if head != self.columns:
-            raise ValueError(f"{NAME}: {self.path} has other columns; it is not of this run")
-        try:
-            kept = [row for row in rows if known(int(row[0]))]
-            if self.start.size > WIDEST and rows[: len(kept)] != kept:
-                raise ValueError("rows are missing between others")
-            parsed = [(int(a), b, float(c), float(d)) for a, b, c, d, *_ in kept]
-            points = self._points(kept)
-        except (ValueError, IndexError) as error:
-            raise ValueError(f"{NAME}: {self.path} is not a log of this run ({error})") from None
-        if len(kept) < len(rows) or len(whole) < len(text):
-            with replacing(self.path) as file:
-                file.write("".join(map(line, [head, *kept])).encode())
-        self._open()
-        return parsed, points
-
-    def _points(self, rows: Sequence[Sequence[str]]) -> Points:
-        """Return the points of rows."""
-        points, last = Points(self.start), self.start.copy()
-        for row in rows:
-            if self.space is not None or self.start.size <= WIDEST:
-                now = np.array([float(entry) for entry in self._entries(row)])
-                if now.shape != last.shape:
-                    raise ValueError(f"a point has {now.size} numbers")
-                coords: Array = np.flatnonzero(now != last)
-                last = now
-                points.add(coords, now[coords])
-            else:
-                pairs = [pair.split("=") for pair in row[4].split()]
-                points.add(
-                    np.array([int(k) for k, _ in pairs], np.int64),
-                    np.array([float(entry) for _, entry in pairs]),
-                )
-        return points
-
-    def _entries(self, row: Sequence[str]) -> Sequence[str]:
-        return row[4:] if self.space is None else row[-1].split()
-
-    # ---- writing ---------------------------------------------------------------------------------
-
-    def _open(self) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self.file = io.FileIO(os.open(self.path, flags, 0o666), "w")
+        self._append(self.columns)
+        x, every = self.start.copy(), np.arange(self.start.size)
+        for row, (where, entries) in zip(rows, points.changes(), strict=True):
+            x[where] = entries
+            self.write(*row, every[where], x)
+
+    def _check_columns(self) -> None:
+        """Refuse the file of another run."""
+        with open(self.path, newline="", errors="replace") as file:
+            if next(csv.reader(file), None) != self.columns:
+                raise ValueError(f"{NAME}: {self.path} has other columns; it is not of this run")
 
     def write(
         self, number: int, member: str, value: float, seconds: float, changed: Array, x: Floats

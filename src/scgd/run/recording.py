@@ -19,8 +19,6 @@ from scgd.typing import Floats, Ints
 if TYPE_CHECKING:
     from scgd.run.run import Run
 
-__all__ = ["LIMIT", "Record", "record_all"]
-
 NOWHERE: Ints = np.empty(0, np.int64)
 NOTHING: Floats = np.empty(0)
 
@@ -108,18 +106,17 @@ class Record:
         self.value.frombytes((self.sign * np.array(values[:n])).tobytes())
         self.seconds.frombytes(seconds.tobytes())
 
-    def take_up(self, rows: Sequence[tuple[int, str, float, float]], points: Points) -> None:
-        """Take up what a log tells of a run that is resumed."""
-        for row in rows:
-            self._row(*row)
-        self.points = points
-        for where, entries in points.changes():
-            self.last[where] = entries
-        self.began -= rows[-1][3] if rows else 0.0
+    def begin_log(self, *, resumed: bool) -> None:
+        """Begin the file, with the rows that a run knows which was taken up."""
+        assert self.log is not None and self.points is not None
+        names = [*self.names]
+        members = (names[code] for code in self.member)
+        rows = zip(self.number, members, self.value, self.seconds, strict=True)
+        self.log.begin(rows, self.points, resumed=resumed)
 
     def state_dict(self) -> dict[str, Any] | None:
-        """Return the rows for a checkpoint; None where a log keeps them, or nobody wants all."""
-        if self.points is None or self.log is not None:
+        """Return the rows for a checkpoint; None where nobody wants all."""
+        if self.points is None:
             return None
         return {
             "number": np.array(self.number, np.int64),
@@ -132,7 +129,7 @@ class Record:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up the rows of a run that is resumed."""
-        if self.points is None or self.log is not None:
+        if self.points is None:
             return
         columns = [state[name] for name in ("number", "member", "value", "seconds")]
         names, points = state["names"].split("\n"), Points(self.points.start)
@@ -140,7 +137,12 @@ class Record:
         if {len(column) for column in columns} != {len(points)}:
             raise ValueError("the table of evaluations has columns of several lengths")
         rows = zip(*(column.tolist() for column in columns), strict=True)
-        self.take_up([(i, names[m], value, s) for i, m, value, s in rows], points)
+        for number, code, value, seconds in rows:
+            self._row(number, names[code], value, seconds)
+        for where, entries in points.changes():
+            self.last[where] = entries
+        self.points = points
+        self.began -= self.seconds[-1] if self.seconds else 0.0
 
     # ---- points ----------------------------------------------------------------------------------
 
@@ -189,17 +191,7 @@ class Record:
             self.log.close()
 
 
-def record_all(run: Run, log: Any = None, *, resumed: bool = False) -> None:
-    """Have a run keep all its evaluations with their points, and write them to a log.
-
-    A run that was resumed goes on with the file, from which the rows of evaluations that the
-    checkpoint does not know are dropped: they will be made again.
-    """
+def record_all(run: Run, log: Any = None) -> None:
+    """Have a run note all its evaluations with their points, and in a file."""
     file = None if log is None else Log(log, run.problem.x0, run.problem.space)
-    record = Record(run.problem, run.began, wanted=True, log=file, sign=run.ledger.sign)
-    if file is not None and resumed:
-        n, place = run.n_issued, run.place
-        record.take_up(*file.go_on(lambda number: number < n and number not in place))
-    elif file is not None:
-        file.begin()
-    run.keep(record)
+    run.keep(Record(run.problem, run.began, wanted=True, log=file, sign=run.ledger.sign))

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scgd.checks import count
 from scgd.constraints.merit import Merit
 from scgd.history import History, Status, mean_and_error
 from scgd.method import SCGD
 from scgd.methods import Method, Ran
 from scgd.outcomes import CAUGHT
-from scgd.problem import Problem, as_scalar, count
+from scgd.problem import Problem, as_scalar
 from scgd.questions import Open, Question, open_state, reopened
 from scgd.run.interpreter import Interpreter
 from scgd.run.ledger import Ledger
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from scgd.run.build import Seed
     from scgd.run.filler import Filler
     from scgd.run.recording import Record
-
-__all__ = ["Run"]
 
 STRETCH = 50_000
 """Evaluations that a loop makes at a time: what it has to report stays below 4 MB."""
@@ -95,7 +94,6 @@ class Run:
         self.ordered = False
         self.n_issued = 0
         self.remark = ""
-        self.known = False  # whether measurements were handed in that nobody asked for
         self.make_filler: Callable[[], Filler] | None = None
         self.filler: Filler | None = None
         self.whole = True  # not in the middle of a commit, so that the state can be saved
@@ -290,7 +288,9 @@ class Run:
         ended = self.nfev > 0 and status in ENDS
         stuck, rose = ended and still, ended and self._rose(fun, error, end.values.size)
         late = status is Status.TIME and self.nfev == 0
-        advice = remedy(fun, self.problem) if stuck else RISEN if rose else LATE if late else ""
+        lost = 2 * self.ledger.n_failed > self.nfev
+        cure = FAILING if lost else remedy(fun, self.problem)
+        advice = cure if stuck else RISEN if rose else LATE if late else ""
         result = Result(
             x=end.x.copy(),
             **({} if space is None else {"params": space.decode(end.x), "names": space.names}),
@@ -341,6 +341,7 @@ class Run:
             found = Recommendation(*strategy.engine.recommended)
         found = chosen(
             found, self.ledger, self.problem.x0, deterministic=strategy.deterministic,
+            tested=not np.isnan(strategy.report.get("noise", 0.0)),
             reported=self.history.arrays()["fun"] if strategy.stepping else None,
         )  # fmt: skip
         if self.filler is None or found.exact:
@@ -373,7 +374,6 @@ class Run:
 
     def know(self, x: Floats, value: float) -> None:
         """Take a measurement that was made before, which costs nothing."""
-        self.known = True
         if self.ledger.best is not None and value < self.ledger.best.value:
             self.ledger.best.put(value, x)
         if self.n_issued:
@@ -423,7 +423,6 @@ class Run:
             "ledger": self.ledger.state_dict(),
             "history": self.history.state_dict(),
             "strategy": self.strategy.state_dict(),
-            "known": self.known,
             "filler": None if self.filler is None else self.filler.state_dict(),
             "open": {str(first): open_state(opened) for first, opened in self.open.items()},
         }
@@ -438,7 +437,7 @@ class Run:
         self.ledger.load_state_dict(state["ledger"])
         self.strategy.load_state_dict(state["strategy"])  # which notes again what it has seen
         self.history.load_state_dict(state["history"])
-        self.known, self.filler = bool(state["known"]), None
+        self.filler = None
         if state["filler"] is not None:
             assert self.make_filler is not None, "the run was made by ask and tell"
             self.filler = self.make_filler()
@@ -460,6 +459,9 @@ class Run:
 
 LATE = "Nothing was evaluated; give a larger max_time."
 RISEN = "Values rose from where it began; give smaller steps (learning_rate), or method='auto'."
+FAILING = (
+    "Nothing improved on x0: most evaluations had no finite value; see what fun returns near x0."
+)
 FILLER = "filler"
 """The solver of evaluations beside the strategy's."""
 ENDS = (Status.BUDGET, Status.TIME, Status.FINISHED, Status.CONVERGED)

@@ -18,10 +18,6 @@ from scgd.checks import LARGEST
 from scgd.run.interpreter import OtherPoints
 from scgd.run.run import Run
 
-__all__ = [
-    "Lock", "Saved", "check_identity", "go_on", "identity", "restore", "whole_state",
-]  # fmt: skip
-
 try:
     import fcntl
 except ImportError:  # Windows: nothing is locked

@@ -13,16 +13,16 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from scgd.calling import inside_user
 from scgd.typing import Array
-
-__all__ = ["Interrupts", "Late", "Stop", "Terminate", "Ticker"]
 
 
 @dataclass(eq=False)
@@ -98,14 +98,22 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         """Take over the signals that nobody else handles, and those of the run around this one."""
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                now = signal.getsignal(number)
-                outer = None if now is USUAL[number] else run_of(now)
-                if now is USUAL[number] or isinstance(now, Terminate) or outer is not None:
-                    self._previous[number] = signal.signal(number, self._handle)
-                if outer is not None and outer.seen:  # before this run took over
-                    self._note(outer.seen)
+            try:
+                self._take_over()
+            except BaseException:  # of a handler that is not ours, in the middle of it
+                self._give_back()
+                raise
         return self
+
+    def _take_over(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            now = signal.getsignal(number)
+            outer = None if now is USUAL[number] else run_of(now)
+            if now is USUAL[number] or isinstance(now, Terminate) or outer is not None:
+                self._previous[number] = now
+                signal.signal(number, self._handle)
+            if outer is not None and outer.seen:  # before this run took over
+                self._note(outer.seen)
 
     def hand_on(self, *, cut: bool) -> None:
         """End the program as it would have ended; ``cut``: end the run around this one, too."""
@@ -133,17 +141,16 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def _give_back(self) -> None:
-        for number, handler in self._previous.items():
-            if signal.getsignal(number) == self._handle:  # else the user's function has changed it
-                signal.signal(number, handler)
-        self._previous.clear()
+        try:
+            for number, handler in self._previous.items():
+                if signal.getsignal(number) == self._handle:  # else the user's function changed it
+                    signal.signal(number, handler)
+            self._previous.clear()
+        except BaseException:  # of one that was given back: the others follow all the same
+            self._give_back()
+            raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: Any) -> None:
         """Give the signals back."""
         self._give_back()
 
@@ -154,7 +161,8 @@ def run_of(handler: Any) -> Interrupts | None:
     return owner if isinstance(owner, Interrupts) else None
 
 
-class Ticker:
+@contextmanager
+def ticking(stop: Stop, every: float | None, deadline: float | None) -> Iterator[None]:
     """Raise a flag at regular times, and at a deadline, from a thread of its own.
 
     Parameters
@@ -166,35 +174,22 @@ class Ticker:
     deadline
         The time (of ``time.monotonic``) at which no new step may begin; None for none.
     """
+    over, usual = threading.Event(), 3600.0 if every is None else every
 
-    def __init__(self, stop: Stop, every: float | None, deadline: float | None) -> None:
-        self.stop, self.every, self.deadline = stop, every, deadline
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="scgd-clock", daemon=True)
-
-    def __enter__(self) -> Ticker:
-        """Start the clock."""
-        self._thread.start()
-        return self
-
-    def _run(self) -> None:
-        while not self._over.wait(self._pause()):
-            if self.deadline is not None and time.monotonic() >= self.deadline:
-                self.stop.end()
+    def tick() -> None:
+        while True:
+            left = usual if deadline is None else deadline - time.monotonic()
+            if over.wait(min(usual, left) if left > 0 else usual):
+                return
+            if deadline is not None and time.monotonic() >= deadline:
+                stop.end()
             else:
-                self.stop.set()
+                stop.set()
 
-    def _pause(self) -> float:
-        every = 3600.0 if self.every is None else self.every
-        left = every if self.deadline is None else self.deadline - time.monotonic()
-        return min(every, left) if left > 0 else every
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop the clock."""
-        self._over.set()
-        self._thread.join()
+    thread = threading.Thread(target=tick, name="scgd-clock", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

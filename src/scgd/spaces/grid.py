@@ -9,8 +9,6 @@ import numpy as np
 
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["Condition", "Grid"]
-
 LARGEST_LIST = 4096
 """Points up to which all of a grid are listed."""
 

@@ -12,8 +12,6 @@ import numpy as np
 from scgd.checks import count, flag, number, settle
 from scgd.typing import Floats, Ints
 
-__all__ = ["Choice", "Float", "Int", "Parameter", "adopted", "same"]
-
 LARGEST = 2**53
 
 

@@ -14,8 +14,6 @@ from scgd.spaces.grid import Condition, Grid
 from scgd.spaces.parameters import Choice, Parameter, adopted
 from scgd.typing import Floats
 
-__all__ = ["InSpace", "Space"]
-
 REMEDIES = {
     "bounds": "give each parameter its own, as in Float(0, 1)",
     "scale": "the bounds of the parameters, with log=True where factors count, tell it",

@@ -11,8 +11,6 @@ from scgd.files import settled
 from scgd.spaces.parameters import Choice, Float, Int, Parameter
 from scgd.spaces.space import Space
 
-__all__ = ["read_space"]
-
 KINDS: dict[str, Any] = {"float": Float, "int": Int, "choice": Choice}
 
 

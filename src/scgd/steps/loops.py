@@ -14,8 +14,6 @@ from typing import Any
 from scgd.compiling import is_compiled, njit, register_jitable
 from scgd.steps.rules import StepRule
 
-__all__ = ["applier", "compiled"]
-
 PACKAGE = __name__.split(".")[0]
 
 

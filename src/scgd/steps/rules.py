@@ -14,20 +14,6 @@ from scgd.checks import flag, number
 from scgd.compiling import register_jitable
 from scgd.typing import Floats
 
-__all__ = [
-    "LONGEST",
-    "RMS",
-    "SGD",
-    "Adam",
-    "Learned",
-    "Momentum",
-    "StepRule",
-    "Wiener",
-    "check_decay",
-    "kernel",
-    "make_slots",
-]
-
 LONGEST = 300.0
 """The largest logarithm of a learned factor: two of them together are still a finite number."""
 COMMON = 0.002

@@ -34,7 +34,6 @@ from scgd.typing import Floats, Ints
 if TYPE_CHECKING:
     from scgd.problem import Problem
     from scgd.strategies.budget import Budget
-    from scgd.strategies.whole_box import Seen
 
 __all__ = [
     "Along",
@@ -200,8 +199,9 @@ class Report:
         The unit of each coordinate that steps go by.
     noise
         The standard deviation of one value, pooled over all repeats: a few values at x do not tell.
+        NaN: nobody looked for noise, so the error of the best value seen is not known either.
     screening
-        What a screening of all inputs has seen (:class:`~scgd.strategies.whole_box.Seen`).
+        What a screening of all inputs has seen: arguments of :class:`scgd.Screening`.
     """
 
     solver: str | None = None
@@ -212,7 +212,7 @@ class Report:
     relevance: tuple[Floats, Floats] | None = None
     scale: Floats | None = None
     noise: float | None = None
-    screening: Seen | None = None
+    screening: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -253,3 +253,21 @@ def point_of(points: Any, j: int) -> Floats:
         return points.at(j)
     one: Floats = points if points.ndim == 1 else points.reshape(-1, points.shape[-1])[j]
     return one.copy()
+
+
+def n_asked(asked: Any) -> int:
+    """Return the evaluations that something yielded takes, at least."""
+    if isinstance(asked, Steps):
+        return asked.n_evals or 1
+    return asked.size // asked.shape[-1] if isinstance(asked, np.ndarray) else len(asked)
+
+
+def lowest(values: Any) -> tuple[int, float]:
+    """Return which of the values sent for some points is the lowest, and the value.
+
+    Failed evaluations do not count; where all failed, the value is NaN.
+    """
+    if isinstance(values, float):
+        return 0, values
+    k = int(np.argmin(np.where(values == values, values, np.inf)))
+    return k, float(values.flat[k])

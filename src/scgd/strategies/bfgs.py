@@ -10,6 +10,7 @@ import numpy as np
 from scgd.strategies.asks import Along, Gradient, Report
 from scgd.strategies.box import Box
 from scgd.strategies.limited_memory import bends, two_loop
+from scgd.strategies.member import Best
 from scgd.strategies.precision import Precision
 from scgd.strategies.relevance import PLACES, Shares
 from scgd.typing import Array, Floats
@@ -54,6 +55,9 @@ RETRY, SMALLEST = 1e-3, 1e-9
 length scales: a tenth of the finest difference."""
 PATIENCE = 3
 """Small gains in a row, or lines that did not fall, that end a descent: one may be luck."""
+HOPELESS = 1e-3
+"""A gain in parts of what is missing to the best value known, below which a descent ends elsewhere:
+a thousand such steps are more than it takes to converge."""
 WALL, JAMMED = 1e3, 3
 """A rise that is a wall, in changes that the slope predicted (a failed value is one, too), and the
 lines in a row that must have met one for it to stand across the way."""
@@ -84,6 +88,8 @@ class BFGS:
         How precise f is, and so how wide differences must be.
     main
         Whether it reports the relevance of coordinates: restarts do not.
+    best
+        The best point known: a gain that is a small part of what is missing to it counts as none.
 
     Attributes
     ----------
@@ -106,8 +112,10 @@ class BFGS:
         precision: Precision,
         *,
         main: bool,
+        best: Best,
     ) -> None:
-        self.main, self.has_gradient, self.precision = main, has_gradient, precision
+        self.main, self.best = main, best
+        self.has_gradient, self.precision = has_gradient, precision
         self.x, self.f, self.s, self.p, self.small = x.copy(), f, s, x.size, small
         self.box = box
         self.steps: list[Floats] = []
@@ -116,8 +124,9 @@ class BFGS:
         self.central, self.first = False, True  # the first gradient is compared with none
         self.gradient: Floats | None = None
         self.active: Array | None = None  # a mask, or None for all
-        self.was_active: Array | None = None
+        self.was_active: Array = np.zeros(self.p, np.bool_)
         self.renew, self.turn, self.step_length = False, 0, s
+        self.looked = False  # at all coordinates, since something was gained
         self.moved: Floats = np.zeros(self.p)
         self.shares = Shares(self.p)
         self.n_small = self.n_failed = self.n_walls = 0
@@ -203,14 +212,9 @@ class BFGS:
             self.active = None
 
     def _find_active(self, gradient: Floats, squares: Floats, total: float) -> None:
-        self.renew = False
-        order = np.argsort(-squares)
-        covered = np.cumsum(squares[order])
-        n = int(np.searchsorted(covered, (1 - COVERED) * total)) + 1
-        if n > self.p // 2:
-            return
-        before = self.was_active
-        active = np.zeros(self.p, np.bool_) if before is None else before.copy()
+        self.renew, order = False, np.argsort(-squares)
+        n = int(np.searchsorted(np.cumsum(squares[order]), (1 - COVERED) * total)) + 1
+        active = self.was_active.copy()
         active[order[:n]] = True
         if active.sum() <= self.p // 2:
             self.active, self.turn = active, 0
@@ -354,22 +358,20 @@ class BFGS:
         self.moved = x - self.x
         self.x, self.f, self.first, self.n_failed = x, value, False, 0
         self.step_length = max(float(np.linalg.norm(self.moved)), SMALLEST * self.s)
-        small = max(1e-13 * abs(value), self.small, self.precision.noise)
-        self.n_small = self.n_small + 1 if gain <= small else 0
-        if self.n_small < PATIENCE:
+        missing = HOPELESS * (value - self.best.f)
+        if gain > max(1e-13 * abs(value), self.small, self.precision.noise, missing):
+            self.n_small, self.looked = 0, False
             return False
-        self.n_small = 0
-        if self.active is not None:
-            self._look_everywhere()
+        self.n_small += 1
+        if self.n_small < PATIENCE or self._look_everywhere():
             return False
-        over, self.central = self.central, True
+        over, self.central, self.n_small = self.central, True, 0
         return over
 
     def _refuse(self) -> bool:
         """Try something else after a line that did not fall; tell whether that was the end."""
         self.n_failed += 1
-        if self.active is not None:
-            self._look_everywhere()
+        if self._look_everywhere():
             self.n_failed = 0
             self._shorten()
         elif not self.central:
@@ -385,11 +387,14 @@ class BFGS:
     def _shorten(self) -> None:
         self.step_length = max(RETRY * self.step_length, SMALLEST * self.s)
 
-    def _look_everywhere(self) -> None:
-        """Differentiate all coordinates again, with an empty memory."""
-        self.was_active, self.active = self.active, None
-        self.renew = self.first = True
+    def _look_everywhere(self) -> bool:
+        """Differentiate all coordinates again, once without a gain; tell whether that is new."""
+        if self.active is None or self.looked:
+            return False
+        self.was_active, self.active, self.n_small = self.active, None, 0
+        self.renew = self.first = self.looked = True
         self._forget()
+        return True
 
     def _forget(self) -> None:
         self.steps, self.changes = [], []

@@ -52,11 +52,6 @@ class Box:
         self.parts: list[tuple[Box, Array]] = []
         self._fit()
 
-    @classmethod
-    def around(cls, start: Floats, reach: float = np.inf) -> Box:
-        """Return a box without bounds."""
-        return cls(start, np.empty(0), np.empty(0), reach)
-
     def _fit(self) -> None:
         np.maximum(self.least, self.start - self.reach, out=self.lower)
         np.minimum(self.most, self.start + self.reach, out=self.upper)
@@ -116,8 +111,10 @@ def in_box(inner: Asking, problem: Problem, box: Box) -> Asking:
     try:
         while True:
             points = inner.send(values)
+            if isinstance(points, Report) and points.x is not None:
+                points = replace(points, x=points.x * unit)
             if isinstance(points, Report | Wait):
-                values = yield points if isinstance(points, Wait) else in_units(points, unit)
+                values = yield points
                 continue
             if isinstance(points, Gradient):
                 x = problem.clipped(box.clip(points.x) * unit)
@@ -161,8 +158,3 @@ def along_in_box(points: Along, base: Floats, problem: Problem, box: Box) -> tup
     if problem.lower.size:
         inside = np.minimum(np.maximum(inside, problem.lower[k]), problem.upper[k])
     return Along(base, k, inside), float(np.abs(entries - box.start[k]).max(initial=0.0))
-
-
-def in_units(report: Report, unit: Floats) -> Report:
-    """Return a report whose point is in units of x."""
-    return report if report.x is None else replace(report, x=report.x * unit)

@@ -31,6 +31,11 @@ class Budget:
     parent
         The budget that this one is a part of.
 
+    Attributes
+    ----------
+    reserve
+        Evaluations that are kept back: they are not left.
+
     Examples
     --------
     >>> budget = Budget(100, 5)
@@ -51,7 +56,7 @@ class Budget:
     ) -> None:
         self.limit, self.n_coords, self.tol, self.max_stall = limit, n_coords, tol, max_stall
         self.parent = parent
-        self._spent = 0
+        self._spent = self.reserve = 0
         self.began = 0 if parent is None else parent.spent
 
     @property
@@ -77,7 +82,7 @@ class Budget:
     @property
     def left(self) -> int:
         """Evaluations of them that are left."""
-        mine = self.total - self.spent
+        mine = self.total - self.spent - self.reserve
         return mine if self.parent is None else min(mine, self.parent.left)
 
     def part(self, n: int) -> Budget:

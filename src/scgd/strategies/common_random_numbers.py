@@ -14,7 +14,7 @@ from scgd.problem import Problem
 from scgd.schedules import Linear, Relative, absolute
 from scgd.steps import Learned
 from scgd.strategies.asks import Asking, Outcome, Report, Steps, Wait
-from scgd.strategies.budget import Budget
+from scgd.strategies.budget import Budget, Stall
 from scgd.strategies.comparison import compare
 from scgd.strategies.fixed_method import seed_of
 from scgd.strategies.length_scale import LengthScale
@@ -28,8 +28,9 @@ shifted bowls of 6 to 1,000 coordinates), and evaluations that pay for a test of
 ROUGH = 2.0
 """How much larger the noise of a difference on common samples may be than that on independent ones
 before samples count as no help; a factor two is what a ratio from a few samples can show."""
-GUARDED = 2500
-"""Evaluations from which stages are guarded: comparisons then cost less than a tenth."""
+GUARDED, STAGES = 2500, 5
+"""Evaluations from which stages are guarded, and how many: comparisons then cost less than a
+tenth."""
 GAIN = 2.0
 """Standard errors that make a gain significant."""
 
@@ -72,9 +73,10 @@ def common_random_numbers(
     if rough > ROUGH:
         return None
     yield Report(message=f"Common random numbers; length scale {length.length:.3g} times scale.")
-    best, since, probabilities = problem.x0, budget.spent, list[Floats]()
+    best, stall, probabilities = problem.x0, Stall(budget), list[Floats]()
     while True:
-        n_samples, n_stages = comparison_samples(budget.total), number_of_stages(budget)
+        n_samples = comparison_samples(budget.total)
+        n_stages = stall.parts(budget.left, STAGES if budget.total >= GUARDED else 1)
         n_evals = max(1, budget.left // n_stages - 2 * n_samples)
         method: Any = block_method(problem, budget, radius)
         engine = CoordinateDescent(
@@ -86,8 +88,7 @@ def common_random_numbers(
             stage = yield Steps(engine, n_evals)
             x = stage.x
             seen = yield from compare(x, best, n_samples)
-            if seen.better(GAIN):
-                since = budget.spent
+            stalled = stall.note(seen.better(GAIN))
             last = k == n_stages - 1
             if seen.worse(1 if last else 3):  # stages that follow may make good what looks lost
                 engine.go_back()
@@ -100,7 +101,7 @@ def common_random_numbers(
             probabilities.append(stage.weights)
             values = seen.values if np.array_equal(best, x) else seen.others
             yield Report(x=best, values=values, relevance=mean_and_error(probabilities))
-            if budget.max_stall is not None and budget.spent - since >= budget.max_stall:
+            if stalled:
                 return Outcome(converged=True)
         while budget.left < budget.total // 50 + 1:  # less does not pay for another start
             yield Wait()
@@ -162,14 +163,6 @@ def block_method(problem: Problem, budget: Budget, radius: float) -> SCGD:
 def comparison_samples(n_evals: int) -> int:
     """Return the samples of a comparison: 16 where that is not much of the budget."""
     return int(np.clip(n_evals // 25, 4, max(16, n_evals // 2000)))
-
-
-def number_of_stages(budget: Budget, guarded: int = 5, most: int = 40) -> int:
-    """Return how many stages the rest is cut into: what a guard needs, or the user's max_stall."""
-    fewest = guarded if budget.total >= GUARDED else 1
-    if budget.max_stall is None:
-        return fewest
-    return int(np.clip(budget.left // budget.max_stall, fewest, most))
 
 
 def mean_and_error(probabilities: list[Floats]) -> tuple[Floats, Floats] | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scgd.history import robust_deviation
 from scgd.strategies.asks import Asking
 from scgd.typing import Floats
 
@@ -14,6 +15,8 @@ __all__ = ["Comparison", "compare", "compared", "deviation", "standard_error"]
 MOST_FAILED = 3
 """Failed evaluations of a point from which it may count as infeasible: one or two happen
 anywhere."""
+MEDIAN = (np.pi / 2) ** 0.5
+"""The standard error of a median of normal values, in those of their mean."""
 DOUBT = 3.0
 """Standard deviations by which values contradict a pooled noise level: once in a thousand times."""
 
@@ -27,7 +30,8 @@ class Comparison:
     mean, error
         Mean difference and its standard error; infinite where x itself mostly failed.
     against
-        By how many standard errors more pairs are against x than for it (sign test).
+        By how many standard errors more pairs are against x than for it (sign test); without pairs,
+        its median lies higher.
     values, others
         The values of x and those of the reference.
     """
@@ -51,8 +55,11 @@ class Comparison:
         return self.mean > n_errors * self.error or by_sign
 
 
-def compared(here: Floats, there: Floats) -> Comparison:
-    """Return what pairs of values tell; NaN is a failed evaluation and costs itself only.
+def compared(here: Floats, there: Floats, *, paired: bool = True) -> Comparison:
+    """Return what values of two points tell; NaN is a failed evaluation and costs itself only.
+
+    Pairs have a sample in common. Where they have not, or most are incomplete, means and medians
+    are compared as those of independent values.
 
     Examples
     --------
@@ -67,17 +74,20 @@ def compared(here: Floats, there: Floats) -> Comparison:
         return Comparison(np.inf, 0.0, np.inf, values, others)
     if not len(values) or not len(others):
         return Comparison(0.0, np.inf, 0.0, values, others)
-    pairs = np.isfinite(here) & np.isfinite(there)
-    off = here[pairs] - there[pairs]
-    if 2 * len(off) >= len(here):
-        error = float(np.std(off, ddof=1) / np.sqrt(len(off))) if len(off) > 1 else 0.0
-        against = float(np.sign(off).sum() / np.sqrt(max(1, int(np.count_nonzero(off)))))
-        return Comparison(float(off.mean()), error, against, values, others)
-    squares = [
-        float(np.var(seen, ddof=1)) / len(seen) for seen in (values, others) if len(seen) > 1
-    ]
-    mean, error = float(values.mean() - others.mean()), float(np.sqrt(sum(squares)))
-    return Comparison(mean, error, 0.0, values, others)
+    if paired:
+        pairs = np.isfinite(here) & np.isfinite(there)
+        off = here[pairs] - there[pairs]
+        if 2 * len(off) >= len(here):
+            error = float(np.std(off, ddof=1) / np.sqrt(len(off))) if len(off) > 1 else 0.0
+            against = float(np.sign(off).sum() / np.sqrt(max(1, int(np.count_nonzero(off)))))
+            return Comparison(float(off.mean()), error, against, values, others)
+    medians = float(np.median(values)), float(np.median(others))
+    off = np.concatenate([values - medians[0], others - medians[1]])
+    spread = MEDIAN * robust_deviation(off) * np.sqrt(1 / len(values) + 1 / len(others))
+    away = medians[0] - medians[1]
+    against = away / spread if spread > 0 else np.inf * away if away else 0.0
+    mean, error = float(values.mean() - others.mean()), standard_error(values, others)
+    return Comparison(mean, error, against, values, others)
 
 
 def compare(x: Floats, reference: Floats, n_samples: int) -> Asking:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Generator
-from functools import partial
 from itertools import pairwise
 from math import inf, isfinite, sqrt
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 
 from scgd.strategies.asks import Along, Report
 from scgd.strategies.box import Box
-from scgd.strategies.precision import EPS, Precision
+from scgd.strategies.precision import ROUNDED, Precision
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["POOR", "line_search", "per_line"]
@@ -26,8 +25,20 @@ PART, FEWEST, MOST = 0.35, 4, 40
 """The part of the evaluations for a search of each line, and how few and many those may be."""
 WIDE = 4.0
 """First half-width of a line, in units of the length scale: f falls up to three of them."""
-Walls = Callable[[], tuple[float, float]]
-"""Returns the ends of the line as they are now."""
+FINEST = 1e-9
+"""The narrowest interval that is divided, in widths of the line: f moves by its square, less than
+rounding shows."""
+NARROWER, FEWER = 0.5, 8
+"""What later sweeps multiply the width of lines with, and the fewest evaluations of a line there:
+an interval that was halved, and room for parabolas at its best point."""
+FARTHEST = 2e3
+"""How far a vertex may lie, in widths of its parabola: beyond, its curvature is rounding."""
+EXACT = 1e-6
+"""By how much a parabola may mispredict a value, as a part of what f changes by, and be called
+exact: what a third derivative leaves over a thousandth of its own length."""
+NEXT, MOST_NEXT, LEAST_NEXT = (0.3, 0.7), 4.0, 0.1
+"""The next radius of a parabola in parts of the last move, of the first sweep and of later ones,
+and its limits in parts of the last radius: steps of a sequence that converges linearly."""
 SumTest = Callable[[Floats, float, int], Generator[Any, Any, bool]]
 """Asks so many times whether f is a sum at a point where it has some value."""
 
@@ -44,24 +55,36 @@ def per_line(left: int, n_lines: int) -> int:
 
 
 class Line:
-    """Points on a line, sorted, and their values.
+    """Points that differ from x in coordinate i, sorted, and their values.
 
     Parameters
     ----------
-    t, f
-        The first point.
+    x, f, i
+        The first point, its value, and the coordinate.
     width
-        Half of what is looked at; intervals below 1e-9 of it are not divided.
+        Half of what is looked at; much shorter intervals are not divided.
+    box
+        Where the line ends; bounds may widen on the way.
+    spread
+        Takes the largest change of f.
     """
 
-    def __init__(self, t: float, f: float, width: float) -> None:
-        self.t, self.f, self.least = [t], [f], 1e-9 * width
+    def __init__(self, x: Floats, f: float, i: int, width: float, box: Box, spread: Floats) -> None:
+        self.x, self.i, self.box, self.spread = x, i, box, spread
+        self.t, self.f, self.width, self.least = [float(x[i])], [f], width, FINEST * width
         self.bends: list[float] = []  # of the intervals; made when somebody asks
-        self.lowest = self.highest = f
+        self.lowest = self.highest = self.first = f
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The walls as they are now."""
+        return float(self.box.lower[self.i]), float(self.box.upper[self.i])
 
     def add(self, t: float) -> Generator[Any, Any, None]:
         """Evaluate a point."""
-        value = yield t
+        value = yield Along(self.x, [self.i], [t], single=True)
+        if isfinite(value):
+            self.spread[self.i] = max(self.spread[self.i], abs(value - self.first))
         place = bisect(self.t, t)
         self.t.insert(place, t)
         self.f.insert(place, value)
@@ -108,32 +131,29 @@ class Line:
 
 
 def search_line(
-    t: float, f: float, width: float, n: int, walls: Walls, precision: Precision
+    line: Line, n: int, precision: Precision
 ) -> Generator[Any, Any, tuple[float, float]]:
     """Return the best point on a line and f there, from about n evaluations.
 
     STEP: halve the interval in which the parabola that touches just below the best value needs the
     least curvature; then polish by parabolas.
     """
-    line, (low, high) = Line(t, f, width), walls()
-    for edge in (max(t - width, low), min(t + width, high)):
+    t, (low, high) = line.t[0], line.ends
+    for edge in (max(t - line.width, low), min(t + line.width, high)):
         if edge != t:
             yield from line.add(edge)
-    if len(line.t) == 1:
-        return t, f
-    yield from widen(line, n, walls)
-    while len(line.t) <= n and (middle := line.easiest()) is not None:
-        yield from line.add(middle)
-    yield from polish(line, width, precision)
+    if len(line.t) > 1:
+        yield from widen(line, n)
+        while len(line.t) <= n and (middle := line.easiest()) is not None:
+            yield from line.add(middle)
+        yield from polish(line, precision)
     return line.t[line.best], line.f[line.best]
 
 
-def widen(line: Line, n: int, walls: Walls) -> Generator[Any, Any, None]:
+def widen(line: Line, n: int) -> Generator[Any, Any, None]:
     """Go on outwards while the best value lies at an edge that is no wall."""
-    for _ in range(8):
-        span, best, (low, high) = line.t[-1] - line.t[0], line.best, walls()
-        if len(line.t) > n:
-            return
+    while len(line.t) <= n:
+        span, best, (low, high) = line.t[-1] - line.t[0], line.best, line.ends
         if best == 0 and line.f[0] < line.f[1] and line.t[0] > low:
             yield from line.add(max(line.t[0] - span, low))
         elif best == len(line.t) - 1 and line.f[-1] < line.f[-2] and line.t[-1] < high:
@@ -142,7 +162,7 @@ def widen(line: Line, n: int, walls: Walls) -> Generator[Any, Any, None]:
             return
 
 
-def polish(line: Line, width: float, precision: Precision) -> Generator[Any, Any, None]:
+def polish(line: Line, precision: Precision) -> Generator[Any, Any, None]:
     """Put parabolas through the best point and its neighbours."""
     for _ in range(POLISHES):
         k = line.best
@@ -150,11 +170,11 @@ def polish(line: Line, width: float, precision: Precision) -> Generator[Any, Any
             return
         (left, t, right), (f_left, f, f_right) = line.t[k - 1 : k + 2], line.f[k - 1 : k + 2]
         span = right - left
-        if span < 1e-10 * width or f_left - f + f_right - f <= precision.level(f):
+        if span < line.least / 10 or f_left - f + f_right - f <= precision.level(f):
             return
         new = vertex(left, t, right, f_left, f, f_right)
         new = new if left < new < right else t
-        least = max(1e-3 * span, 1e-11 * width)
+        least = max(1e-3 * span, line.least / 100)  # a point beside the vertex brackets it
         if abs(new - t) < least:
             new = t + least * (1 if right - t > t - left else -1)
         if new in line.t:
@@ -168,46 +188,6 @@ def vertex(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> flo
         return 0.5 * (b + (a if isfinite(fa) else c))
     left, right = (b - a) * (fb - fc), (b - c) * (fb - fa)
     return b - 0.5 * ((b - a) * left - (b - c) * right) / (left - right) if left != right else b
-
-
-def try_parabola(
-    t: float, f: float, width: float, walls: Walls, precision: Precision
-) -> Generator[Any, Any, tuple[float, float, bool]]:
-    """Return the best of two sides and the vertex, and whether the parabola predicted its value.
-
-    At a wall both sides lie on the one where there is room, and the vertex comes no farther.
-    """
-    right, left = sides(t, width, *walls())
-    if right == left:
-        return t, f, True
-    high, low = yield right, left
-    if max(abs(high - f), abs(low - f)) <= precision.level(f):
-        return t, f, True
-    seen, exact = [(f, t), (high, right), (low, left)], False
-    up, down = (high - f) / (right - t), (low - f) / (left - t)
-    bend = (up - down) / (right - left)
-    slope = up - bend * (right - t)
-    if 0 < bend < np.inf and abs(slope / bend) < 2e3 * width:
-        lower, upper = walls()
-        trial = min(max(t - slope / (2 * bend), lower), upper)
-        value = yield trial
-        seen.append((value, trial))
-        error = abs(value - (f + (slope + bend * (trial - t)) * (trial - t)))
-        exact = error <= 1e-6 * (max(high, low, f) - min(f, value)) + 64 * EPS * abs(
-            f
-        ) + precision.level(f)
-    f, t = min(seen)
-    return t, f, bool(exact)
-
-
-def sides(t: float, width: float, low: float, high: float) -> tuple[float, float]:
-    """Return a place on either side of t, or two on one side of it at a wall."""
-    right, left = min(t + width, high), max(t - width, low)
-    if right == t:
-        right = (t + left) / 2
-    elif left == t:
-        left = (t + right) / 2
-    return right, left
 
 
 def line_search(
@@ -224,44 +204,36 @@ def line_search(
 ) -> Generator[Any, Any, None]:
     """Sweep the coordinates: parabolas, then longer searches where a parabola did not predict f.
 
-    Later sweeps are narrower and shorter. It ends when a sweep brought nothing, or where
+    The first lines go from wall to wall where bounds are finite; later sweeps are narrower and
+    shorter. It ends when a sweep brought nothing, or where
     ``goes_on``, asked so many times of the point that a sweep or a long line has led to, says no.
     ``left`` returns how many evaluations there are; ``spread`` takes the largest change of f along
     each coordinate.
     """
     p, poor = x.size, n < POOR
-    x, width, radius = x.copy(), WIDE * s, np.full(x.size, WIDE * s)
-    exact, sweep = np.zeros(p, np.bool_), 0
+    radius, exact, sweep = np.full(p, WIDE * s), np.zeros(p, np.bool_), 0
+    width = box.width / 2 if box.finite else WIDE * s
     while True:
         before, order = f, rng.permutation(p)
-        if sweep == 0 and left() < POOR * p:  # nothing else fits into so few
-            first = order[: max(0, min(p, (left() - 2) // 2))]
-            x, f, moves, sure = yield from all_parabolas(
-                x, f, WIDE * s, first, box, precision, spread, left
+        if sweep == 1:
+            order = order[~exact[order]]
+        if sweep == 0 or poor:
+            some = order[: max(1, (left() - 2) // 2)]  # two sides of each, and two vertices
+            x, f, moves, exact[some] = yield from parabolas(
+                x, f, radius[some], some, box, precision, spread, left
             )
-            exact[first] = sure
-            for i, move in zip(first.tolist(), moves.tolist(), strict=True):
-                radius[i] = next_radius(float(radius[i]), move, exact[i], sweep)
-            order = order[len(first) :]
+            radius[some] = next_radius(radius[some], moves, exact[some], sweep)
+            order = order[:0]
         for i in order.tolist():
-            if sweep == 1 and exact[i]:
-                continue
-            here, walls = float(x[i]), partial(wall, box, i)
-            if sweep == 0 or poor:
-                line: Any = try_parabola(here, f, float(radius[i]), walls, precision)
-                t, value, exact[i] = yield from along(x, i, line, f, spread)
-                radius[i] = next_radius(float(radius[i]), abs(t - here), exact[i], sweep)
-            else:
-                line = search_line(here, f, width, n, walls, precision)
-                t, value = yield from along(x, i, line, f, spread)
+            t, value = yield from search_line(Line(x, f, i, width, box, spread), n, precision)
             if value < f:
                 x, f = x.copy(), value  # what was asked keeps its own
                 x[i] = t
-            if sweep > 0 and not poor and not (yield from goes_on(x, f, 1)):
+            if not (yield from goes_on(x, f, 1)):
                 return
         sweep += 1
         if 0 < (total := float(spread.sum())) < inf:
-            yield Report(relevance=(spread / total, np.zeros(p)))
+            yield Report(relevance=(spread / total, np.full(p, np.nan)))  # seen at one place
         still = before - f <= max(1e-14 * abs(f), precision.noise) and (
             sweep != 2 or not exact.any()
         )
@@ -271,13 +243,13 @@ def line_search(
         if not (yield from goes_on(x, f, 1 if poor else 3)):
             return
         if sweep > 1 and not poor:
-            width, n = 0.5 * width, max(8, n // 2)
+            width, n = NARROWER * width, max(FEWER, n // 2)
 
 
-def all_parabolas(
+def parabolas(
     x: Floats,
     f: float,
-    width: float,
+    width: Floats,
     coords: Ints,
     box: Box,
     precision: Precision,
@@ -306,7 +278,7 @@ def all_parabolas(
         up, down = rises[1] / (right - here), rises[2] / (back - here)
         bend = (up - down) / (right - back)
         slope = up - bend * (right - here)
-        convex = (bend > 0) & (bend < np.inf) & (np.abs(slope / bend) < 2e3 * width)
+        convex = (bend > 0) & (bend < np.inf) & (np.abs(slope / bend) < FARTHEST * width)
         flat = np.abs(rises[1:]).max(axis=0) <= precision.level(f)
         convex &= ~flat
         vertex = np.clip(np.where(convex, here - slope / (2 * bend), here), low, high)
@@ -324,7 +296,7 @@ def all_parabolas(
         return y, f + float(every[k].sum()), np.abs(places[k] - here)
 
     def agree(actual: Any, wanted: Any, change: Any) -> Any:
-        return np.abs(actual - wanted) <= 1e-6 * change + 64 * EPS * abs(f) + precision.level(f)
+        return np.abs(actual - wanted) <= EXACT * change + ROUNDED * abs(f) + precision.level(f)
 
     y, wanted, moves = joint(expected)
     value = yield y
@@ -343,39 +315,13 @@ def all_parabolas(
     return (y, value, moves, sure) if value < f else (x, f, np.zeros(n), sure)
 
 
-def next_radius(radius: float, move: float, exact: bool, sweep: int) -> float:
-    """Return the radius of the next parabola: wider where f still fell at the end of this one.
+def next_radius(radius: Floats, move: Floats, exact: Array, sweep: int) -> Floats:
+    """Return the radii of the next parabolas: wider where f still fell at the end of one.
 
     Examples
     --------
-    >>> next_radius(1.0, 1.0, False, 0), next_radius(1.0, 1.0, True, 0)
-    (4.0, 0.3)
+    >>> next_radius(np.ones(2), np.ones(2), np.array([False, True]), 0)
+    array([4. , 0.3])
     """
-    if move >= radius and not exact:
-        return 4 * radius
-    return min(max(move * (0.7 if sweep else 0.3), 0.1 * radius), 4 * radius)
-
-
-def wall(box: Box, i: int) -> tuple[float, float]:
-    """Return the walls of a coordinate as they are now."""
-    return float(box.lower[i]), float(box.upper[i])
-
-
-def along(
-    x: Floats, i: int, line: Generator[Any, Any, Any], f: float, spread: Floats
-) -> Generator[Any, Any, Any]:
-    """Ask at points that differ from x in coordinate i what a search on a line asks."""
-    try:
-        t = next(line)
-        while True:
-            if isinstance(t, float):
-                seen = yield Along(x, [i], [t], single=True)
-                values = [seen]
-            else:
-                values = seen = (yield Along(x, np.array([i] * len(t)), np.array(t))).tolist()
-            for value in values:
-                if isfinite(value):
-                    spread[i] = max(spread[i], abs(value - f))
-            t = line.send(seen)
-    except StopIteration as end:
-        return end.value
+    least, most = LEAST_NEXT * radius, MOST_NEXT * radius
+    return np.where((move >= radius) & ~exact, most, np.clip(NEXT[sweep > 0] * move, least, most))

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from scgd.problem import Problem
-from scgd.strategies.asks import Asking, Report, Wait, point_of
+from scgd.strategies.asks import Asking, Report, Wait, n_asked, point_of
 from scgd.strategies.budget import Budget
-from scgd.strategies.incumbent import n_asked
 from scgd.strategies.portfolio import portfolio
 from scgd.strategies.regression import Evaluations
 from scgd.strategies.verification import verified

@@ -99,7 +99,7 @@ def noisy(
     x, found = yield from descend(problem, budget, rng, x, found, data)
     if found.flat and not large and budget.left >= least_budget(p) + 8:
         won = yield from noisy_population(problem, x, found, rng, budget, data)
-        x, found = won.x, replace(found, radius=ROUGH, rough=True, values=won.values)
+        x, found = won.x, replace(found, radius=ROUGH, rough=True, values=np.array(won.values))
     spsa = SPSA.around(problem, x, rng, found)
     if not large:
         return (yield from in_rounds(spsa, budget, data, stall))

@@ -8,7 +8,7 @@ from scgd.problem import Problem
 from scgd.strategies.asks import Asking, Report
 from scgd.strategies.budget import Budget
 from scgd.strategies.cma_es import NARROWEST, Evolution, default_size
-from scgd.strategies.incumbent import Candidate, reevaluate
+from scgd.strategies.incumbent import reevaluate
 from scgd.strategies.regression import Evaluations
 from scgd.strategies.trust_region_radius import Surroundings
 from scgd.typing import Floats
@@ -48,7 +48,7 @@ def noisy_population(
     Returns
     -------
     won
-        A :class:`scgd.strategies.incumbent.Reevaluated`.
+        A :class:`scgd.strategies.incumbent.Candidate`.
     """
     unit, over = problem.unit, False
     state = Evolution(x / unit, sigma, rng, diagonal=x.size > FULL)
@@ -64,7 +64,7 @@ def noisy_population(
         state.learn(normal, steps, ranked + state.penalties(points - asked / unit, ranked))
         state.mean = problem.clipped(state.mean * unit) / unit
         over = state.over(ranked, NARROWEST) or not np.all(np.isfinite(state.covariance))
-    end = Candidate(problem.clipped(state.mean * unit), np.nan)
+    end = problem.clipped(state.mean * unit)
     won = yield from reevaluate([end], n_compared, x, found.values, found.deviation)
     yield Report(x=won.x, values=won.values, solver="spsa")
     return won

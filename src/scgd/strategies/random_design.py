@@ -7,18 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from scgd.problem import Problem
+from scgd.strategies.asks import Asking
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["Design", "Term", "contrasts", "design_of"]
+__all__ = ["Design", "contrasts", "design_of", "evaluated"]
 
 CHUNK = 4_000_000
-"""Entries of contrasts that are held at a time."""
+"""Entries of points or contrasts that are held at a time: 32 MB."""
 LEVELS = 4
 """Levels of an input: a cubic's worth, so that what rises, bends or has a step shows."""
 CHOICES = 16
 """Options of a choice that are all tried; of more, four."""
-Term = tuple[int, ...]
-"""``(degree, input)``, or that of two inputs in turn."""
 
 
 def contrasts(n_levels: int) -> Floats:
@@ -36,7 +35,7 @@ def contrasts(n_levels: int) -> Floats:
 
 
 class Design:
-    """Levels of inputs in pairs, drawn at random, and the contrasts that they make.
+    """Levels of inputs in pairs, drawn at random, their contrasts, and the values seen.
 
     Parameters
     ----------
@@ -44,6 +43,13 @@ class Design:
         The levels of each input: a row each, filled up with anything.
     counts
         How many levels each has; 1 for an input that does not move.
+
+    Attributes
+    ----------
+    values
+        Two of each pair; pairs with a failed one are left out.
+    n_asked
+        Pairs that were asked, those with failures included.
     """
 
     def __init__(self, places: Floats, counts: Ints) -> None:
@@ -51,13 +57,11 @@ class Design:
         self.most = int(counts.max())
         self.uniform = bool((counts == self.most).all())
         self.rows: list[Array] = []  # packed: a bit per level where there are two
+        self.values: list[list[float]] = []
+        self.n_asked = 0
         self.tables = np.zeros((self.most, self.most + 1, self.most))
         for n in set(counts.tolist()):
             self.tables[:n, n, :n] = contrasts(n)
-
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-        return len(self.rows)
 
     @property
     def n_inputs(self) -> int:
@@ -74,47 +78,47 @@ class Design:
         """Return the point where inputs stand at some levels."""
         return np.asarray(self.places[np.arange(self.n_inputs), levels])
 
-    def pair(self, levels: Array) -> Floats:
-        """Return a point and its mirror image."""
-        opposite = (self.counts - 1 - levels).astype(np.uint8)
-        return np.stack([self.point(levels), self.point(opposite)])
+    def ask(self, problem: Problem, n_pairs: int, rng: np.random.Generator) -> Asking:
+        """Ask so many random points with their mirror images, a sample for each pair."""
+        due, at_once = self.n_asked + n_pairs, max(1, CHUNK // (2 * self.n_inputs))
+        while (n := min(at_once, due - self.n_asked)) > 0:
+            drawn = [self.draw(rng) for _ in range(n)]
+            pairs = [(one, (self.counts - 1 - one).astype(np.uint8)) for one in drawn]
+            points = np.stack([[self.point(one), self.point(other)] for one, other in pairs])
+            values = yield from evaluated(problem, points)
+            self.n_asked += n
+            for levels, pair in zip(drawn, values.tolist(), strict=True):
+                if abs(pair[0] - pair[1]) < np.inf:
+                    self.add(levels, pair)
 
-    def add(self, levels: Array) -> None:
-        """Note the levels of another pair."""
+    def add(self, levels: Array, values: list[float]) -> None:
+        """Note another pair and its values."""
         self.rows.append(np.packbits(levels) if self.most <= 2 else levels)
+        self.values.append(values)
 
-    def levels(self, inputs: slice | Ints) -> Array:
+    def levels(self, inputs: slice) -> Array:
         """Return the levels of some inputs, a row per pair."""
         if self.most > 2:
             return np.stack([row[inputs] for row in self.rows])
-        if isinstance(inputs, slice):
-            first, last, _ = inputs.indices(self.n_inputs)
-            packed = np.stack([row[first // 8 : (last + 7) // 8] for row in self.rows])
-            return np.unpackbits(packed, axis=1)[:, first % 8 : first % 8 + last - first]
-        packed = np.stack([row[inputs // 8] for row in self.rows])
-        return (packed >> (7 - inputs % 8).astype(np.uint8)) & 1
+        first, last, _ = inputs.indices(self.n_inputs)
+        packed = np.stack([row[first // 8 : (last + 7) // 8] for row in self.rows])
+        return np.unpackbits(packed, axis=1)[:, first % 8 : first % 8 + last - first]
 
     def chunks(self) -> Iterator[slice]:
         """Return slices of the inputs whose contrasts fit into memory."""
-        width = max(8, CHUNK // max(len(self), 1) // 8 * 8)
+        width = max(1, CHUNK // max(len(self.rows), 1))
         for first in range(0, self.n_inputs, width):
             yield slice(first, min(first + width, self.n_inputs))
 
-    def contrast(self, degree: int, levels: Array, inputs: slice | Ints) -> Array:
+    def contrast(self, degree: int, levels: Array, inputs: slice) -> Floats:
         """Return contrasts of some inputs, whose levels these are; 0 where there is none."""
-        if degree >= self.most:
-            return np.zeros(levels.shape)
-        if self.uniform:
-            return np.asarray(self.tables[degree, self.most][levels])
-        return np.asarray(self.tables[degree][self.counts[inputs], levels])
+        counts = self.most if self.uniform else self.counts[inputs]
+        return np.asarray(self.tables[degree][counts, levels])
 
-    def column(self, term: Term) -> Floats:
-        """Return a term's contrast, or the product of two."""
-        value: Floats = np.ones(len(self))
-        for degree, k in zip(term[::2], term[1::2], strict=True):
-            one = np.array([k])
-            value = value * self.contrast(degree, self.levels(one), one)[:, 0]
-        return value
+    def column(self, degree: int, k: int) -> Floats:
+        """Return the contrasts of one input."""
+        one = slice(k, k + 1)
+        return self.contrast(degree, self.levels(one), one)[:, 0]
 
 
 def design_of(problem: Problem) -> Design:
@@ -139,3 +143,14 @@ def design_of(problem: Problem) -> Design:
         centres = grid.centres(np.minimum(level, np.maximum(grid.n_levels - 1, 0)))
         wide[whole, level] = centres[whole]
     return Design(wide, counts)
+
+
+def evaluated(problem: Problem, points: Floats) -> Asking:
+    """Evaluate groups of points, each with a sample of its own where there are samples.
+
+    Without them all points are one batch, and evaluated in parallel.
+    """
+    if problem.sampled:
+        return (yield points)
+    values = yield points.reshape(-1, points.shape[-1])
+    return values.reshape(points.shape[:-1])

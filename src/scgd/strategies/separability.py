@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scgd.strategies.box import Box
-from scgd.strategies.precision import EPS, Precision
+from scgd.strategies.precision import ROUNDED, Precision
 from scgd.typing import Array, Floats
 
 __all__ = ["active_coordinates", "is_separable"]
@@ -22,42 +22,6 @@ FOUR, CLEAR = 16.0, 1e-4
 repeats told; and the noise, as a part of what f changes, up to which that tells a sum."""
 
 
-class Groups:
-    """Tests whether f changes when a group of coordinates is moved."""
-
-    def __init__(
-        self,
-        x: Floats,
-        f: float,
-        s: float,
-        rng: np.random.Generator,
-        box: Box,
-        precision: Precision,
-    ) -> None:
-        self.x, self.f, self.s, self.rng, self.box, self.precision = x, f, s, rng, box, precision
-
-    def moves(self, group: Array) -> Generator[Any, Any, bool]:
-        """Tell whether f changes; a flat answer is confirmed farther out."""
-        for reach in (1.0, 4.0):
-            y = self.x.copy()
-            y[group] += reach * self.s * self.rng.standard_normal(len(group))
-            value = yield self.box.reflect(y)
-            if not abs(value - self.f) <= self.precision.level(self.f):
-                return True
-        return False
-
-    def dense(self) -> Generator[Any, Any, bool]:
-        """Tell whether three eighths of the coordinates and four single ones all matter."""
-        p = self.x.size
-        sizes = [max(1, p // 8)] * 3 + [1] * 4
-        order = self.rng.permutation(p)[:4]
-        for i, size in enumerate(sizes):
-            group = self.rng.permutation(p)[:size] if i < 3 else order[i - 3 : i - 2]
-            if not (yield from self.moves(group)):
-                return False
-        return True
-
-
 def active_coordinates(
     x: Floats,
     f: float,
@@ -69,12 +33,29 @@ def active_coordinates(
 ) -> Generator[Any, Any, Array]:
     """Return a mask of the coordinates on which f depends, by halving groups.
 
-    All of them where there are few, where nearly all matter, or where ``most`` questions did not
-    tell.
+    All of them where there are few, where three eighths of them and four single ones all matter, or
+    where ``most`` questions did not tell.
     """
-    p, groups = x.size, Groups(x, f, s, rng, box, precision)
+    p = x.size
     everything = np.ones(p, np.bool_)
-    if p < LEAST or (yield from groups.dense()):
+
+    def moves(group: Array) -> Generator[Any, Any, bool]:
+        for reach in (1.0, 4.0):  # a flat answer is confirmed farther out
+            y = x.copy()
+            y[group] += reach * s * rng.standard_normal(len(group))
+            value = yield box.reflect(y)
+            if not abs(value - f) <= precision.level(f):
+                return True
+        return False
+
+    singles = rng.permutation(p)[:4]
+    some = [rng.permutation(p)[: max(1, p // 8)] for _ in range(3)] + np.split(
+        singles, len(singles)
+    )
+    for group in some if p >= LEAST else ():
+        if not (yield from moves(group)):
+            break
+    else:
         return everything
     active, todo, left = np.zeros(p, np.bool_), [(rng.permutation(p), False)], most
     while todo:
@@ -84,15 +65,15 @@ def active_coordinates(
             continue
         if not known:
             left -= 1
-            if not (yield from groups.moves(group)):
+            if not (yield from moves(group)):
                 continue
         if len(group) == 1:
             active[group] = True
             continue
         first, second = np.array_split(group, 2)
         left -= 1
-        moves = yield from groups.moves(first)
-        todo += [(first, True), (second, False)] if moves else [(second, True)]
+        matters = yield from moves(first)
+        todo += [(first, True), (second, False)] if matters else [(second, True)]
     return active if active.any() and active.mean() <= MOST else everything
 
 
@@ -121,7 +102,7 @@ def is_separable(
         change = max(abs(one - f), abs(other - f))
         size = max(abs(one), abs(other), abs(both), abs(f))
         error = abs(both - one - other + f)
-        known = 1e-9 * change + 64 * EPS * size + FOUR * precision.noise
+        known = 1e-9 * change + ROUNDED * size + FOUR * precision.noise
         if change == 0 or precision.noise > CLEAR * change or not error <= known:
             return False
     return True

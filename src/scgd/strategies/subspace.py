@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scgd.strategies.asks import Along, Asking, Gradient, Report, Wait, point_of
+from scgd.strategies.asks import Along, Asking, Gradient, Report, Wait
 from scgd.strategies.restarts import Shared
 from scgd.typing import Array, Floats, Ints
 
@@ -17,58 +17,52 @@ LOOK_AGAIN = 0.05
 """Part of the budget after which inactive coordinates are tried again."""
 
 
-def in_active(inner: Asking, share: Shared, x: Floats, f: float, s: float, active: Array) -> Asking:
+def in_active(
+    inner: Asking, part: Shared, share: Shared, x: Floats, s: float, active: Array
+) -> Asking:
     """Run a search of the active coordinates; return whether the others matter after all.
 
-    They are moved now and then at the best point: a coordinate may do nothing at x0 only.
+    They are moved now and then at the best point: a coordinate may do nothing at x0 only. ``part``
+    is what solvers of the active coordinates share, ``share`` has all of them.
     """
-    best, places = share.best, np.flatnonzero(active)
-    embed = Embedding(x, places)
-    best.x, best.f = x, f
+    best, budget = share.best, share.budget
 
     def matters() -> Asking:
+        best.x, best.f = x.copy(), part.best.f
+        best.x[active] = part.best.x
         y = best.x.copy()
         y[~active] += s * share.rng.standard_normal(int((~active).sum()))
         value = yield share.box.reflect(y)
         return abs(value - best.f) > share.precision.level(best.f)
 
-    def due() -> float:
-        return share.budget.spent + LOOK_AGAIN * share.budget.total
-
-    values, look = None, due()
-    try:
-        while True:
-            points = inner.send(values)
-            asked = embed(points)
-            values = yield asked
-            if values is None or isinstance(points, Gradient):
-                continue
-            k = 0 if isinstance(values, float) else int(values.argmin())
-            lowest = values if isinstance(values, float) else float(values.flat[k])
-            if lowest < best.f:
-                best.x, best.f = point_of(asked, k), lowest
-            if share.budget.spent >= look:
-                look = due()
-                if (yield from share.member("measuring", matters()).finish()):
-                    return True
-    except StopIteration:  # nothing is left to gain, unless others matter here
-        return (yield from share.member("measuring", matters()).finish())
+    due, values = budget.spent + LOOK_AGAIN * budget.total, None
+    searching = on_coordinates(inner, x, np.flatnonzero(active), tells=True)
+    while True:
+        try:
+            asked = searching.send(values)
+        except StopIteration:  # nothing is left to gain, unless others matter here
+            return (yield from share.member("measuring", matters()).finish())
+        values = yield asked
+        if budget.spent >= due and isinstance(asked, np.ndarray | Along):
+            due = budget.spent + LOOK_AGAIN * budget.total
+            if (yield from share.member("measuring", matters()).finish()):
+                return True
 
 
-def on_coordinates(inner: Asking, x: Floats, places: Ints) -> Asking:
-    """Run a search of some coordinates; the others stay as they are in x."""
+def on_coordinates(inner: Asking, x: Floats, places: Ints, *, tells: bool = False) -> Asking:
+    """Run a search of some coordinates; the others stay as they are in x.
+
+    What it ``tells`` of relevance is passed on only where nobody knows more.
+    """
     embed, sent = Embedding(x, places), None
-    try:
-        while True:
+    while True:
+        try:
             asked = inner.send(sent)
-            if isinstance(asked, Report):
-                end = None if asked.x is None else embed(asked.x)
-                asked = replace(asked, x=end, relevance=None)  # who chose them knows more
-                sent = yield asked
-            else:
-                sent = yield embed(asked)
-    except StopIteration as end_of_it:
-        return end_of_it.value
+        except StopIteration as end:
+            return end.value
+        if isinstance(asked, Report) and not tells:
+            asked = replace(asked, relevance=None)
+        sent = yield embed(asked)
 
 
 class Embedding:
@@ -88,7 +82,12 @@ class Embedding:
         if isinstance(points, Wait):
             return points
         if isinstance(points, Report):
-            return self._report(points)
+            shares, end = points.relevance, None if points.x is None else self(points.x)
+            if shares is not None:
+                both = np.zeros((2, x.size))
+                both[:, places] = shares
+                shares = both[0], both[1]
+            return replace(points, x=end, relevance=shares)
         if isinstance(points, Gradient | Along):
             if points.x is not self.inner:
                 self.inner, self.base = points.x, x.copy()
@@ -102,10 +101,3 @@ class Embedding:
         whole = np.broadcast_to(x, (*points.shape[:-1], x.size)).copy()
         whole[..., places] = points
         return whole
-
-    def _report(self, report: Report) -> Report:
-        if report.relevance is None:
-            return report
-        shares, errors = np.zeros((2, self.x.size))
-        shares[self.places], errors[self.places] = report.relevance
-        return replace(report, relevance=(shares, errors))

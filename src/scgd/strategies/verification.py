@@ -17,10 +17,10 @@ from scgd.strategies.asks import (
     Report,
     Strategy,
     Wait,
+    lowest,
     point_of,
 )
 from scgd.strategies.budget import Budget
-from scgd.typing import Floats, Ints
 
 __all__ = ["Voted", "Votes", "share_that_agrees", "verified", "voted"]
 
@@ -56,13 +56,10 @@ def verified(inner: Asking, budget: Budget, first: int, noise: float = 0.0) -> A
         while True:
             points = send(values)
             values = yield points
-            if isinstance(values, float):
-                if values < best:
-                    best, at, j = values, points, 0
-            elif values is not None and not isinstance(points, Gradient):
-                low = float(np.fmin.reduce(values, axis=None, initial=np.inf))
+            if values is not None and not isinstance(points, Gradient):
+                k, low = lowest(values)
                 if low < best:
-                    best, at, j = low, points, int(np.nanargmin(values))
+                    best, at, j = low, points, k
             if budget.spent >= due and at is not None:
                 again = yield point_of(at, j)
                 due = 2 * budget.spent if np.isfinite(again) else 0  # a failed value tells nothing
@@ -94,7 +91,7 @@ class Voted:
 
 
 class Votes:
-    """Counts the values of points; two that agree are free of noise.
+    """Tells which values of a point to believe: two that agree are free of noise.
 
     Outliers may be equal to each other (a simulator that crashes and returns 0). A value that was
     outvoted at more points than it was believed at is an outlier: ``unanimous`` values of a point
@@ -121,40 +118,29 @@ class Votes:
         """Whether three pairs in ten have agreed so far, once there are ten."""
         return self.n_points < 10 or self.n_agreed >= 0.3 * self.n_points
 
-    def settled(self, n: int, places: Ints, votes: Floats, *, by_ranks: bool) -> Floats:
-        """Return the values that n points have so far; NaN where votes do not agree."""
-        values = np.full(n, np.nan)
-        for place in range(n):
-            own = np.sort(votes[places == place])
-            if by_ranks and len(own) == 1 and own[0] >= self.best:
-                values[place] = own[0]
-                continue
-            low, high = own[:-1], own[1:]
-            with np.errstate(invalid="ignore"):  # of two infinities
-                near = (low == high) | (high - low <= ROUNDING * np.abs(low))
-            for value in own[:-1][near].tolist():
-                usual = self.outliers.get(value, 0) <= 0
-                equal = int(np.count_nonzero(own == value))
-                if usual or equal == len(own) >= self.unanimous:
-                    values[place] = value
-            if np.isnan(values[place]) and len(own) >= self.most:
-                values[place] = np.median(own)
-        return values
+    def believed(self, votes: list[float]) -> float:
+        """Return the value that votes agree on, the median of many; NaN where there is neither."""
+        for value in votes:
+            n_equal = sum(equal(other, value) for other in votes)
+            usual = self.outliers.get(value, 0) <= 0
+            if n_equal > 1 and (usual or n_equal == len(votes) >= self.unanimous):
+                return value
+        return float(np.median(votes)) if len(votes) >= self.most else float("nan")
 
-    def learn(self, settled: Floats, places: Ints, votes: Floats) -> None:
-        """Count values that were outvoted, and outliers that were believed."""
-        where = settled[places]
-        with np.errstate(invalid="ignore"):
-            outvoted = np.abs(votes - where) > ROUNDING * np.abs(where)
-        for value in np.unique(votes[outvoted & np.isfinite(votes)]).tolist():
-            self.outliers[value] = self.outliers.get(value, 0) + 1
-            if self.outliers[value] == 1 and value == self.best:
-                self.misled = value
-        alone = np.bincount(places, minlength=len(settled)) == 1  # a rank is no belief
-        for value in np.unique(settled[~alone]).tolist():
-            if value in self.outliers:
-                self.outliers[value] -= 1
-        self.best = min(self.best, float(settled.min()))
+    def learn(self, value: float, votes: list[float]) -> None:
+        """Count the values that were outvoted at a point, and an outlier that was believed."""
+        for other in {vote for vote in votes if vote < np.inf and not equal(vote, value)}:
+            self.outliers[other] = self.outliers.get(other, 0) + 1
+            if self.outliers[other] == 1 and other == self.best:
+                self.misled = other
+        if len(votes) > 1 and value in self.outliers:  # a rank is no belief
+            self.outliers[value] -= 1
+        self.best = min(self.best, value)
+
+
+def equal(a: float, b: float) -> bool:
+    """Tell whether two values differ by rounding at most."""
+    return a == b or abs(a - b) <= ROUNDING * min(abs(a), abs(b)) < np.inf
 
 
 def voted(
@@ -170,20 +156,16 @@ def voted(
     evaluated once: it goes by ranks, of which a few may be wrong; what would be the best value so
     far must come twice. The strategy plans for the budget at the price it pays for a value.
 
-    Parameters
-    ----------
-    inner
-        The strategy; it is given a budget of its own.
-    problem, budget, rng
-        As of every strategy.
-    outliers
-        Values that are known to be outliers.
+    ``outliers`` are values that are known to be such. It returns a :class:`Voted`.
     """
-    votes, counted, best = Votes(outliers), Priced(budget), float("inf")
-    asking = inner(problem, counted, rng)
+    votes, best, begun = Votes(outliers), float("inf"), budget.spent
+    own = Budget(0, budget.n_coords, budget.tol, budget.max_stall)
+    asking = inner(problem, own, rng)
     sent: Any = None
     try:
         while votes.agrees and votes.misled != votes.misled:
+            price = (budget.spent - begun) / own.spent if own.spent else 2.0
+            own.limit = own.spent + int(budget.left / max(1.0, price))
             asked = asking.send(sent)
             if isinstance(asked, Report):  # the lowest value seen may be an outlier
                 sent = yield replace(asked, deterministic=None, message=None)
@@ -197,7 +179,7 @@ def voted(
                 best = float(settled[low])
                 yield Report(x=point_of(asked, low), values=[best], noise=0.0)
             sent = np.where(np.isinf(settled), np.nan, settled)
-            counted.count(len(settled))
+            own.spent += len(settled)
             if asked.ndim == 1:
                 sent = float(sent[0])
             elif not isinstance(asked, Along):
@@ -214,57 +196,22 @@ def vote(votes: Votes, asked: Any, budget: Budget) -> Asking:
     points = points.reshape(-1, points.shape[-1])
     n = len(points)
     by_ranks = n > 1 and not isinstance(asked, Along)
-    places, seen = np.repeat(np.arange(n), 1 if by_ranks else 2), np.empty(0)
-    todo = places
-    while True:
+    seen, settled = [list[float]() for _ in points], np.full(n, np.nan)
+    todo = first = np.repeat(np.arange(n), 1 if by_ranks else 2)
+    while len(todo):
         values = yield points[todo]
-        seen = np.append(seen, np.where(np.isnan(values), np.inf, values))
-        settled = votes.settled(n, places, seen, by_ranks=by_ranks)
-        if todo is places and not by_ranks:
+        for k, value in zip(todo.tolist(), values.tolist(), strict=True):
+            seen[k].append(value if value == value else np.inf)
+        for k in set(todo.tolist()):
+            alone = by_ranks and len(seen[k]) == 1 and seen[k][0] >= votes.best
+            settled[k] = seen[k][0] if alone else votes.believed(seen[k])
+        if todo is first and not by_ranks:
             votes.n_points += n
             votes.n_agreed += int(np.count_nonzero(~np.isnan(settled)))
-        todo = np.flatnonzero(np.isnan(settled))
-        if not len(todo):
-            votes.learn(settled, places, seen)
-            return settled
-        todo = todo[: max(1, budget.left)]
-        places = np.append(places, todo)
-
-
-class Priced(Budget):
-    """What is left of a budget in values that cost several evaluations each."""
-
-    def __init__(self, budget: Budget) -> None:
-        super().__init__(None, budget.n_coords, budget.tol, budget.max_stall)
-        self.budget, self.first, self.n_values = budget, budget.spent, 0
-
-    def count(self, n: int) -> None:
-        """Count values that were sent."""
-        self.n_values += n
-
-    @property
-    def price(self) -> float:
-        """Evaluations per value so far; two before the first."""
-        return (self.budget.spent - self.first) / self.n_values if self.n_values else 2.0
-
-    @property
-    def spent(self) -> int:
-        """Values that were sent."""
-        return self.n_values
-
-    @spent.setter
-    def spent(self, n: int) -> None:
-        raise AttributeError("a priced budget follows the one it is a part of")
-
-    @property
-    def total(self) -> int:
-        """Values to plan for."""
-        return self.n_values + self.left
-
-    @property
-    def left(self) -> int:
-        """Values that are left."""
-        return int(self.budget.left / max(1.0, self.price))
+        todo = np.flatnonzero(np.isnan(settled))[: max(1, budget.left)]
+    for value, own in zip(settled.tolist(), seen, strict=True):
+        votes.learn(value, own)
+    return settled
 
 
 def share_that_agrees(values: Sequence[float]) -> float:

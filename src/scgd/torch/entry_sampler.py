@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from scgd.policies import Musketeer, Policy, Uniform
-from scgd.policies import distribution as core
+from scgd.policies.base import update
+from scgd.policies.distribution import make_distribution
+from scgd.policies.mixture import mixture
+from scgd.policies.recomputed import N_DRAWS, N_PHASES, record, refill
 from scgd.policies.sumtree import empty_tree
 from scgd.timetable import Mixings
 from scgd.torch import kernels
@@ -90,10 +93,10 @@ class EntrySampler(Sampler):
         policy = self.policy
         if not isinstance(policy, Musketeer):
             kept = policy.init(self.n_coords)  # fixed weights learn nothing, but steps are counted
-            dist: Any = core.make_distribution(1, refresh="all")
+            dist: Any = make_distribution(1, refresh="all")
             dist = dist._replace(sums=np.empty(0), extra=np.empty(0))
             return dist._replace(**kept._asdict())
-        dist = core.make_distribution(
+        dist = make_distribution(
             1,
             gain=policy.gain,
             normalization=policy.normalization,
@@ -128,7 +131,7 @@ class EntrySampler(Sampler):
     def line(self) -> tuple[float, float]:
         """Return (a, b) such that a leaf v has weight a v + b, Eq. (7)."""
         if not self.light:
-            return core.mixture(self.distribution)  # type: ignore[no-any-return]
+            return mixture(self.distribution)  # type: ignore[no-any-return]
         total = sum(self.totals) if self.learns else 0.0
         if not total > 0.0:
             return 0.0, 1.0 / self.n_coords
@@ -217,15 +220,15 @@ class EntrySampler(Sampler):
         dist = self.distribution
         if not self.light:
             mixing = self.mixings.at(self.n_steps)
-            core.update(dist, draw.coords, draw.probs, grads, mixing)
+            update(dist, draw.coords, draw.probs, grads, mixing)
             if not np.isfinite(dist.tree[dist.levels[-2]]):
                 kernels.mend(dist.sums, LARGEST[self.dtype])
-                core.refill(dist)
+                refill(dist)
             return
         self._count(len(draw.coords))
         if self.fade != 1.0:
             np.multiply(dist.sums, dist.sums.dtype.type(self.fade), out=dist.sums)
-        core.record(dist, draw.coords, draw.probs, grads)
+        record(dist, draw.coords, draw.probs, grads)
         for i, (low, high) in enumerate(zip(self._offsets, self._offsets[1:], strict=False)):
             self.settle(i, float(np.abs(dist.sums[low:high]).sum(dtype=np.float64)))
 
@@ -244,8 +247,8 @@ class EntrySampler(Sampler):
             self.balance(expected)
 
     def _count(self, n_draws: int) -> None:
-        self.distribution.counts[core.N_PHASES] += 1
-        self.distribution.counts[core.N_DRAWS] += n_draws
+        self.distribution.counts[N_PHASES] += 1
+        self.distribution.counts[N_DRAWS] += n_draws
 
     def weights(self) -> Floats:
         """Return the sampling weights in force, one per coordinate."""
@@ -288,7 +291,7 @@ class EntrySampler(Sampler):
             self._rebalance()
         if not self.light and self.n_steps > 0:
             self.distribution.mixing[0] = self.mixings.at(self.n_steps)
-            core.refill(self.distribution)
+            refill(self.distribution)
 
 
 def fading(half_life: float | None) -> float:

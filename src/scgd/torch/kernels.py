@@ -13,7 +13,7 @@ and sum the new gains and the probabilities. The arithmetic of rewards and weigh
 import numpy as np
 
 from scgd.compiling import njit
-from scgd.policies.distribution import ABSOLUTE, AVERAGE, SQUARE
+from scgd.policies.mixture import ABSOLUTE, AVERAGE, SQUARE
 
 __all__ = [
     "CERTAIN",

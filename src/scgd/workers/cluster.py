@@ -23,8 +23,6 @@ from scgd.workers.engines import STARTED, Arrival, Engine, LostTask
 from scgd.workers.replicas import STALE
 from scgd.workers.tasks import Common, Job, Task, perform
 
-__all__ = ["ClusterEngine", "is_client"]
-
 SCATTER = 2**16
 """Bytes of a step above which it is scattered; below, it travels faster with the tasks."""
 LONGEST = 64

@@ -14,8 +14,6 @@ from scgd.compiling import is_compiled
 from scgd.questions import Open, Question
 from scgd.workers.tasks import EVERY, MOST_COPIED, WRITTEN, Job
 
-__all__ = ["Evaluator"]
-
 
 def private(fun: Any) -> Any:
     """Return a function that calls the user's, which cannot change the run's own x.

@@ -18,8 +18,6 @@ from scgd.workers.local import Evaluator
 from scgd.workers.replicas import LARGE, STALE, Driven, Moves
 from scgd.workers.tasks import Common, Task, tasks_of
 
-__all__ = ["RemoteEvaluator"]
-
 LOSSES, DELAYS = 20, 2
 """How often an evaluation may be lost with its worker, and take too long, before it is given up."""
 START = 60.0
@@ -30,6 +28,7 @@ START = 60.0
 class Entry:
     """An evaluation that is under way."""
 
+    question: Question
     common: Common
     task: Task
     sent: float = 0.0
@@ -90,7 +89,7 @@ class RemoteEvaluator(Evaluator):
     def submit(self, opened: Open) -> None:
         """Send the evaluations on their way."""
         common, tasks = tasks_of(opened, self._base(opened.question))
-        self.open.update({task.id: Entry(common, task) for task in tasks})
+        self.open.update({task.id: Entry(opened.question, common, task) for task in tasks})
         self.waiting.extend(task.id for task in tasks)
 
     def _base(self, question: Question) -> Floats | Moves:
@@ -100,8 +99,7 @@ class RemoteEvaluator(Evaluator):
         x = question.point.x
         if x.nbytes <= LARGE or not self.engine.keeps:
             return x.copy()
-        bases = (entry.common.base for entry in self.open.values())
-        return self.driven.moves(question.point, (b for b in bases if isinstance(b, Moves)))
+        return self.driven.moves(question.point)
 
     def arrived(self) -> list[tuple[int, Any]]:
         """Wait for values that were not seen before; return them with their numbers."""
@@ -149,7 +147,7 @@ class RemoteEvaluator(Evaluator):
             return False
         if word == STALE or isinstance(arrival.error, LostTask):
             if word == STALE:
-                entry.common = self._with_point(entry.common)
+                entry.common = self._with_point(entry)
             else:
                 entry.losses += 1
             if entry.losses > LOSSES:
@@ -168,11 +166,13 @@ class RemoteEvaluator(Evaluator):
             self.waiting.remove(arrival.id)
         return True
 
-    def _with_point(self, common: Common) -> Common:
+    def _with_point(self, entry: Entry) -> Common:
         """Return the same with the point itself; one object for all tasks of a question."""
+        common, question = entry.common, entry.question
         if self.resent is None or self.resent[0] is not common:
             assert isinstance(common.base, Moves)
-            self.resent = (common, replace(common, base=self.driven.whole(common.base)))
+            x = question.point.x if question.base is None else question.base
+            self.resent = (common, replace(common, base=replace(common.base, whole=x.copy())))
         return self.resent[1]
 
     def _under_way(self) -> list[tuple[int, Entry]]:
@@ -205,7 +205,7 @@ class RemoteEvaluator(Evaluator):
             else:
                 raise TimeoutError(
                     f"evaluation {number} took longer than timeout={self.timeout:g} s "
-                    f"{DELAYS} times; raise timeout, or pass catch=TimeoutError to go on without"
+                    f"{DELAYS} times; raise timeout, or pass failures=TimeoutError to go on without"
                 )
 
     def _warn_idle(self, n_tasks: int) -> None:

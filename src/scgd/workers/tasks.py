@@ -17,17 +17,6 @@ from scgd.samples import Samples
 from scgd.typing import Floats, Ints
 from scgd.workers.replicas import STALE, Moves, Stale, mine, settled
 
-__all__ = [
-    "EVERY",
-    "MOST_COPIED",
-    "WRITTEN",
-    "Common",
-    "Job",
-    "Task",
-    "perform",
-    "tasks_of",
-]
-
 Fun = Callable[..., Any]
 MOST_COPIED = 2**16
 """Coordinates of which a function gets a copy: it takes 30 us at most. Beyond, it is as slow as
@@ -158,11 +147,6 @@ def evaluated(job: Job, common: Common, coord: int, entry: Any) -> Any:
         if written:
             mine.copies.clear()  # they are no copies any more
             raise ValueError(WRITTEN)
-
-
-def make(call: Callable[[], Any]) -> Any:
-    """Make the evaluation of a call (a module-level function, so that any engine can ship it)."""
-    return call()
 
 
 installed: list[Job] = []

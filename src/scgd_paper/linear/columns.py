@@ -12,7 +12,7 @@ from math import sqrt
 from scgd.compiling import njit
 from scgd.linear.data import REASSOCIATE
 from scgd.linear.losses import SQUARED
-from scgd.policies import distribution as distributions
+from scgd.policies import base as distributions
 from scgd.random import below
 from scgd_paper.linear.by_code import compiled_sgd, move
 from scgd_paper.linear.inputs import entry

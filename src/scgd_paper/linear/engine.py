@@ -1,6 +1,6 @@
 """The fused loop: draw a phase, explore it, learn from it, many times in one compiled call.
 
-All arithmetic of the policy is in :mod:`scgd.policies.distribution`; this module only decides when
+All arithmetic of the policy is in :mod:`scgd.policies.base`; this module only decides when
 to call it. A :class:`Walk` holds one run's arrays and choices, so that a run can be cut anywhere
 (by a record, a time limit, the end of a chunk of schedules) and continued without changing a bit.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scgd.compiling import njit
-from scgd.policies import distribution as distributions
+from scgd.policies import base as distributions
 from scgd.random import below
 from scgd.typing import Array, Floats, Ints
 from scgd_paper.linear.rows import explore_rows

@@ -136,7 +136,8 @@ def decide(problem: Problem, args: Any) -> tuple[str, str, str]:
         raise UsageError(f"--loss {args.loss} is for {implied}, not for --task {task}")
     n_values = len(np.unique(y))
     if n_values < 2:
-        raise CommandError(f"the target {problem.target!r} is {y[0]} in all rows")
+        what = f"the target {problem.target!r} is {y[0]} in all rows"
+        raise CommandError(f"{what}; choose another --target")
     whole = y.dtype.kind == "f" and bool(np.all(y == np.round(y)) and np.abs(y).max() < 2**53)
     task = implied or task
     if task == "auto":
