@@ -123,12 +123,13 @@ def every(p: int) -> Any:
 
 def rule(name: str, *overrides: tuple[Any, str, Any]) -> Change:
     """Return a rule that is switched off; attributes of classes may be used in any module."""
-    uses = frozenset(
+    uses = {
         (module, attribute)
         for owner, attribute, _ in overrides
-        for module in ([owner.__name__.rpartition(".")[2]] if isinstance(owner, ModuleType) else modules())
-    )  # fmt: skip
-    return Change("rule", name, overrides, uses)
+        for module in ([owner.__name__] if isinstance(owner, ModuleType) else modules())
+    }
+    short = frozenset((module.rpartition(".")[2], attribute) for module, attribute in uses)
+    return Change("rule", name, overrides, short)
 
 
 def rules() -> list[Change]:

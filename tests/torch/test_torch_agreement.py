@@ -14,7 +14,7 @@ from scgd.policies.mixture import GAINS  # noqa: E402
 from scgd.policies.recomputed import MEMORIES, NORMALIZATIONS  # noqa: E402
 from scgd.steps import applier, make_slots  # noqa: E402
 from scgd.torch import SCGD  # noqa: E402
-from scgd.torch.samplers import EntrySampler  # noqa: E402
+from scgd.torch.entry_sampler import EntrySampler  # noqa: E402
 
 SHAPES = [(5, 7), (5,), (3, 2, 4), (1,)]
 N_COORDS, N_STEPS = 65, 25

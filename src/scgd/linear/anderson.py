@@ -11,8 +11,6 @@ import numpy as np
 
 from scgd.typing import Floats
 
-__all__ = ["DEPTH", "Extrapolation"]
-
 DEPTH = 5
 
 

@@ -20,8 +20,6 @@ from numba.extending import intrinsic
 
 from scgd.compiling import njit
 
-__all__ = ["visit_hinge", "visit_logistic"]
-
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 MOST_NEWTON = 20
 

@@ -27,8 +27,6 @@ from scgd.linear.task import Design, Fit, Report, Task
 from scgd.policies import Adaptive, CompiledPolicy, Musketeer, Uniform
 from scgd.typing import Array, Floats
 
-__all__ = ["LinearModel", "checks_parameters"]
-
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 # Half of Musketeer's draws stay uniform: a fit must get every coordinate right, not only those

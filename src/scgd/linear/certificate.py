@@ -17,8 +17,6 @@ from scgd.linear.samples import conjugate
 from scgd.linear.task import Fit, Task
 from scgd.typing import Floats
 
-__all__ = ["Best", "balanced", "dual_value"]
-
 
 def balanced(task: Task, u: Floats) -> Floats:
     """Return weighted slopes whose sum is zero where there is an intercept."""

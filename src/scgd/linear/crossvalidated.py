@@ -15,8 +15,6 @@ from scgd.linear.estimators import SCGDClassifier, SCGDRegressor
 from scgd.linear.pathcv import PathCV, path_constraints
 from scgd.typing import Floats
 
-__all__ = ["SCGDClassifierCV", "SCGDRegressorCV"]
-
 
 class SCGDRegressorCV(RegressorMixin, PathCV):
     r"""Linear regression whose penalty is chosen by cross-validation along a path.

@@ -16,14 +16,6 @@ from scipy import sparse
 from scgd.compiling import njit
 from scgd.typing import Array
 
-__all__ = [
-    "Data",
-    "as_data",
-    "frozen",
-    "gather_columns",
-    "transposed",
-]
-
 REASSOCIATE = {"reassoc", "contract", "nsz"}
 
 

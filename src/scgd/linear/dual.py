@@ -18,8 +18,6 @@ from scgd.policies import Policy
 from scgd.random import stream
 from scgd.typing import Array, Floats
 
-__all__ = ["LOSSES_WITH_DUAL", "ascend"]
-
 LOSSES_WITH_DUAL = (LOGISTIC, HINGE, SQUARED_HINGE)
 FIRST_EPS = 1e-2
 TRUST = 3.0

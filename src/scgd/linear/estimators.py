@@ -20,8 +20,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from scgd.linear.base import LinearModel, checks_parameters
 from scgd.typing import Array, Floats
 
-__all__ = ["SCGDClassifier", "SCGDRegressor"]
-
 
 class SCGDRegressor(RegressorMixin, LinearModel):
     r"""Linear regression by coordinate sampling.

@@ -26,8 +26,6 @@ from scgd.linear.task import Fit, Task
 from scgd.policies import Adaptive, Policy
 from scgd.typing import Floats
 
-__all__ = ["candidates", "fit", "has_dual", "suits_gram"]
-
 BY_SAMPLES = Adaptive(least=0.5)
 BLAS = 20.0
 """Multiplications of matrices by BLAS-3 in the time in which a pass reads one entry."""

@@ -21,8 +21,6 @@ from scgd.linear.newton import factored
 from scgd.linear.task import Fit, Task
 from scgd.typing import Floats
 
-__all__ = ["Gram", "by_gram"]
-
 ROUNDS, SWEEPS = 2, 10
 """Rounds of sweeps over the coefficients in use, and sweeps of a round, before Newton steps."""
 MOST_SETTLINGS = 100

@@ -10,15 +10,6 @@ from scipy import sparse
 from scgd.checks import reals
 from scgd.typing import Floats
 
-__all__ = [
-    "as_matrix",
-    "as_weights",
-    "check_entries",
-    "check_reach",
-    "check_structure",
-    "merged",
-]
-
 LARGEST = 1e120
 """Entries beyond this have squares whose sums overflow."""
 FEW_ENTRIES = 10_000

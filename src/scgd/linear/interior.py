@@ -23,8 +23,6 @@ from scgd.linear.newton import Descent, factored, weighted_gram
 from scgd.linear.task import Fit, Task
 from scgd.typing import Floats
 
-__all__ = ["STEPS", "interior"]
-
 STEPS = 20.0
 """Factors that a problem takes, about; hardly any takes more than twice as many."""
 MOST_STEPS = 100

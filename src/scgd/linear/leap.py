@@ -20,8 +20,6 @@ from scgd.linear.sweeps import correlate
 from scgd.linear.task import Task
 from scgd.typing import Floats, Ints
 
-__all__ = ["leap", "sweeps_before_leap"]
-
 MOST_IN_USE = 1000
 MOST_ENTRIES = 1_000_000
 SWEEPS, ROUNDS = 20, 10

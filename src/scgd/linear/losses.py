@@ -23,8 +23,6 @@ from math import exp, expm1, log1p
 
 from scgd.compiling import njit
 
-__all__ = ["LOSSES", "bend", "curvature", "difference", "slope", "value"]
-
 LOSSES = ("squared", "logistic", "cross-entropy", "hinge", "squared-hinge", "huber")
 SQUARED, LOGISTIC, CROSS_ENTROPY, HINGE, SQUARED_HINGE, HUBER = range(6)
 

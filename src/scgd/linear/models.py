@@ -19,8 +19,6 @@ from scgd.linear.crossvalidated import SCGDClassifierCV, SCGDRegressorCV
 from scgd.linear.estimators import SCGDClassifier, SCGDRegressor
 from scgd.typing import Array
 
-__all__ = ["ModelError", "TableModel", "load_model", "save_model"]
-
 KINDS: dict[str, Any] = {"classifier": SCGDClassifier, "regressor": SCGDRegressor}
 FORMAT = 2
 PLAIN = (str, int, float, bool, type(None))

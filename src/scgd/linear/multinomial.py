@@ -23,8 +23,6 @@ from scgd.linear.sweeps import curvatures
 from scgd.linear.task import Fit, Task
 from scgd.typing import Floats, Ints
 
-__all__ = ["fit_multinomial"]
-
 EVERY = 5
 
 

@@ -22,8 +22,6 @@ from scgd.linear.losses import LOGISTIC, SQUARED
 from scgd.linear.task import Caution, Fit, Task
 from scgd.typing import Floats
 
-__all__ = ["newton"]
-
 JITTER = 1e-13
 ARMIJO = 1e-4
 MOST_HALVINGS = 40

@@ -21,8 +21,6 @@ from scgd.linear.newton import factored
 from scgd.linear.task import Caution, Fit, Task
 from scgd.typing import Floats
 
-__all__ = ["Descent", "newton_cg"]
-
 ARMIJO = 1e-4
 SHORTEST = 2.0**-30
 LOOSEST = 0.25

@@ -25,8 +25,6 @@ from scgd.checks import reals
 from scgd.linear.paths import Path, alpha_path, at_place, best_place, default_scores, fit_path
 from scgd.typing import Array, Floats
 
-__all__ = ["PathCV", "path_constraints"]
-
 FLOATS = (np.float64, np.float32)
 N_FOLDS = 5
 CHOSEN = {"alpha", "warm_start", "n_jobs", "early_stopping", "validation_fraction",

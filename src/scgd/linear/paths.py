@@ -16,8 +16,6 @@ from scgd.linear.multinomial import fit_multinomial
 from scgd.linear.task import Design
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["Path", "alpha_path", "at_place", "best_place", "default_scores", "fit_path"]
-
 L1_SPAN, L2_SPAN = 1e-3, 1e-6
 """How far a path goes down, where nothing else is asked for."""
 ROUGH = 100.0

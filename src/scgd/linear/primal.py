@@ -25,8 +25,6 @@ from scgd.random import stream
 from scgd.timetable import Mixings
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["descend"]
-
 FIRST_SET = 100
 MOST_SWEEPS = 200
 PLAIN_SWEEPS = 2

@@ -15,8 +15,6 @@ from scipy.optimize import linprog
 from scgd.linear.certificate import Best, balanced
 from scgd.linear.task import Fit, Task
 
-__all__ = ["solve_program", "suits_program"]
-
 MOST_ENTRIES = 400_000
 
 

@@ -15,8 +15,6 @@ from scgd.linear.certificate import Best, balanced
 from scgd.linear.task import Fit, Task
 from scgd.typing import Floats
 
-__all__ = ["follow_rounded"]
-
 WIDTHS = 10.0 ** -np.arange(1.0, 9.0)
 Solver = Callable[[Task, Floats | None, float], Fit]
 

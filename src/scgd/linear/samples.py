@@ -12,8 +12,6 @@ import numpy as np
 from scgd.linear.losses import CROSS_ENTROPY, HINGE, HUBER, LOGISTIC, SQUARED, SQUARED_HINGE
 from scgd.typing import Floats
 
-__all__ = ["conjugate", "terms"]
-
 
 def terms(loss: int, z: Floats, y: Floats, epsilon: float) -> tuple[Floats, Floats, Floats]:
     """Return the losses at margins ``z``, their slopes and their curvatures.

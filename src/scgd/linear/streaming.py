@@ -24,8 +24,6 @@ from scgd.linear.losses import HINGE, curvature, slope
 from scgd.linear.task import Task
 from scgd.typing import Array, Floats
 
-__all__ = ["SOFTMAX", "Stream"]
-
 RATE = 0.5
 """The published default."""
 SOFTMAX = -1

@@ -15,8 +15,6 @@ from math import sqrt
 from scgd.compiling import njit
 from scgd.linear.data import REASSOCIATE
 
-__all__ = ["correlate", "curvatures", "moved_margins", "sweep"]
-
 
 @njit(cache=True, error_model="numpy", fastmath=REASSOCIATE, nogil=True)
 def curvatures(dense, indptr, indices, values, means, D, chosen, squares, products):  # type: ignore[no-untyped-def]

@@ -19,8 +19,6 @@ from scgd.linear.losses import HINGE, HUBER, SQUARED, SQUARED_HINGE, curvature
 from scgd.linear.samples import terms
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["Caution", "Design", "Fit", "Report", "Task"]
-
 Report = Callable[[int, float, Floats, float], bool]
 """Called with the passes made, the gap, the coefficients and the intercept; True stops."""
 BLOCK = 4096

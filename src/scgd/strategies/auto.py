@@ -30,8 +30,6 @@ from scgd.strategies.noisy import noisy
 from scgd.strategies.portfolio import TESTABLE, portfolio
 from scgd.strategies.verification import verified, voted
 
-__all__ = ["auto"]
-
 SMALL = 400
 """Evaluations below which one place must tell whether there is noise: three cost nine."""
 BOXED, BRIEF = 20, 200

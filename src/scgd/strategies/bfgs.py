@@ -15,8 +15,6 @@ from scgd.strategies.precision import Precision
 from scgd.strategies.relevance import PLACES, Shares
 from scgd.typing import Array, Floats
 
-__all__ = ["BFGS"]
-
 MEMORY = 200
 """Pairs kept: of BBOB's f10 in 20 dimensions and 2,000 evaluations 4e-6 is left, L-BFGS-B with its
 ten leaves 1,600."""

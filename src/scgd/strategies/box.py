@@ -11,8 +11,6 @@ from scgd.problem import Problem
 from scgd.strategies.asks import Along, Asking, Gradient, Report, Wait, point_of
 from scgd.typing import Array, Floats
 
-__all__ = ["REACH", "Box", "in_box"]
-
 REACH = 10.0
 """How far from the start a search looks at first, in units of the problem's scale: functions that
 users write are often defined (logarithms, roots, simulators) no farther than that."""

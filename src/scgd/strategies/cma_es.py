@@ -11,8 +11,6 @@ from scgd.blas import one_thread
 from scgd.strategies.box import Box
 from scgd.typing import Floats
 
-__all__ = ["Evolution", "cma_es", "default_size"]
-
 EPS = 2.0**-52
 WIDEST, NARROWEST = 1e6, 1e-11
 """Step sizes, in units of the first one, at which a population has diverged or converged."""

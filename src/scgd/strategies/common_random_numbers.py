@@ -20,8 +20,6 @@ from scgd.strategies.fixed_method import seed_of
 from scgd.strategies.length_scale import LengthScale
 from scgd.typing import Floats
 
-__all__ = ["common_random_numbers", "pays", "roughness"]
-
 PER_COORDINATE, LEAST = 16, 300
 """Evaluations per coordinate from which sweeps on common samples beat pairs along random signs (on
 shifted bowls of 6 to 1,000 coordinates), and evaluations that pay for a test of roughness."""

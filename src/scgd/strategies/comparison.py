@@ -10,8 +10,6 @@ from scgd.history import robust_deviation
 from scgd.strategies.asks import Asking
 from scgd.typing import Floats
 
-__all__ = ["Comparison", "compare", "compared", "deviation", "standard_error"]
-
 MOST_FAILED = 3
 """Failed evaluations of a point from which it may count as infeasible: one or two happen
 anywhere."""

@@ -11,8 +11,6 @@ from scgd.problem import Problem
 from scgd.strategies.asks import Along, Asking
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["CoordinateRadii", "coordinate_radii"]
-
 ENOUGH, AIM, TOO_MUCH = 4.0, 8.0, 16.0
 """Rises, in standard deviations of the noise: from which to which one is right, and the best."""
 MOST_LEVELS = 8

@@ -8,8 +8,6 @@ from scgd.blas import one_thread
 from scgd.problem import Problem
 from scgd.typing import Floats
 
-__all__ = ["FEW", "cross_entropy"]
-
 FEW = 8
 """Values below which nothing is known of the spread."""
 PER_COORDINATE = 3

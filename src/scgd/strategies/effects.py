@@ -29,8 +29,6 @@ from scgd.strategies.pursuit import EPSILON, Part, universal_threshold
 from scgd.strategies.random_design import Design
 from scgd.typing import Floats, Ints
 
-__all__ = ["Effects", "adjusted", "below_threshold", "estimate", "interval"]
-
 PARTNERS, PRODUCTS = 16, 40_000
 """Inputs whose products with all others are looked at, at least, and products in all."""
 SCANNED = 5e9

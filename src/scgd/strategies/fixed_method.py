@@ -15,8 +15,6 @@ from scgd.strategies.gradient_check import check_gradient
 from scgd.strategies.length_scale import length_scale
 from scgd.typing import Floats, Ints
 
-__all__ = ["run_method", "seed_of"]
-
 AFFORDABLE = 20
 """A measurement before the run may cost one over this of the budget (32 evaluations for the
 length): what a run loses without it is more than that only where steps are far from right."""

@@ -11,8 +11,6 @@ from scgd.blas import one_thread
 from scgd.spaces import Grid
 from scgd.typing import Floats
 
-__all__ = ["GaussianProcess", "expected_improvement"]
-
 LENGTH, SPREAD = 0.5, 1.0
 """Prior of a length: log-normal around half the root of the dimension (as distances in a cube
 grow), wide enough for a factor of three either way."""

@@ -15,8 +15,6 @@ from scgd.strategies.mutation import mutated, search_on
 from scgd.strategies.regression import fit
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["MOST_COORDINATES", "MOST_POINTS", "gaussian_process", "models", "propose_by_model"]
-
 MOST_POINTS, IN_MODEL = 300, 200
 """Points up to which a model chooses, and those that it holds: its cost grows with the cube."""
 MOST_COORDINATES = 40

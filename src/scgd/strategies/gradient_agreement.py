@@ -12,8 +12,6 @@ from scgd.strategies.bfgs import WALL
 from scgd.strategies.box import Box
 from scgd.typing import Floats
 
-__all__ = ["Trend", "follow_slopes"]
-
 SMOOTH = 0.9
 """Agreement from which slopes tell the trend: half of it or half as much more costs a tenth."""
 CLEAR, LEVEL = 0.985, 1.3

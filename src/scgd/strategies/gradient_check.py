@@ -11,8 +11,6 @@ from scgd.strategies.asks import Asking, Gradient
 from scgd.strategies.budget import Budget
 from scgd.typing import Floats, Ints
 
-__all__ = ["check_gradient"]
-
 STEP = float(np.finfo(float).eps ** (1 / 3))
 """Where the errors of a central difference, by rounding and by curvature, are about equal."""
 SHARE = 0.5

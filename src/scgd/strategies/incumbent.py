@@ -31,8 +31,6 @@ from scgd.strategies.budget import Budget
 from scgd.strategies.comparison import compared, standard_error
 from scgd.typing import Floats
 
-__all__ = ["Candidate", "Incumbent", "reevaluate", "with_incumbent"]
-
 FORGET = 0.85
 """What each group of repeats leaves of the squares before it: noise may fall with f, and six or
 seven groups tell it well enough."""

@@ -24,8 +24,6 @@ from scgd.strategies.comparison import compare
 from scgd.strategies.coordinate_radii import coordinate_radii
 from scgd.typing import Floats
 
-__all__ = ["joint_directions", "joint_method"]
-
 FIRST, SECOND = 2.0, 0.75
 """First step lengths of the stages, in units of the radius over the root of the stage's steps: a
 random walk of so many steps may go so far by chance."""

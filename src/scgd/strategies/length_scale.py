@@ -15,8 +15,6 @@ from scgd.strategies.box import REACH, Box
 from scgd.strategies.precision import EPS
 from scgd.typing import Floats
 
-__all__ = ["LengthScale", "initial_step_size", "length_scale"]
-
 FEW, BRIEF = 400, 160
 """Evaluations below which fewer directions are looked at, and below which the widest decade along
 one direction must do: looking takes 50, 25, or 10, an eighth of the budget at most."""

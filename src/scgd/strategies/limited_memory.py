@@ -6,8 +6,6 @@ import numpy as np
 
 from scgd.typing import Floats
 
-__all__ = ["bends", "two_loop"]
-
 
 def bends(step: Floats, change: Floats) -> bool:
     """Tell whether the gradient rose along a step, by more than rounding."""

@@ -15,8 +15,6 @@ from scgd.strategies.box import Box
 from scgd.strategies.precision import ROUNDED, Precision
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["POOR", "line_search", "per_line"]
-
 POLISHES = 14
 """Parabolas at the end of a line, at most: their order of 1.3 takes fewer to rounding."""
 POOR = 12

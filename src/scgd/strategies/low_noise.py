@@ -14,8 +14,6 @@ from scgd.strategies.regression import Evaluations
 from scgd.strategies.verification import verified
 from scgd.typing import Floats
 
-__all__ = ["low_noise"]
-
 CERTAIN = 3.0
 """Standard deviations of the noise that a gain must have to count."""
 STALLED, PATIENCE = 20, 0.2

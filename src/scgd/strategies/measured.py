@@ -11,8 +11,6 @@ from scgd.strategies.asks import Asking, Report
 from scgd.strategies.budget import Budget
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["Measured"]
-
 REACH = 4.0
 """Where there are no bounds: how many units of the scale around x0 the cube covers, as a scale
 derived from bounds is a quarter of their distance."""

@@ -10,8 +10,6 @@ from scgd.strategies.asks import Asking, Gradient, Report, point_of
 from scgd.strategies.stopping import StoppingRule
 from scgd.typing import Floats
 
-__all__ = ["Best", "Member"]
-
 
 class Best:
     """The best point that anybody has evaluated."""

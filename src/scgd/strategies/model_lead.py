@@ -20,8 +20,6 @@ from scgd.strategies.quadratic_model import (
 from scgd.strategies.restarts import Shared
 from scgd.typing import Floats
 
-__all__ = ["first_step", "is_scarce", "lead_by_process", "lead_where_few"]
-
 MODELLED = 64
 """Coordinates up to which quadratic models lead: an update of one costs as much as n^2."""
 FEW = 12

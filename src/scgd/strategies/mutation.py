@@ -17,8 +17,6 @@ from scgd.strategies.budget import Budget
 from scgd.strategies.measured import Measured
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["dynamically_dimensioned_search", "mutated", "search_on"]
-
 STALLED = 10
 """Evaluations per coordinate without a gain after which a population is evolved: the move of each
 single coordinate has then been tried ten times."""

@@ -12,8 +12,6 @@ from scgd.problem import Problem
 from scgd.strategies.asks import Asking
 from scgd.typing import Floats
 
-__all__ = ["Noise", "classify_noise"]
-
 DISTANCES = (0.1, 0.01, 0.001)
 """How far from x the places lie, in units of the scale: at x itself noise may vanish."""
 TRIES = 8

@@ -19,8 +19,6 @@ from scgd.strategies.subspace import on_coordinates
 from scgd.strategies.trust_region_radius import ROUGH, Surroundings, trust_region_radius
 from scgd.typing import Floats, Ints
 
-__all__ = ["noisy"]
-
 LARGE = 4000
 """Evaluations from which long stages of joint directions beat rounds: above, SPSA alone was 13
 times worse on the benchmark."""

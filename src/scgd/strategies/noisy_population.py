@@ -13,8 +13,6 @@ from scgd.strategies.regression import Evaluations
 from scgd.strategies.trust_region_radius import Surroundings
 from scgd.typing import Floats
 
-__all__ = ["least_budget", "noisy_population"]
-
 FULL = 100
 """Coordinates up to which a covariance is learned: beyond, its p^2 entries cost too many values."""
 

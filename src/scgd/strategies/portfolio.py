@@ -31,8 +31,6 @@ from scgd.strategies.stopping import StoppingRule
 from scgd.strategies.subspace import in_active
 from scgd.typing import Floats
 
-__all__ = ["TESTABLE", "portfolio"]
-
 TESTABLE, TINY = 6, 100
 """Evaluations below which nothing can be tested, and below which derivatives are followed at once:
 measuring takes some 25 evaluations."""

@@ -16,8 +16,6 @@ import numpy as np
 from scgd.strategies.box import Box
 from scgd.typing import Floats
 
-__all__ = ["EPS", "ROUNDED", "Precision", "measure_precision", "noise_level", "single_precision"]
-
 EPS = 2.0**-52
 ROUNDED, DOUBTFUL = 64 * EPS, 5.0
 """The rounding of a value, relative to it: sums of thousands of terms lose six bits; and a change

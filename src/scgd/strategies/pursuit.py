@@ -10,8 +10,6 @@ from scgd.history import robust_deviation
 from scgd.strategies.random_design import Design
 from scgd.typing import Array, Floats
 
-__all__ = ["EPSILON", "Part", "universal_threshold"]
-
 FOLDS = 10
 """Parts of the pairs; the model of nine predicts the tenth."""
 FAR, OUTLIER = 20.0, 6.0

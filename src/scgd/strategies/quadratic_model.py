@@ -27,8 +27,6 @@ from scgd.strategies.budget import Budget
 from scgd.strategies.subspace import on_coordinates
 from scgd.typing import Floats
 
-__all__ = ["SCARCE", "first_points", "first_radius", "interpolate_quadratics", "quadratic_model"]
-
 SCARCE = 4
 """Evaluations per coordinate below which the first set has n + 2 points, about as many as a
 gradient takes: 2 n + 1 would leave hardly any for steps."""

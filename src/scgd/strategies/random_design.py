@@ -10,8 +10,6 @@ from scgd.problem import Problem
 from scgd.strategies.asks import Asking
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["Design", "contrasts", "design_of", "evaluated"]
-
 CHUNK = 4_000_000
 """Entries of points or contrasts that are held at a time: 32 MB."""
 LEVELS = 4

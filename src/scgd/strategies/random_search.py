@@ -8,8 +8,6 @@ from scgd.problem import Problem
 from scgd.strategies.asks import Asking, Wait
 from scgd.strategies.budget import Budget
 
-__all__ = ["random_search"]
-
 
 def random_search(
     problem: Problem, budget: Budget, rng: np.random.Generator, batch: int = 64

@@ -23,8 +23,6 @@ from scgd.blas import one_thread
 from scgd.history import robust_deviation
 from scgd.typing import Floats
 
-__all__ = ["Evaluations", "Quadratic", "Regression", "fit"]
-
 FIRST = (0.0, 0.0, -2.0, -1.0)
 PLAIN = (0.0, 0.0, -2.0, -4.0)
 """Decimal exponents of the four sizes to start from, with mixed curvatures and without."""

@@ -6,8 +6,6 @@ import numpy as np
 
 from scgd.typing import Floats, Ints
 
-__all__ = ["PLACES", "Shares"]
-
 PLACES = 10
 """Gradients that tell what coordinates matter; later ones are small and only tell of the end."""
 

@@ -18,8 +18,6 @@ from scgd.strategies.separability import is_separable
 from scgd.strategies.stopping import StoppingRule
 from scgd.typing import Floats
 
-__all__ = ["Shared", "populations", "restarts"]
-
 FULL, LARGEST_FULL, AMPLE = 64, 300, 500
 """Coordinates up to which a population learns a full covariance; and with 500 evaluations each."""
 AROUND, DOUBLINGS, NEARER, LARGEST = 1.5, 3, (0.1, 0.3, 1.0), 8

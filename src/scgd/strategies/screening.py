@@ -23,8 +23,6 @@ from scgd.strategies.pursuit import EPSILON
 from scgd.strategies.random_design import Design, design_of, evaluated
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["DECISIONS", "FIRST", "LEAST_EVALS", "Screen", "Screened", "screen"]
-
 FIRST = 128
 """Pairs after which a screening around a point that has found nothing is given up."""
 MOST = 1000

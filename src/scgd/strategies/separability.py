@@ -11,8 +11,6 @@ from scgd.strategies.box import Box
 from scgd.strategies.precision import ROUNDED, Precision
 from scgd.typing import Array, Floats
 
-__all__ = ["active_coordinates", "is_separable"]
-
 LEAST = 8
 """Coordinates below which all count as active."""
 MOST = 0.75

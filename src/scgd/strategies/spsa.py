@@ -15,8 +15,6 @@ from scgd.strategies.regression import Evaluations, fit
 from scgd.strategies.trust_region_radius import Surroundings
 from scgd.typing import Floats
 
-__all__ = ["LARGEST", "SPSA", "spsa_rounds"]
-
 RATE = 0.3
 """First step length of a coordinate, in units of the radius: several steps cross the region in
 which the slope that a pair sees holds."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from scgd.strategies.budget import TOL
 
-__all__ = ["StoppingRule"]
-
 AGREED = 2
 """Independent restarts that come back to the best value, after which it is believed, and so many
 more as ended elsewhere."""

@@ -11,8 +11,6 @@ from scgd.strategies.asks import Along, Asking, Gradient, Report, Wait
 from scgd.strategies.restarts import Shared
 from scgd.typing import Array, Floats, Ints
 
-__all__ = ["in_active", "on_coordinates"]
-
 LOOK_AGAIN = 0.05
 """Part of the budget after which inactive coordinates are tried again."""
 

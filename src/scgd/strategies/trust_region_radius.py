@@ -15,8 +15,6 @@ from scgd.strategies.regression import Evaluations
 from scgd.strategies.verification import share_that_agrees
 from scgd.typing import Floats
 
-__all__ = ["Surroundings", "trust_region_radius"]
-
 FIRST = 0.25
 FARTHEST, FARTHEST_BOUNDED = 10.0, 2.0
 """Radii, in units of x, that are tried unasked; two units are half of a bounded range."""

@@ -22,8 +22,6 @@ from scgd.strategies.asks import (
 )
 from scgd.strategies.budget import Budget
 
-__all__ = ["Voted", "Votes", "share_that_agrees", "verified", "voted"]
-
 ROUNDING = 1e-12
 """Relative differences that sums in another order may make (another thread, another machine)."""
 UNLIKELY = 10.0

@@ -17,16 +17,6 @@ import torch
 
 from scgd.checks import flag, natural, number, shown
 
-__all__ = [
-    "as_patterns",
-    "check_arguments",
-    "check_lr",
-    "check_number",
-    "check_seed",
-    "finds",
-    "select",
-]
-
 FLAGS = ("nesterov", "amsgrad", "decoupled_weight_decay", "maximize", "hold_still", "keep_copy")
 MAYBE = ("fused", "foreach", "capturable", "differentiable")
 """Flags of torch's optimizers, which also take None."""

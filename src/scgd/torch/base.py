@@ -35,8 +35,6 @@ from scgd.torch.memory import sampler_in, saved_states
 from scgd.torch.samplers import FullSampler
 from scgd.typing import Array
 
-__all__ = ["CoordinateOptimizer", "watchable"]
-
 RULES = ("sgd", "rms", "adam")
 # Settings of a group.
 COMMON = (

@@ -24,8 +24,6 @@ from scgd.torch.kernels import splitmix
 from scgd.torch.layout import Layout, real_entries
 from scgd.typing import Floats, Ints
 
-__all__ = ["Auto", "MeZO", "SparseMeZO", "probe_along"]
-
 CHUNK = 1 << 18
 SHORT = 1 << 20
 """Entries up to which a direction is kept for the step: a few megabytes, a third of the draws."""

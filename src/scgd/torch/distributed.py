@@ -27,8 +27,6 @@ from scgd.checks import whole
 from scgd.torch.layout import real_entries
 from scgd.typing import Array
 
-__all__ = ["Ranks", "Team", "narrow", "reduce_sampled"]
-
 
 class Team:
     """The processes that train together, or this one alone.

@@ -16,15 +16,6 @@ from scgd.typing import Floats, Ints
 FOREVER = 1e100
 """What has not arrived by then has no weight."""
 
-__all__ = [
-    "Draw",
-    "draw_distinct",
-    "draw_poisson",
-    "draw_replacement",
-    "part_of",
-    "visits_in_turn",
-]
-
 
 class Draw(NamedTuple):
     """Coordinates in ascending order and their probabilities per draw; sizes of drawn units."""

@@ -24,8 +24,6 @@ from scgd.torch.layout import Layout
 from scgd.torch.memory import Memory, Sampler
 from scgd.typing import Floats, Ints
 
-__all__ = ["SAMPLINGS", "EntrySampler"]
-
 SAMPLINGS = ("poisson", "distinct", "sequential", "replacement")
 LEAST = 1e-30
 """What a weight of zero counts as: it is divided by, and never drawn."""

@@ -25,8 +25,6 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from scgd.estimators import sides
 from scgd.torch.layout import Layout
 
-__all__ = ["BACKWARD", "Evaluation", "Stillness", "as_loss"]
-
 BACKWARD = (
     "the closure called backward, but zeroth-order steps run without gradients; "
     "return the loss and nothing more"

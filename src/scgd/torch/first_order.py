@@ -14,11 +14,10 @@ from scgd.torch import kernels
 from scgd.torch.base import CoordinateOptimizer, watchable
 from scgd.torch.distributed import Team
 from scgd.torch.draws import part_of
+from scgd.torch.entry_sampler import SAMPLINGS, EntrySampler
 from scgd.torch.layout import GRANULARITIES, Layout, is_plain, real_entries
-from scgd.torch.samplers import SAMPLINGS, EntrySampler, UnitSampler
+from scgd.torch.samplers import UnitSampler
 from scgd.typing import Array
-
-__all__ = ["SCGD"]
 
 
 class SCGD(CoordinateOptimizer):

@@ -15,17 +15,6 @@ import numpy as np
 from scgd.compiling import njit
 from scgd.policies.mixture import ABSOLUTE, AVERAGE, SQUARE
 
-__all__ = [
-    "CERTAIN",
-    "LEARNING",
-    "make_words",
-    "mend",
-    "scramble",
-    "sgd_uniform",
-    "unit",
-    "units",
-]
-
 # Probabilities are compared as multiples of 2^-30: one is exact and conversions are cheap.
 CERTAIN = 2**30
 # Single-precision partial sums of this many terms are accurate; they are added up in double.

@@ -56,8 +56,6 @@ from scgd.torch.layout import Layout, real_entries
 from scgd.torch.memory import Memory, Sampler
 from scgd.typing import Floats
 
-__all__ = ["Layer", "LayerSampler", "LossTrend", "layers_of"]
-
 SHARE = 0.4
 """c at most: below one, because several layers move at once and a batch's slope is half noise."""
 REACH = 0.5

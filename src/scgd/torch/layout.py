@@ -15,8 +15,6 @@ import torch
 
 from scgd.typing import Floats, Ints
 
-__all__ = ["GRANULARITIES", "Layout", "places_of", "real_entries", "trainable"]
-
 GRANULARITIES = ("coordinates", "rows", "chunks", "tensors")
 CHUNK = 1024
 Pieces = list[tuple[int, slice]]

@@ -21,8 +21,6 @@ import torch
 from scgd.torch.layout import Layout, real_entries
 from scgd.typing import Array
 
-__all__ = ["STEP", "Memory", "Sampler", "pack", "sampler_in", "saved_states", "unpack"]
-
 STEP, SAMPLER = "step", "sampler"
 Quantity = tuple[Any, bool]
 """The type of a quantity, and whether it is one number per unit; a torch type (or None, that of the

@@ -17,13 +17,11 @@ from scgd.estimators import CentralDifference
 from scgd.questions import Point
 from scgd.torch import rules
 from scgd.torch.directions import Direction, SparseMeZO, probe_along, small_entries
+from scgd.torch.draws import Draw
 from scgd.torch.evaluation import Evaluation
 from scgd.torch.kernels import splitmix
 from scgd.torch.layout import Layout
-from scgd.torch.samplers import Draw
 from scgd.typing import Array
-
-__all__ = ["Probed", "probe_coordinates", "probe_dense", "probe_layers", "probe_units"]
 
 NO_BOUNDS = np.empty(0)
 Probed = tuple[float, Callable[[], None]]

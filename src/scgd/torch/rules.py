@@ -16,8 +16,6 @@ import numpy as np
 from scgd.torch.memory import Memory
 from scgd.typing import Array
 
-__all__ = ["RULES", "advance", "quantities"]
-
 VISITS = "visits"
 
 

@@ -21,12 +21,9 @@ from scgd.random import stream
 from scgd.sampler import CoordinateSampler
 from scgd.torch import kernels
 from scgd.torch.draws import Draw
-from scgd.torch.entry_sampler import SAMPLINGS, EntrySampler
 from scgd.torch.layout import Layout
 from scgd.torch.memory import Memory, Sampler
 from scgd.typing import Floats
-
-__all__ = ["SAMPLINGS", "Draw", "EntrySampler", "FullSampler", "ProbeSampler", "UnitSampler"]
 
 
 class UnitSampler(Sampler):

@@ -42,8 +42,6 @@ from scgd.torch.probes import (
 )
 from scgd.torch.samplers import FullSampler, ProbeSampler, UnitSampler
 
-__all__ = ["ZeroOrderSCGD"]
-
 DIFFERENCES = (ForwardDifference, CentralDifference)
 DIRECTIONS = (GaussianSmoothing, SphereSmoothing, CoreSPSA)
 NAMES = {name: made for name, made in ESTIMATORS.items() if name != "first-order"}

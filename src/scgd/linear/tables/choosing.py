@@ -11,8 +11,6 @@ import numpy as np
 from scgd.linear.tables.columns import BUCKETS, Column, Dates, Hashed, Levels, Numbers
 from scgd.linear.tables.values import MOST, as_numbers, as_words, date_format
 
-__all__ = ["HIGH", "Options", "choose"]
-
 HIGH = ("auto", "hash", "drop", "levels")
 
 

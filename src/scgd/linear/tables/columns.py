@@ -17,8 +17,6 @@ from scipy import sparse
 from scgd.linear.tables.values import as_numbers, as_words, days
 from scgd.typing import Floats, Ints
 
-__all__ = ["KINDS", "Column", "Dates", "Hashed", "Levels", "Numbers"]
-
 BUCKETS, MOST_BUCKETS = 256, 1 << 20
 YEAR = 365.2425
 CYCLES = {"year": YEAR, "week": 7.0, "day": 1.0}

@@ -10,8 +10,6 @@ from typing import Any
 from scgd.errors import CommandError, UsageError, check_place, printable
 from scgd.linear.tables.reading import one_line, read, separator
 
-__all__ = ["add_parser", "run"]
-
 LOSSES = ("squared", "huber", "logistic", "multinomial", "hinge", "squared-hinge")
 N_NOTES = 20
 

@@ -11,8 +11,6 @@ from scgd.linear.tables.training import Outcome
 from scgd.plots.data import LIGHT, OURS
 from scgd.typing import Floats
 
-__all__ = ["draw"]
-
 WIDTH, ROW, TOP = 960, 24, 104
 NAMES, BARS = 300, (320, 920)
 UP, DOWN, GREY, INK = OURS, "#e0701a", LIGHT.soft, LIGHT.ink

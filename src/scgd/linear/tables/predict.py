@@ -10,8 +10,6 @@ from typing import Any
 from scgd.errors import CommandError, cell, check_place, printable
 from scgd.linear.tables.reading import one_line, read, separator
 
-__all__ = ["add_parser", "run"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Describe the command."""

@@ -13,8 +13,6 @@ from scgd.linear.tables.choosing import Options, choose
 from scgd.linear.tables.columns import KINDS, Column
 from scgd.typing import Array, Floats
 
-__all__ = ["PREPARATIONS", "MatrixPreparation", "TablePreparation"]
-
 DENSE_CELLS = 1_000_000
 """Matrices of at most so many cells (8 MB) are dense; larger ones keep indicators sparse."""
 NORMAL = 3.29

@@ -14,8 +14,6 @@ import numpy as np
 
 from scgd.errors import CommandError, UsageError
 
-__all__ = ["Table", "one_line", "read", "separator"]
-
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 SPELLINGS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": r"\s+"}
 SVMLIGHT = {".svm", ".svmlight", ".libsvm"}

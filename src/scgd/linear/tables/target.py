@@ -12,8 +12,6 @@ from scgd.linear.tables.reading import Table
 from scgd.linear.tables.values import as_numbers, as_words, date_format, days
 from scgd.typing import Array
 
-__all__ = ["LOSSES", "TASKS", "Problem", "decide", "split_target", "splits"]
-
 LOSSES = {
     "regression": ("squared", "huber"),
     "classification": ("logistic", "multinomial", "hinge", "squared-hinge"),

@@ -16,8 +16,6 @@ from scgd.linear.tables.preparation import PREPARATIONS
 from scgd.linear.tables.target import Problem
 from scgd.typing import Array, Floats
 
-__all__ = ["N_SHOWN", "Outcome", "train"]
-
 KINDS: dict[str, Any] = {"classification": SCGDClassifier, "regression": SCGDRegressor}
 N_ALPHAS = 20
 N_SHOWN = 20

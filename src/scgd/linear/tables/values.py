@@ -10,8 +10,6 @@ import pandas as pd
 
 from scgd.typing import Array, Floats
 
-__all__ = ["as_numbers", "as_words", "date_format", "days"]
-
 SIGNS = r"(?:[$€£¥%]|EUR|USD|GBP|CHF)"
 WHOLE = r"\d{1,3}(?:[,' \u00a0]\d{3})+|\d+"
 MONEY = re.compile(rf"([-+]?){SIGNS}?\s?([-+]?)({WHOLE})(\.\d+)?\s?{SIGNS}?")

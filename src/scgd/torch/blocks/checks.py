@@ -17,20 +17,6 @@ from scgd.checks import whole
 from scgd.torch.blocks.ledger import Ledger
 from scgd.typing import Array
 
-__all__ = [
-    "check_arguments",
-    "check_choice",
-    "check_choice_of",
-    "check_complete",
-    "check_costs",
-    "check_groups",
-    "check_in_backward",
-    "check_inner",
-    "check_rates",
-    "check_saved",
-    "try_inner",
-]
-
 
 def check_arguments(
     model: Any,

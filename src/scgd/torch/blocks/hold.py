@@ -10,8 +10,6 @@ from collections.abc import Iterator
 
 from torch import Tensor, nn
 
-__all__ = ["forget", "give_back", "held", "hold"]
-
 MARK = "_scgd_held"
 
 

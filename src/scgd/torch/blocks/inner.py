@@ -14,8 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["HALF", "Inner", "move"]
-
 HALF = (torch.bfloat16, torch.float16)
 COPY = "fp32"
 """Name of the float32 copy in a saved state."""

@@ -14,8 +14,6 @@ import numpy as np
 
 from scgd.typing import Array
 
-__all__ = ["GRACE", "HISTORY", "PATIENCE", "RETRY", "Ledger"]
-
 HISTORY = 512
 """Visits the history keeps; when it is full, every second one is dropped."""
 GRACE = 3

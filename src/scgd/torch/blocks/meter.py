@@ -10,8 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["MEASURES", "Meter", "Probe", "values"]
-
 
 def values(grad: Tensor) -> Tensor:
     """Return the numbers of a gradient: those stored, if it is sparse."""

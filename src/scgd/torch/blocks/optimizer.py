@@ -36,8 +36,6 @@ from scgd.torch.blocks.visits import MEMORY, Visits
 from scgd.torch.blocks.watch import Sight
 from scgd.torch.distributed import Ranks, narrow
 
-__all__ = ["BlockOptimizer"]
-
 
 class BlockOptimizer(Visits):
     r"""Train one block of a model at a time with any torch optimizer.

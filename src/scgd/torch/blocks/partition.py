@@ -15,8 +15,6 @@ from torch import Tensor, nn
 from scgd.torch.arguments import as_patterns, finds
 from scgd.typing import Array
 
-__all__ = ["CUTS", "Parts", "count_costs", "cut", "divide"]
-
 Cut = str | Mapping[str, str] | Callable[[str], str | None]
 
 

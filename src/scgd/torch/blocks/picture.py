@@ -9,8 +9,6 @@ from typing import Any
 
 from scgd.torch.blocks.ledger import Ledger
 
-__all__ = ["draw_probabilities"]
-
 WIDTH, ROW, LEFT, TOP, RIGHT, BOTTOM = 900, 26, 210, 34, 60, 40
 INK, PALE = (30, 30, 30), (245, 247, 250)
 DEEP = (16, 78, 139)

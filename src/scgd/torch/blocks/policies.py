@@ -12,19 +12,6 @@ from scgd.torch.blocks.ledger import Ledger
 from scgd.torch.blocks.policy import BlockPolicy, RandomBlockPolicy, uniform_over
 from scgd.typing import Array
 
-__all__ = [
-    "BLOCK_POLICIES",
-    "MISA",
-    "BlockMusketeer",
-    "Cyclic",
-    "InverseCost",
-    "Shuffled",
-    "Top",
-    "TopDown",
-    "UniformBlocks",
-    "find_policy",
-]
-
 
 @dataclass(frozen=True)
 class UniformBlocks(RandomBlockPolicy):

@@ -13,8 +13,6 @@ from scgd.checks import number, whole
 from scgd.torch.blocks.ledger import Ledger
 from scgd.typing import Array
 
-__all__ = ["BlockPolicy", "RandomBlockPolicy", "uniform_over"]
-
 
 def uniform_over(book: Ledger, blocks: Sequence[int] | Array) -> Array:
     """Return equal probabilities over some of the blocks."""

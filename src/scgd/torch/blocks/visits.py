@@ -24,8 +24,6 @@ from scgd.torch.blocks.watch import Sight, Watch
 from scgd.torch.distributed import Ranks, narrow
 from scgd.typing import Array
 
-__all__ = ["MEMORY", "Visits"]
-
 MEMORY = "scgd"
 """Key of the first parameter group under which a saved state holds the position of the run."""
 

@@ -19,8 +19,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Sight", "Watch"]
-
 
 @dataclasses.dataclass
 class Sight:
