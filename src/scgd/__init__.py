@@ -91,7 +91,7 @@ __all__ = [
     "screen",
 ]
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 ROOMS = ("linear", "optuna", "sklearn", "theory", "torch")
 """Public modules that load when they are first asked for: some need what not everybody has."""
