@@ -72,9 +72,9 @@ def test_every_evaluation_says_what_asked_for_it():
 
 def test_too_few_evaluations_to_test_for_noise_are_said_to_be():
     few = scgd.minimize(bowl, np.ones(4), max_evals=5, seed=0)
-    assert "too few evaluations to test for noise" in few.message
+    assert "too few evaluations to test for noise" in few.message and np.isnan(few.fun_error)
     told = scgd.minimize(bowl, np.ones(4), max_evals=5, seed=0, noise=0)
-    assert "too few evaluations" not in told.message
+    assert "too few evaluations" not in told.message and told.fun_error == 0
 
 
 @pytest.mark.parametrize("method", EVERY_METHOD)

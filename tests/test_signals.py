@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import inspect
 import os
 import random
 import signal
@@ -17,6 +18,7 @@ import pytest
 
 import scgd
 from runs import CASES, check_same, n_accepted, nested, quadratic, run
+from scgd.run import signals
 from scgd.run.signals import Terminate
 from scgd.steps import StepRule
 
@@ -105,6 +107,14 @@ def check_places(name, folder, n, rng):
         path = folder / f"{name}-{i}.npz"
         fired += check_signal(name, path, whole, place, visit, rng.choice(SIGNALS))
     return fired
+
+
+def test_a_signal_while_a_run_takes_over_leaves_no_handler_behind():
+    line = inspect.getsourcelines(signals.run_of)[1] + 2
+    tracer = Tracer((signals.__file__, line), 1, signal.SIGTERM)
+    with contextlib.suppress(SystemExit), tracer:
+        run("random")
+    assert tracer.fired and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 SHARES = {name: len(range(i, N_PLACES, len(CASES))) for i, name in enumerate(CASES)}

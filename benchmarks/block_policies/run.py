@@ -6,6 +6,12 @@ in ``rows.csv`` is not run again, so the program can be stopped and started. Fir
 is measured, the methods in turn, fifteen steps at a time, so that a machine busy with other things
 slows all of them alike; every method then gets the steps that ``--budget`` steps of AdamW would take.
 Rates fall linearly to zero. LoRA needs ``peft``, GaLore ``galore-torch``.
+
+    python benchmarks/block_policies/run.py --size SmolLM2 --budget 50 --seeds 2 --turn-steps 8 --turns 3
+        --share-rates --methods "musketeer, 6 modules" "inverse cost, short first visits"
+
+runs a pretrained model (``language.py``). There policies of six modules take the rate of the first of
+them, policies of a layer that of the first of those.
 """
 
 from __future__ import annotations
@@ -19,8 +25,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import language
+import tasks
 import torch
-from tasks import WHERE, Task, adapt, make
+from tasks import Task, adapt
 from torch.nn import functional as F
 
 from scgd.torch import BlockOptimizer
@@ -28,17 +36,20 @@ from scgd.torch.blocks import BlockMusketeer, InverseCost
 
 HERE = Path(__file__).parent
 FIELDS = ("size", "task", "method", "rate", "seed", "steps", "loss", "accuracy")
-RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1)
-FIRST = RATES[1:4]
+RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1)
+FIRST = RATES[2:5]
 TUNING, ADAMW = 100, "AdamW, all parameters"
 
 
 def blocks(**settings: Any) -> Callable[[Any, float, int], Any]:
     """Return a block optimizer whose head is always trained."""
-    always = ["norm", "head"]
-    return lambda model, lr, seed: BlockOptimizer(
-        model, always=always, lr=lr, seed=seed, **{"blocks": "layer", "active": 1, **settings}
-    )
+    chosen = {"blocks": "layer", "active": 1, **settings}
+
+    def build(model: Any, lr: float, seed: int) -> Any:
+        always = getattr(model, "always", ["norm", "head"])
+        return BlockOptimizer(model, always=always, lr=lr, seed=seed, **chosen)
+
+    return build
 
 
 def modules(policy: Any) -> Callable[[Any, float, int], Any]:
@@ -68,6 +79,7 @@ musketeer = partial(BlockMusketeer, first_period=2, gain_per="step")
 METHODS: dict[str, Callable[[Any, float, int], Any]] = {
     ADAMW: lambda model, lr, _: torch.optim.AdamW(model.parameters(), lr),
     "inverse cost": blocks(policy=InverseCost(first_period=10)),
+    "inverse cost, short first visits": blocks(policy="inverse-cost"),
     "shuffled (BAdam)": blocks(policy="shuffled"),
     "cyclic": blocks(policy="cyclic"),
     "top 2": blocks(policy="top", active=2),
@@ -102,6 +114,13 @@ OTHERS = (ADAMW, *list(METHODS)[-3:])
 """What is no policy of blocks."""
 
 
+def make(given: argparse.Namespace, where: str, seed: int) -> Any:
+    """Return a task."""
+    if given.size in language.SIZES:
+        return language.make(given.size, seed)
+    return tasks.make(where, seed, given.cache, given.size)
+
+
 def train(
     task: Task, optimizer: Any, batches: Iterator[Any], steps: int, falling: bool = False
 ) -> float:
@@ -125,12 +144,12 @@ def step_times(given: argparse.Namespace) -> dict[str, float]:
     if any((given.size, name) not in known for name in wanted):
         running = []
         for name, make_optimizer in wanted.items():
-            task = make("all", TUNING, given.cache, given.size)
+            task = make(given, given.where[-1], TUNING)
             running.append((name, task, make_optimizer(task.model, 1e-3, 0), task.batches()))
         spent = dict.fromkeys(wanted, 0.0)
-        for turn in range(11):
+        for turn in range(given.turns):
             for name, *what in running:
-                seconds = train(*what, 15)
+                seconds = train(*what, given.turn_steps)
                 spent[name] += seconds if turn else 0.0
         known |= {(given.size, name): t / spent[ADAMW] for name, t in spent.items()}
         with path.open("w", newline="") as file:
@@ -154,7 +173,7 @@ def cell(given: argparse.Namespace, where: str, method: str, rate: float, seed: 
     done = rows(given.rows)
     if key in {tuple(row[name] for name in FIELDS[:5]) for row in done}:
         return
-    task = make(where, seed, given.cache, given.size)
+    task = make(given, where, seed)
     torch.manual_seed(seed)
     optimizer = METHODS[method](task.model, rate, seed)
     steps = round(given.budget / given.times[method])
@@ -170,7 +189,7 @@ def cell(given: argparse.Namespace, where: str, method: str, rate: float, seed: 
 
 def tune(given: argparse.Namespace, where: str, method: str) -> None:
     """Try three rates, and further ones while the best is at an edge."""
-    tried = FIRST
+    tried = given.rates
     while tried:
         for rate in tried:
             cell(given, where, method, rate, TUNING)
@@ -181,7 +200,7 @@ def tune(given: argparse.Namespace, where: str, method: str) -> None:
 
 def trials(given: argparse.Namespace, where: str, method: str) -> dict[float, float]:
     """Return the losses on the tuning seed by rate."""
-    key = (given.size, where, method, str(TUNING))
+    key = (given.rates_of or given.size, where, method, str(TUNING))
     tried = [r for r in rows(given.rows) if (r["size"], r["task"], r["method"], r["seed"]) == key]
     return {float(row["rate"]): float(row["loss"]) for row in tried}
 
@@ -192,25 +211,42 @@ def best(given: argparse.Namespace, where: str, method: str) -> float:
     return min(losses, key=losses.__getitem__)
 
 
+def leader(given: argparse.Namespace, method: str) -> str:
+    """Return the method whose rate a policy takes: itself unless rates are shared."""
+    if not given.share_rates or method in (ADAMW, "top 2"):
+        return method
+    alike = [m for m in given.methods if m not in (ADAMW, "top 2")]
+    return next(m for m in alike if m.endswith("6 modules") == method.endswith("6 modules"))
+
+
 def main() -> None:
     """Run what is missing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", default="small")
     parser.add_argument("--budget", type=int, default=100, help="in steps of AdamW")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument(
+        "--turns", type=int, default=11, help="of measuring times; the first does not count"
+    )
+    parser.add_argument("--turn-steps", type=int, default=15)
+    parser.add_argument("--rates", type=float, nargs="+", default=FIRST, help="tried first")
+    parser.add_argument("--rates-of", help="another size, whose rates are taken: nothing is tuned")
+    parser.add_argument("--share-rates", action="store_true")
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--rows", type=Path, default=HERE / "rows.csv")
     parser.add_argument("--cache", type=Path, default=Path("results/block_policies"))
     given = parser.parse_args()
     torch.set_num_threads(1)
+    given.where = ("bottom",) if given.size in language.SIZES else tasks.WHERE
     given.times = step_times(given)
-    for method in given.methods:
-        for where in WHERE:
+    for method in dict.fromkeys(leader(given, m) for m in given.methods):
+        for where in () if given.rates_of else given.where:
             tune(given, where, method)
     for seed in range(given.seeds):
         for method in given.methods:
-            for where in WHERE:
-                cell(given, where, method, best(given, where, method), seed)
+            for where in given.where:
+                rate = best(given, where, leader(given, method))
+                cell(given, where, method, rate, seed)
 
 
 if __name__ == "__main__":

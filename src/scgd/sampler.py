@@ -13,7 +13,7 @@ import numpy as np
 
 from scgd.checks import LARGEST
 from scgd.policies import CompiledPolicy, Policy
-from scgd.policies.base import update_and_draw
+from scgd.policies.base import check_array, update_and_draw
 from scgd.timetable import Mixings
 from scgd.typing import Array, Floats, Ints
 
@@ -224,11 +224,3 @@ def check_names(what: str, found: Any, mine: dict[str, Any]) -> None:
     """Raise ValueError unless a dict has the same names as another."""
     if not isinstance(found, dict) or found.keys() != mine.keys():
         raise ValueError(f"{what} of the sampler must have the names {sorted(mine)}")
-
-
-def check_array(name: str, found: Any, mine: Array) -> None:
-    """Raise ValueError unless an array is of the same type and shape as another."""
-    if not isinstance(found, np.ndarray):
-        raise ValueError(f"{name} is {type(found).__name__}, not an array")
-    if found.dtype != mine.dtype or found.shape != mine.shape:
-        raise ValueError(f"{name} has {found.dtype} of shape {found.shape}")

@@ -240,18 +240,13 @@ class Screening:
 
     def table(self) -> list[dict[str, Any]]:
         """Return a row per input, the clearest first; ``pandas.DataFrame`` takes it as it is."""
+        columns = {
+            "decision": self.decisions, "size": self.sizes, "low": self.low, "high": self.high,
+            "effect": self.effects, "effect_error": self.effect_errors,
+            "p_value": self.p_values, "q_value": self.q_values,
+        }  # fmt: skip
         return [
-            {
-                "input": self.names[k],
-                "decision": str(self.decisions[k]),
-                "size": float(self.sizes[k]),
-                "low": float(self.low[k]),
-                "high": float(self.high[k]),
-                "effect": float(self.effects[k]),
-                "effect_error": float(self.effect_errors[k]),
-                "p_value": float(self.p_values[k]),
-                "q_value": float(self.q_values[k]),
-            }
+            {"input": self.names[k], **{name: column[k].item() for name, column in columns.items()}}
             for k in self.order.tolist()
         ]
 

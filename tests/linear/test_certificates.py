@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize as scipy_minimize
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from scgd import Adaptive, Uniform
@@ -176,6 +177,16 @@ def test_more_than_two_classes_are_fitted_together_only_where_asked():
     alone = SCGDClassifier("logistic", alpha=0.1).fit(X, y == 2).coef_[0]
     ovr = SCGDClassifier("logistic", alpha=0.1).fit(X, y)
     np.testing.assert_allclose(ovr.coef_[2], alone, atol=1e-6)
+
+
+def test_one_class_that_has_not_converged_is_said():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y, alpha = np.where(X[:, 0] > 0, 1, 2 * (X[:, 1] > 0)), 0.1
+    parts = {"alpha": alpha, "loss": "squared-hinge", "dual": True, "tol": 1e-6}
+    passes = [SCGDClassifier(**parts).fit(X, y == label).n_iter_ for label in range(3)]
+    assert min(passes) < max(passes)
+    with pytest.warns(ConvergenceWarning):
+        SCGDClassifier(max_iter=min(passes), **parts).fit(X, y)
 
 
 def year_column(kind):

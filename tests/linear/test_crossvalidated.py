@@ -219,7 +219,7 @@ def test_multinomial_has_probabilities(data):
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
-@pytest.mark.parametrize("ratio", [1.5, [-0.1, 0.5]])
+@pytest.mark.parametrize("ratio", [[0.5, 1.5], [-0.1, 0.5]])
 def test_shares_of_l1_lie_between_none_and_all(data, ratio):
-    with pytest.raises(ValueError, match="l1_ratio"):
+    with pytest.raises(ValueError, match="l1_ratio must be a number from 0 to 1 or a list"):
         SCGDRegressorCV(l1_ratio=ratio).fit(*data)

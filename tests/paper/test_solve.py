@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 
 from scgd_paper.linear import solve
@@ -44,3 +45,28 @@ def test_bad_arguments_of_solve_are_named(parts, message):
 def test_plain_hinge_has_no_automatic_rate():
     with pytest.raises(ValueError, match="smooth loss"):
         solve(X, 2.0 * Y - 1, loss="hinge", batch_size=None)
+
+
+PART, SIDES = X[:40, :4], 2.0 * Y[:40] - 1
+
+
+@pytest.mark.parametrize("path", ["rows", "columns"])
+def test_targets_of_the_other_sign_have_solutions_of_the_other_sign(path):
+    parts = {"l1": 0.1, "batch_size": 4 if path == "rows" else None, "path": path, "n_passes": 9}
+    one, other = (solve(PART, sides, **parts) for sides in (SIDES, -SIDES))
+    assert np.any(one.coef)
+    np.testing.assert_array_equal(one.coef, -other.coef)
+
+
+def test_equal_weights_are_no_weights():
+    matrix, parts = sparse.csc_array(PART), {"policy": "adaptive", "batch_size": None}
+    plain, weighed = (
+        solve(matrix, SIDES, n_passes=9, sample_weight=weight, **parts)
+        for weight in (None, np.ones(40))
+    )
+    np.testing.assert_allclose(plain.coef, weighed.coef, rtol=1e-12)
+
+
+def test_passes_count_coordinates():
+    found = solve(PART, SIDES, block_size=2, policy="uniform", n_passes=6)
+    assert found.history["pass"].tolist() == [0, 1, 2, 3, 4, 5, 6]

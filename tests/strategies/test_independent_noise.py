@@ -39,6 +39,11 @@ def test_goes_down_to_the_noise(bounds):
     assert np.median(gaps) < 0.05
 
 
+def test_steps_are_long_enough_to_arrive():
+    gaps = [shifted(run(shifted, 40, 800, seed, 0.2)[0]) for seed in SEEDS]
+    assert np.median(gaps) < 0.008  # 0.015 where steps are measured in the radius two pairs found
+
+
 def test_few_of_many_inputs_within_bounds():
     places = np.array([10, 60, 110, 160, 210, 260])
 

@@ -92,6 +92,14 @@ def test_steps_that_grow_by_a_factor_are_descended_from_every_start():
         assert done.fun <= steps(x0) - 3
 
 
+@pytest.mark.parametrize(("p", "n"), [(8, 90), (16, 180)])
+def test_few_evaluations_of_steps_are_not_spent_on_slopes(p, n):
+    f = stairs(p)
+    for seed in range(3):
+        x0 = np.random.default_rng([seed, 3]).uniform(-2, 2, p)
+        assert drive(portfolio, Problem.check(x0), f, n, seed).fun < 0.5 * f(x0)
+
+
 def test_restarts_reach_far_basins_within_bounds():
     def f(x):  # a wide basin around 0 and a deeper one in a corner
         return float(min(0.1 * (x @ x + x[0] * x[1]), np.sum((x - 3.5) ** 2) - 1))
@@ -103,7 +111,7 @@ def test_restarts_reach_far_basins_within_bounds():
     assert np.median(found) == pytest.approx(-1, abs=1e-6)
 
 
-def test_the_first_evaluation_is_at_x0_and_a_line_follows_where_there_is_little_else():
+def test_the_first_evaluation_is_at_x0_and_the_fewest_are_used_and_gain():
     def f(x):
         return float(x @ x)
 
@@ -113,8 +121,6 @@ def test_the_first_evaluation_is_at_x0_and_a_line_follows_where_there_is_little_
         assert np.array_equal(done.points[0], [3.0, 4.0])
     found = [drive(portfolio, Problem.check([3.0, 4.0]), f, n) for n in (3, 4, 5)]
     assert [done.n_evals for done in found] == [3, 4, 5]
-    moves = np.array(found[-1].points[1:]) - [3.0, 4.0]
-    assert np.linalg.matrix_rank(moves) == 1 and len(np.unique(moves, axis=0)) == 4
     assert found[-1].fun <= found[0].fun < 25
 
 

@@ -311,7 +311,9 @@ def test_pictures(tmp_path):
     train(model, optimizer, 30)
     optimizer.picture(tmp_path / "blocks.png")
     with Image.open(tmp_path / "blocks.png") as picture:
-        assert picture.size[0] == 900 and len(picture.getcolors(10000)) > 5
+        colours = {colour for _, colour in picture.getcolors(10000)}
+    assert picture.size[0] == 900 and len(colours) > 5
+    assert (16, 78, 139) in colours  # the largest probability
 
 
 class Counting(BlockPolicy):
@@ -380,3 +382,20 @@ def test_all_blocks_can_be_active_though_one_has_all_the_gains():
     book = Ledger(tuple("abc"), np.ones(3), seed=0)
     book.gains, book.costs, book.counts = np.array([1.0, 0.0, 0.0]), np.ones(3), np.ones(3)
     assert sorted(BlockMusketeer(mix=0.0, coverage=0).choose(book, 3)) == [0, 1, 2]
+
+
+def test_a_block_given_up_is_tried_again_after_ten_visits_of_each():
+    waiting = book()
+    waiting.alive[1], waiting.last[1] = 0.0, 5.0
+    for waiting.visit, alive in ((44, 0.0), (45, 1.0)):
+        waiting.revive()
+        assert waiting.alive[1] == alive
+
+
+def test_processes_take_the_numbers_of_the_first():
+    first, other = book(), book()
+    first.gains, first.costs, first.losses = GAINS + 1, COSTS + 2, [0.5, 0.25]
+    first.missed, other.losses = np.array([0.0, 3.0, 0.0, 1.0]), [0.5, 0.75]
+    other.accept(first.share())
+    for name in ("gains", "costs", "missed", "losses"):
+        np.testing.assert_array_equal(getattr(other, name), getattr(first, name))

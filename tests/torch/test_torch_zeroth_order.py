@@ -282,3 +282,11 @@ def test_frozen_parameters_stay():
         optimizer.step(closure_of(model))
     same = [torch.equal(a, b) for a, b in zip(before, values(model), strict=True)]
     assert same[:2] == [True, True] and not any(same[2:])
+
+
+def test_a_direction_of_a_million_entries_moves_all_of_them():
+    p = nn.Parameter(torch.zeros((1 << 20) + 5))
+    optimizer = ZeroOrderSCGD([p], 0.1, estimator="spsa", radius=1e-2, seed=0)
+    optimizer.step(lambda: (p - 1).square().sum())
+    moved = p.detach().abs()
+    assert 0 < moved.max() < 1.01 * moved.min()

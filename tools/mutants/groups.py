@@ -151,7 +151,7 @@ GROUPS = (
         ("tests/torch/test_torch_agreement.py", "tests/torch/test_torch_auto.py",
          "tests/torch/test_torch_groups.py", "tests/torch/test_torch_memory.py",
          "tests/torch/test_torch_refusals.py", "tests/torch/test_torch_tensors.py",
-         "tests/torch/test_torch_zeroth_order.py"),
+         "tests/torch/test_torch_zeroth_order.py", "tests/torch/test_paper_forward_loss.py"),
     ),
     Group(
         "blocks",

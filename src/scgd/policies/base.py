@@ -185,13 +185,18 @@ def check_alike(state: Any, fresh: Any) -> None:
     if type(state) is not type(fresh):
         raise ValueError(f"the state is a {type(state).__name__}, not a {type(fresh).__name__}")
     for name, mine, found in zip(fresh._fields, fresh, state, strict=True):
-        if not isinstance(found, np.ndarray):
-            raise ValueError(f"{name} is {type(found).__name__}, not an array")
-        if found.dtype != mine.dtype or found.shape != mine.shape:
-            raise ValueError(
-                f"{name} has {found.dtype} of shape {found.shape}, "
-                f"not {mine.dtype} of shape {mine.shape}"
-            )
+        check_array(name, found, mine)
+
+
+def check_array(name: str, found: Any, mine: Array) -> None:
+    """Raise ValueError unless an array is of the same type and shape as another."""
+    if not isinstance(found, np.ndarray):
+        raise ValueError(f"{name} is {type(found).__name__}, not an array")
+    if found.dtype != mine.dtype or found.shape != mine.shape:
+        raise ValueError(
+            f"{name} has {found.dtype} of shape {found.shape}, not {mine.dtype} of shape "
+            f"{mine.shape}"
+        )
 
 
 class CompiledPolicy(Policy):

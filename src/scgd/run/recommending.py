@@ -11,9 +11,6 @@ from scgd.run.ledger import Ledger
 from scgd.strategies.comparison import deviation
 from scgd.typing import Floats
 
-FEW = 20
-"""Values whose own deviation is known to a sixth, which is as good as a pooled one."""
-
 
 @dataclass(frozen=True)
 class Recommendation:
@@ -25,13 +22,12 @@ class Recommendation:
 
 
 def valued(values: Floats, noise: float | None) -> tuple[float, float]:
-    """Return the mean and its standard error, by the pooled noise where few values tell little."""
+    """Return the mean and its standard error, by the pooled noise unless values contradict it."""
     mean, error = mean_and_error(values)
     seen = values[np.isfinite(values)]
-    n = len(seen)
-    if noise is None or not 0 < n < FEW or (n > 1 and not noise):
+    if noise is None or not len(seen):
         return mean, error
-    return mean, deviation(seen, float(noise)) / float(np.sqrt(n))
+    return mean, deviation(seen, float(noise)) / float(np.sqrt(len(seen)))
 
 
 def chosen(
@@ -40,11 +36,13 @@ def chosen(
     start: Floats,
     *,
     deterministic: bool,
+    tested: bool = True,
     reported: Floats | None = None,
 ) -> Recommendation:
     """Return the best point seen where f repeats itself, else what the strategy recommends.
 
-    x0 stays where no value is lower than its own: one as low elsewhere is no reason to move.
+    x0 stays where no value is lower than its own: one as low elsewhere is no reason to move. Its
+    value is exact where f was ``tested`` for noise or the user's word stands for that.
     ``reported`` are the values of a run whose best point nobody has evaluated again: then a best
     value far below all of them is an outlier.
     """
@@ -53,8 +51,8 @@ def chosen(
         deterministic = plausible(best.value, found.values, np.append(reported, first))
     if deterministic and best is not None and np.isfinite(best.value):
         if best.value >= first:
-            return Recommendation(start, np.array([first]), exact=True)
-        return Recommendation(best.x, np.array([best.value]), exact=True)
+            return Recommendation(start, np.array([first]), exact=tested)
+        return Recommendation(best.x, np.array([best.value]), exact=tested)
     seen, _ = mean_and_error(found.values)
     if np.isnan(seen) and np.array_equal(found.x, start):
         return Recommendation(start, np.array([first]))

@@ -341,6 +341,7 @@ class Run:
             found = Recommendation(*strategy.engine.recommended)
         found = chosen(
             found, self.ledger, self.problem.x0, deterministic=strategy.deterministic,
+            tested=not np.isnan(strategy.report.get("noise", 0.0)),
             reported=self.history.arrays()["fun"] if strategy.stepping else None,
         )  # fmt: skip
         if self.filler is None or found.exact:

@@ -98,14 +98,22 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         """Take over the signals that nobody else handles, and those of the run around this one."""
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                now = signal.getsignal(number)
-                outer = None if now is USUAL[number] else run_of(now)
-                if now is USUAL[number] or isinstance(now, Terminate) or outer is not None:
-                    self._previous[number] = signal.signal(number, self._handle)
-                if outer is not None and outer.seen:  # before this run took over
-                    self._note(outer.seen)
+            try:
+                self._take_over()
+            except BaseException:  # of a handler that is not ours, in the middle of it
+                self._give_back()
+                raise
         return self
+
+    def _take_over(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            now = signal.getsignal(number)
+            outer = None if now is USUAL[number] else run_of(now)
+            if now is USUAL[number] or isinstance(now, Terminate) or outer is not None:
+                self._previous[number] = now
+                signal.signal(number, self._handle)
+            if outer is not None and outer.seen:  # before this run took over
+                self._note(outer.seen)
 
     def hand_on(self, *, cut: bool) -> None:
         """End the program as it would have ended; ``cut``: end the run around this one, too."""
@@ -133,10 +141,14 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def _give_back(self) -> None:
-        for number, handler in self._previous.items():
-            if signal.getsignal(number) == self._handle:  # else the user's function has changed it
-                signal.signal(number, handler)
-        self._previous.clear()
+        try:
+            for number, handler in self._previous.items():
+                if signal.getsignal(number) == self._handle:  # else the user's function changed it
+                    signal.signal(number, handler)
+            self._previous.clear()
+        except BaseException:  # of one that was given back: the others follow all the same
+            self._give_back()
+            raise
 
     def __exit__(self, *raised: Any) -> None:
         """Give the signals back."""

@@ -199,6 +199,7 @@ class Report:
         The unit of each coordinate that steps go by.
     noise
         The standard deviation of one value, pooled over all repeats: a few values at x do not tell.
+        NaN: nobody looked for noise, so the error of the best value seen is not known either.
     screening
         What a screening of all inputs has seen: arguments of :class:`scgd.Screening`.
     """

@@ -27,7 +27,7 @@ from scgd.strategies.length_scale import length_scale
 from scgd.strategies.mutation import dynamically_dimensioned_search
 from scgd.strategies.noise_test import Kind, Noise, classify_noise
 from scgd.strategies.noisy import noisy
-from scgd.strategies.portfolio import portfolio
+from scgd.strategies.portfolio import TESTABLE, portfolio
 from scgd.strategies.verification import verified, voted
 
 __all__ = ["auto"]
@@ -42,8 +42,6 @@ TINY = 100
 and comparisons evaluate it."""
 UNNOTICED = 50
 """Evaluations after which a value is asked for again: noise of every value was seen before."""
-TESTABLE = 6
-"""Evaluations below which nothing can be tested."""
 MISLED = 3
 """How often a portfolio may begin again after equal outliers had misled it."""
 

@@ -15,8 +15,8 @@ __all__ = ["Comparison", "compare", "compared", "deviation", "standard_error"]
 MOST_FAILED = 3
 """Failed evaluations of a point from which it may count as infeasible: one or two happen
 anywhere."""
-MEDIAN = 1.25
-"""The standard error of a median, in those of a mean of normal values."""
+MEDIAN = (np.pi / 2) ** 0.5
+"""The standard error of a median of normal values, in those of their mean."""
 DOUBT = 3.0
 """Standard deviations by which values contradict a pooled noise level: once in a thousand times."""
 

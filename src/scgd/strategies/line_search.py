@@ -12,7 +12,7 @@ import numpy as np
 
 from scgd.strategies.asks import Along, Report
 from scgd.strategies.box import Box
-from scgd.strategies.precision import EPS, Precision
+from scgd.strategies.precision import ROUNDED, Precision
 from scgd.typing import Array, Floats, Ints
 
 __all__ = ["POOR", "line_search", "per_line"]
@@ -296,7 +296,7 @@ def parabolas(
         return y, f + float(every[k].sum()), np.abs(places[k] - here)
 
     def agree(actual: Any, wanted: Any, change: Any) -> Any:
-        return np.abs(actual - wanted) <= EXACT * change + 64 * EPS * abs(f) + precision.level(f)
+        return np.abs(actual - wanted) <= EXACT * change + ROUNDED * abs(f) + precision.level(f)
 
     y, wanted, moves = joint(expected)
     value = yield y

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scgd.problem import Known, Problem
-from scgd.strategies.asks import Asking, Report
+from scgd.strategies.asks import Asking
 from scgd.strategies.bfgs import BFGS
 from scgd.strategies.box import Box
 from scgd.strategies.budget import Budget
@@ -48,7 +48,7 @@ def lead_where_few(share: Shared, x: Floats, f: float) -> Asking:
 
 def lead_by_model(share: Shared) -> Asking:
     """Go down by quadratic models to the end of the budget, or until they have converged."""
-    yield Report(message="Deterministic: quadratic models lead a portfolio of solvers.")
+    yield share.led_by("quadratic model")
     best, box = share.best, share.box
     n_points = first_points(best.x.size, share.budget)
     search = interpolate_quadratics(best.x, best.f, first_radius(box), box, n_points)
@@ -61,7 +61,7 @@ def lead_by_process(share: Shared, x: Floats, f: float) -> Asking:
     if models(box.least, box.most, share.budget.total) and not share.has_gradient:
         known = Known(np.stack([x, best.x]), np.array([f, best.f]))
         problem = Problem(x, box.least, box.most, None, noise=0.0, known=known)
-        yield Report(message="Deterministic: a Gaussian process leads a portfolio of solvers.")
+        yield share.led_by("Gaussian process")
         search = gaussian_process(problem, share.budget, share.rng)
         yield from share.member("Gaussian process", search).finish()
 

@@ -14,7 +14,6 @@ from itertools import cycle
 
 import numpy as np
 
-from scgd.estimators import random_signs
 from scgd.problem import Problem
 from scgd.strategies.asks import Asking, Outcome, Report
 from scgd.strategies.bfgs import BFGS
@@ -32,11 +31,11 @@ from scgd.strategies.stopping import StoppingRule
 from scgd.strategies.subspace import in_active
 from scgd.typing import Floats
 
-__all__ = ["portfolio"]
+__all__ = ["TESTABLE", "portfolio"]
 
-PAIR, TINY = 6, 100
-"""Evaluations below which one line through x0 is all there is, and below which derivatives are
-followed at once: measuring takes some 25 evaluations."""
+TESTABLE, TINY = 6, 100
+"""Evaluations below which nothing can be tested, and below which derivatives are followed at once:
+measuring takes some 25 evaluations."""
 LEAN, FEW, SMALL = 12, 40, 32
 """Evaluations per coordinate, and in all, below which nothing is measured before BFGS begins
 (measuring takes some 25), and coordinates from which it is worth asking how many matter."""
@@ -75,47 +74,24 @@ def portfolio(
     True
     """
     x = problem.x0 if x is None else x
-    yield Report(deterministic=True, message="Deterministic: a portfolio of solvers.")
+    found, level = "Deterministic", None
+    if budget.total < TESTABLE and problem.noise is None:
+        found, level = "Taken as deterministic, with too few evaluations to test for noise", np.nan
+    yield Report(deterministic=True, message=f"{found}: a portfolio of solvers.", noise=level)
     if f is None:
         yield Report(solver="x0")
         f = yield x
-    if budget.total < PAIR and not problem.has_gradient:
-        if problem.noise is None:
-            yield Report(message="Taken as deterministic: too few evaluations to test for noise.")
-        yield from look_beside(problem, budget, rng, x, f)
-        return Outcome()
     unit = problem.unit
     none = problem.lower.size
     box = Box(x / unit, problem.lower / unit[:none], problem.upper / unit[:none])
     f = f if np.isfinite(f) else np.inf
-    search = _minimize(x / unit, f, problem, budget, rng, box, noise)
+    search = _minimize(x / unit, f, problem, budget, rng, box, noise, found)
     return (yield from in_box(search, problem, box))
-
-
-def look_beside(
-    problem: Problem, budget: Budget, rng: np.random.Generator, x: Floats, f: float,
-    reach: float = 0.1,
-) -> Asking:  # fmt: skip
-    """Search one line, where the budget pays for no more.
-
-    Twice as far after a gain; the other side after the first failure, then nearer, on the way back.
-    """
-    move = reach * problem.unit * random_signs(x.size, rng)
-    move = np.where(problem.clipped(x + move) == x + move, move, -move)
-    f, back = f if np.isfinite(f) else np.inf, -1.0
-    while budget.left > 0:
-        point = problem.clipped(x + move)
-        value = yield point
-        if value < f:
-            x, f, move = point, value, 2 * move
-        else:
-            move = back * move
-        back = -0.25  # behind the best point lies another one, half as far as the last move
 
 
 def _minimize(
     x: Floats, f: float, problem: Problem, budget: Budget, rng: np.random.Generator, box: Box,
-    noise: float,
+    noise: float, found: str,
 ) -> Asking:  # fmt: skip
     """Measure, leave out what does nothing, let solvers compete."""
     p, best = x.size, Best(x, f)
@@ -127,13 +103,13 @@ def _minimize(
     if at_once and np.isfinite(f):
         size = max(single_precision(f), noise)
         share = Shared(budget, rng, box, best, Precision(size, change=abs(f)),
-                       StoppingRule(budget.tol, f, size), problem.has_gradient)  # fmt: skip
+                       StoppingRule(budget.tol, f, size), problem.has_gradient, found)  # fmt: skip
         yield from compete(share, x, f, min(KEPT, WIDEST * box.width), at_once=True)
         return Outcome(converged=True)
     measured = Member("measuring", _measure(x, f, problem, budget, rng, box, noise), best)
     x, f, s, plateau, precision, active = yield from measured.finish()
     share = Shared(budget, rng, box, best, precision, StoppingRule(budget.tol, f, precision.noise),
-                   problem.has_gradient)  # fmt: skip
+                   problem.has_gradient, found)  # fmt: skip
     if not active.all():
         fraction = float(active.mean())  # random directions were diluted by what does nothing
         inner = s * np.sqrt(fraction) if fraction < 0.5 else s
@@ -208,17 +184,17 @@ def compete(
     newton = share.bfgs(x, f, s, main=not swept)
     descent = share.member("bfgs", newton.run())
     population = share.member("cma-es", populations(share, x, best.x, s))
-    smooth = at_once
     if at_once and not share.has_gradient:
         yield from first_step(share, newton, descent)
-    elif not at_once:
+    smooth = at_once and not descent.over  # without a slope populations are the first
+    if not at_once:
         yield from descent.run(1)  # its first gradient
         trend = yield from share.member("measuring", slopes_tell(share, newton, s)).finish()
         smooth = trend.smooth and not trend.walled
         if not (trend.clear or trend.walled):
             yield from lead_by_process(share, x, f)
     members = [descent, population] if smooth else [population, descent]
-    yield Report(message=f"Deterministic: {members[0].name} leads a portfolio of solvers.")
+    yield share.led_by(members[0].name)
     yield from take_turns(share, x, s, newton, {member.name: member for member in members})
 
 

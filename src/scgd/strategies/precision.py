@@ -16,9 +16,12 @@ import numpy as np
 from scgd.strategies.box import Box
 from scgd.typing import Floats
 
-__all__ = ["EPS", "Precision", "measure_precision", "noise_level", "single_precision"]
+__all__ = ["EPS", "ROUNDED", "Precision", "measure_precision", "noise_level", "single_precision"]
 
 EPS = 2.0**-52
+ROUNDED, DOUBTFUL = 64 * EPS, 5.0
+"""The rounding of a value, relative to it: sums of thousands of terms lose six bits; and a change
+that noise does not explain, in its standard deviations: one in a million."""
 FINEST, COARSEST = 1e-8, 0.1
 """Radii of differences, in units of the length scale: in double precision, and at most."""
 WIDER = 10.0
@@ -80,7 +83,7 @@ class Precision:
 
     def level(self, f: float) -> float:
         """Return the change of f, near a value, up to which nothing has changed."""
-        return 4 * EPS * abs(f) + 5 * self.noise
+        return 4 * EPS * abs(f) + DOUBTFUL * self.noise  # rounding of a difference
 
 
 def noise_level(values: Floats) -> float:
@@ -140,7 +143,7 @@ def measure_precision(
         size = max(size, level if bend > JUMP * level else 0.0)
         if is_single_precision(values):
             size = max(size, SINGLE * max(map(abs, values)))
-        if size <= 64 * EPS * abs(f):
+        if size <= ROUNDED * abs(f):
             return Precision()
         looks, radius = looks + 1, Precision(size, change).forward
         if radius <= NEARER * spacing:
@@ -153,7 +156,7 @@ def is_smooth(values: list[float], spacing: float, change: float) -> bool:
     """Tell whether three values bend no more than a function that changes by so much may."""
     first, second, third = values
     bend = abs(first - 2 * second + third)
-    return not bend > BENT * spacing**2 * change + 64 * EPS * abs(first)
+    return not bend > BENT * spacing**2 * change + ROUNDED * abs(first)
 
 
 def is_single_precision(values: list[float]) -> bool:

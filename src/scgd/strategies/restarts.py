@@ -7,7 +7,7 @@ from math import exp, lgamma, log, pi, sqrt
 
 import numpy as np
 
-from scgd.strategies.asks import Asking
+from scgd.strategies.asks import Asking, Report
 from scgd.strategies.bfgs import BFGS
 from scgd.strategies.box import Box
 from scgd.strategies.budget import Budget
@@ -22,6 +22,10 @@ __all__ = ["Shared", "populations", "restarts"]
 
 FULL, LARGEST_FULL, AMPLE = 64, 300, 500
 """Coordinates up to which a population learns a full covariance; and with 500 evaluations each."""
+AROUND, DOUBLINGS, NEARER, LARGEST = 1.5, 3, (0.1, 0.3, 1.0), 8
+"""Standard deviation of starts around x0, in lengths that are doubled up to three times, so that
+neighbouring basins and far ones are met; parts of it around the best point, half a decade apart;
+and how often a population doubles: a thousand members see all that a rank can tell."""
 ACROSS = 0.2
 """The first step of a population that looks at the whole box, in its widths (Hansen's advice: the
 minimum is expected within a few steps)."""
@@ -42,9 +46,14 @@ class Shared:
     precision: Precision
     stopping: StoppingRule
     has_gradient: bool
+    found: str  # what f is
     n_restarts: int = 0  # of the population
     flat: bool = False
     across: bool = False  # whether the population looks at the whole box
+
+    def led_by(self, name: str) -> Report:
+        """Return the report of who leads."""
+        return Report(message=f"{self.found}: {name} leads a portfolio of solvers.")
 
     def member(self, name: str, asking: Asking) -> Member:
         """Return a solver of this portfolio."""
@@ -75,15 +84,15 @@ def populations(share: Shared, x: Floats, start: Floats, s: float) -> Asking:
     ample = share.budget.left >= AMPLE * p
     full, k = p <= FULL or (p <= LARGEST_FULL and ample), 2 if share.flat and ample else 0
     while True:
-        size = default_size(p) * 2 ** min(k, 8)
+        size = default_size(p) * 2 ** min(k, LARGEST)
         before, diagonal = share.best.f, not full or (k % 2 == 1 and not share.flat)
         value = yield from cma_es(mean, sigma, rng, size, diagonal=diagonal, box=box)
         if share.n_restarts:
             share.stopping.note("population", before, value)
         k += 1
         share.n_restarts += 1
-        sigma = s * 2 ** rng.uniform(-1, 1)
-        around = x + 1.5 * sigma * rng.standard_normal(p)
+        sigma = s * 2 ** rng.uniform(-1, 1)  # no two see the same ripples
+        around = x + AROUND * sigma * rng.standard_normal(p)
         mean = share.best.x if share.flat and k % 2 else box.reflect(around)
 
 
@@ -92,10 +101,10 @@ def restarts(share: Shared, x: Floats, s: float) -> Asking:
     rng, box, best = share.rng, share.box, share.best
     sample = Sample(box)
     for n in range(1, 2**30):
-        z = s * 2 ** rng.uniform(0, 3)
-        start = x + 1.5 * z * rng.standard_normal(x.size)
+        z = s * 2 ** rng.uniform(0, DOUBLINGS)
+        start = x + AROUND * z * rng.standard_normal(x.size)
         if n % 3 == 0:
-            start = best.x + z * rng.choice([0.1, 0.3, 1.0]) * rng.standard_normal(x.size)
+            start = best.x + z * rng.choice(NEARER) * rng.standard_normal(x.size)
         start, before = box.reflect(start), best.f
         if n % 3 == 2 and sample.finite:
             start, value = yield from sample.start(best, rng)

@@ -29,8 +29,8 @@ FIRST = 128
 """Pairs after which a screening around a point that has found nothing is given up."""
 MOST = 1000
 """Pairs around a point, at most: they tell a hundred effects apart."""
-LEFT, NOISE = 0.25, 1.5
-"""What the effects found may leave of the signal, and how far the noise may be underestimated."""
+LEFT = 0.25
+"""The part of the variance that the effects found may leave, beside that of the noise."""
 
 
 class Screened(NamedTuple):
@@ -73,8 +73,7 @@ def screen(
         coords = np.flatnonzero(adjusted(effects.p_values) < fdr)
         if not len(coords):
             break
-    noise, total = deviation**2 / 2, effects.total[0] ** 2
-    explained = effects.left[0] ** 2 <= LEFT * max(total - noise, 0.0) + NOISE * noise
+    explained = effects.left[0] ** 2 <= LEFT * effects.total[0] ** 2 + deviation**2 / 2
     return Screened(coords, bool(len(coords) and explained), effects.shares(coords))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scgd.strategies.box import Box
-from scgd.strategies.precision import EPS, Precision
+from scgd.strategies.precision import ROUNDED, Precision
 from scgd.typing import Array, Floats
 
 __all__ = ["active_coordinates", "is_separable"]
@@ -102,7 +102,7 @@ def is_separable(
         change = max(abs(one - f), abs(other - f))
         size = max(abs(one), abs(other), abs(both), abs(f))
         error = abs(both - one - other + f)
-        known = 1e-9 * change + 64 * EPS * size + FOUR * precision.noise
+        known = 1e-9 * change + ROUNDED * size + FOUR * precision.noise
         if change == 0 or precision.noise > CLEAR * change or not error <= known:
             return False
     return True

@@ -44,6 +44,10 @@ WIDER, FAR = 4.0, 2.0
 """How much wider than where slope and bend weigh alike pairs may be, and how many units of x. What
 is even cancels in a difference, and the wider a pair, the less its noise weighs; but what is odd
 and no slope grows faster still, and nothing is gained where pairs show clearly already."""
+LEAST = 0.5
+"""The radius of the first pairs, in units of x, where the one found is so much narrower at most;
+steps are measured in half of it. It was found from two or three pairs, and a quarter of the right
+one costs more than four times it: steps are too short to arrive, and noise weighs more."""
 FALL = 40
 """Evaluations per coordinate from which step lengths fall faster than linearly."""
 FALLS, RISES, TELL = 20.0, 4.0, 8
@@ -103,6 +107,9 @@ class SPSA:
             self.radius = min(self.radius, far)
         self.step_radius = self.widest = self.radius
         if not self.rough:
+            wide = WIDER * self.radius
+            self.step_radius = max(self.radius, min(wide, LEAST / 2))
+            self.radius = max(self.radius, min(wide, LEAST))
             self.widest = max(self.radius, min(WIDER * self.radius, far))
             self.radius *= max(1.0, CLEAR / max(self.signal, 1e-300))
             self.radius = min(self.radius, self.widest)

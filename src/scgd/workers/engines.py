@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from operator import call
 from typing import Any, NamedTuple
 
 from scgd.calling import calls_user
-from scgd.workers.tasks import Common, Job, Task, install, make, perform, perform_installed
+from scgd.workers.tasks import Common, Job, Task, install, perform, perform_installed
 
 START = 120.0
 """Seconds that local processes may take to start."""
@@ -118,7 +119,7 @@ class MapEngine(Engine):
         """Have all tasks on the list done."""
         tasks, self.tasks = self.tasks, []
         # A list, because some map-like callables refuse iterators.
-        found = self.map_like(make, [call for _, call in tasks])
+        found = self.map_like(call, [task for _, task in tasks])
         if not isinstance(found, Iterable):
             raise TypeError(f"workers must return the results, got {type(found).__name__}")
         values = list(found)

@@ -149,11 +149,6 @@ def evaluated(job: Job, common: Common, coord: int, entry: Any) -> Any:
             raise ValueError(WRITTEN)
 
 
-def make(call: Callable[[], Any]) -> Any:
-    """Make the evaluation of a call (a module-level function, so that any engine can ship it)."""
-    return call()
-
-
 installed: list[Job] = []
 """The job of this worker process, where the engine is able to install it once."""
 

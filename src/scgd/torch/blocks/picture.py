@@ -41,7 +41,7 @@ def draw_probabilities(book: Ledger, path: Any) -> None:
     rows, n = book.history, len(book.names)
     image = Image.new("RGB", (WIDTH, TOP + n * ROW + BOTTOM), "white")
     pen = ImageDraw.Draw(image)
-    largest = max((max(row["probabilities"]) for row in rows), default=1.0)
+    largest = max(max(row["probabilities"]) for row in rows)
     span = WIDTH - LEFT - RIGHT
     for i, row in enumerate(rows):
         x0, x1 = (LEFT + span * k // len(rows) for k in (i, i + 1))
@@ -61,6 +61,5 @@ def draw_probabilities(book: Ledger, path: Any) -> None:
         pen.text((WIDTH - RIGHT + 8, y + 4), f"{int(book.counts[b])}", INK, font_size=13)
     pen.text((LEFT, 8), f"probability (darkest: {largest:.2f}); orange: visited", INK, font_size=14)
     pen.text((WIDTH - RIGHT + 2, 8), "visits", INK, font_size=13)
-    last = rows[-1]["visit"] + 1 if rows else 0
-    pen.text((LEFT, TOP + n * ROW + 8), f"visit 1 to {last}", INK, font_size=13)
+    pen.text((LEFT, TOP + n * ROW + 8), f"visit 1 to {rows[-1]['visit'] + 1}", INK, font_size=13)
     image.save(Path(path))
