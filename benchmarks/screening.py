@@ -220,7 +220,7 @@ PROBLEMS = (
 class Simulated(Problem):
     """Six of p inputs: lines, a curve and a product; or none of them."""
 
-    tails = "normal"
+    tails, confidence = "normal", 0.95
 
     def exact(self, z):
         if not self.n_active:
@@ -238,18 +238,27 @@ class Simulated(Problem):
     def truth(self) -> np.ndarray:
         """Return the sizes of all inputs: standard deviations of main effects over the levels."""
         found = np.zeros(self.p)
-        levels = np.linspace(0, 1, 4)
-        grid = np.array(np.meshgrid(*[levels] * self.n_active)).reshape(self.n_active, -1).T
-        values = np.array([self.exact(z) for z in grid])
-        for i, k in enumerate(self.active):
-            found[k] = np.std([values[grid[:, i] == level].mean() for level in levels])
+        for i, k in enumerate(self.active):  # products are of centred inputs: none at the middle
+            points = np.full((4, self.n_active), 0.5)
+            points[:, i] = np.linspace(0, 1, 4)
+            found[k] = np.std([self.exact(z) for z in points])
         return found
 
 
-def simulated(name, p, active, evals, noise, tails="normal"):
+class Dense(Simulated):
+    """Inputs of like size: lines, or curves whose neighbours interact."""
+
+    bend = 0.0
+
+    def exact(self, z):
+        u = 2 * z - 1
+        return float(np.sum(u + self.bend * (u + u**2)) + self.bend * (u[:-1] @ u[1:]))
+
+
+def simulated(name, p, active, evals, noise, kind=Simulated, **more):
     """Return a class of instances."""
     fields = {"name": name, "p": p, "n_active": active, "evals": evals, "noise": noise}
-    return type("Case", (Simulated,), {**fields, "tails": tails})
+    return type("Case", (kind,), {**fields, **more})
 
 
 CASES = (
@@ -257,9 +266,22 @@ CASES = (
     simulated("noise as large as the signal", 60, 6, 300, 1.0),
     simulated("few evaluations", 60, 6, 80, 0.5),
     simulated("many inputs", 1000, 6, 600, 1.0),
-    simulated("heavy tails (t with 3 degrees)", 60, 6, 300, 1.0, "t3"),
+    simulated("heavy tails (t with 3 degrees)", 60, 6, 300, 1.0, tails="t3"),
     simulated("nothing but noise", 200, 0, 300, 1.0),
-    simulated("nothing but noise, heavy tails", 200, 0, 300, 1.0, "t3"),
+    simulated("nothing but noise, heavy tails", 200, 0, 300, 1.0, tails="t3"),
+    simulated("few evaluations, exact", 60, 6, 80, 0.0),
+    simulated("many inputs, few evaluations, exact", 1000, 6, 250, 0.0),
+    simulated("level 0.8, little noise", 60, 6, 150, 0.1, confidence=0.8),
+    simulated("5 lines, 40 evaluations, exact", 5, 5, 40, 0.0, Dense),
+    simulated("5 lines, 40 evaluations, exact, level 0.8", 5, 5, 40, 0.0, Dense, confidence=0.8),
+    simulated("20 lines, 60 evaluations, exact", 20, 20, 60, 0.0, Dense),
+    simulated("20 lines, 200 evaluations, exact", 20, 20, 200, 0.0, Dense),
+    simulated("20 lines, 200 evaluations, noise 0.1", 20, 20, 200, 0.1, Dense),
+    simulated("20 lines, 200 evaluations, noise 1", 20, 20, 200, 1.0, Dense),
+    simulated("200 lines, 400 evaluations, exact", 200, 200, 400, 0.0, Dense),
+    simulated("6 curves that interact, exact", 20, 6, 120, 0.0, Dense, bend=0.6),
+    simulated("6 curves that interact, noise 0.1", 20, 6, 120, 0.1, Dense, bend=0.6),
+    simulated("20 curves that interact, noise 0.1", 20, 20, 300, 0.1, Dense, bend=0.6),
 )
 SIMULATED_FIELDS = (
     "case", "seed", "covered_active", "covered", "discoveries", "false_part", "missed",
@@ -284,7 +306,9 @@ def simulate(args: argparse.Namespace) -> None:
                 if not make.n_active:
                     problem.level = 1.0
                 bounds = [(0.0, 1.0)] * problem.p
-                found = scgd.screen(problem, bounds, max_evals=make.evals, seed=seed)
+                found = scgd.screen(
+                    problem, bounds, max_evals=make.evals, level=make.confidence, seed=seed
+                )
                 truth, tiny = problem.truth() if make.n_active else np.zeros(problem.p), 1e-9
                 inside = (found.low <= truth + tiny) & (truth - tiny <= found.high)
                 said = np.flatnonzero(found.decisions == "matters")

@@ -64,6 +64,16 @@ def test_a_wall_across_one_input_does_not_hide_the_others():
     assert np.isnan(result.relevance_error).all()  # seen on one line each: no error is known
 
 
+@pytest.mark.parametrize("bounds", [None, [(-5, 5)] * 6])
+def test_inputs_with_equal_effects_have_equal_shares_wherever_a_run_began(bounds):
+    for seed in range(4):
+        start = np.random.default_rng(seed).uniform(-5, 5, 6)
+        result = scgd.minimize(
+            lambda x: float(x @ x), start, bounds=bounds, max_evals=300, seed=seed
+        )
+        assert np.all(np.abs(result.relevance - 1 / 6) < 0.05)
+
+
 def test_every_evaluation_says_what_asked_for_it():
     for more in ({"noise": 0}, {"constraints": NonlinearConstraint(np.sum, -np.inf, 3)}):
         result = scgd.minimize(bowl, np.ones(4), max_evals=200, seed=0, **more)

@@ -106,6 +106,17 @@ def test_decisions_keep_the_rate_and_intervals_their_level():
     assert np.mean(false) < 0.2 and np.mean(covered) > 0.93
 
 
+@pytest.mark.parametrize(("p", "budget", "level"), [(5, 40, 0.95), (5, 40, 0.8), (20, 60, 0.95)])
+def test_intervals_cover_where_evaluations_are_few_and_nothing_is_noise(p, budget, level):
+    truth, covered = np.std(np.linspace(0, 1, 4)), []
+    for seed in range(40):
+        found = scgd.screen(
+            lambda x: float(sum(x)), box(p), max_evals=budget, level=level, seed=seed
+        )
+        covered += ((found.low <= truth + 1e-9) & (truth <= found.high + 1e-9)).tolist()
+    assert np.mean(covered) > level - 0.04
+
+
 # ---- spaces --------------------------------------------------------------------------------------
 
 

@@ -153,7 +153,8 @@ def minimize(
         learned (None where nothing was); ``relevance``: what share each coordinate has in the
         changes of f, with standard errors ``relevance_error`` (NaN where it was seen at one place),
         or None where nothing can be said (shares are those of what the run saw: a coordinate that
-        began near its best value shows little); ``members``: the solvers, with evaluations;
+        began near its best value shows little, one with a wild value much); ``members``: the
+        solvers, with evaluations;
         ``farthest``: how far from x0 a point was asked, in any coordinate, in units of its scale;
         ``history``: against ``nfev`` the mean observed value ``fun`` and, where they are known, the
         value ``incumbent`` of the best point and its ``error``; ``scale``; ``method``: what ran,

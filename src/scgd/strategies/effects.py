@@ -137,7 +137,7 @@ def estimate(design: Design, *, products: bool = True, exact: bool = False) -> E
             part.add_products(sorted(partners))
         pursue()
     contrasts[np.abs(contrasts) <= floor] = 0.0  # rounding
-    freedom = float(max(n - 1 - max(len(fit.terms) for part in parts for fit in part.fits), 1))
+    freedom = float(min(part.freedom for part in parts))
     left = tuple(float(np.sqrt(np.mean(part.left**2))) for part in parts)
     total = tuple(float(np.std(part.values)) for part in parts)
     p_values = main_p_values(contrasts, errors, counts, freedom)
@@ -230,18 +230,25 @@ def adjusted(p_values: Floats) -> Floats:
 
 
 def interval(effects: Effects, level: float) -> tuple[Floats, Floats]:
-    """Return confidence limits of the sizes, by the noncentral chi-square distribution.
+    """Return confidence limits of the sizes.
 
-    Errors that are estimated are as much larger as Student's quantile is than the normal one.
+    What is odd and what is even in an input has an error of its own. Limits of the square of each
+    are those of the noncentral chi-square distribution. Lower ones add up; distances of the upper
+    ones add up as standard deviations do (MOVER, Zou and Donner 2008). Errors that are estimated
+    are as much larger as Student's quantile is than the normal one.
     """
-    error, own = effects.error, effects.counts > 0
-    if not np.isfinite(error):
+    own, alpha = effects.counts > 0, (1 - level) / 2
+    if not np.isfinite(effects.error):
         return np.zeros(own.size), np.full(own.size, np.inf)
-    alpha = (1 - level) / 2
-    error *= scipy.special.stdtrit(effects.freedom, alpha) / scipy.special.ndtri(alpha)
-    q, n = squares(effects.sizes, error), np.maximum(effects.counts, 1)
-    low, high = (np.sqrt(noncentrality(q, n, share)) * error for share in (1 - alpha, alpha))
-    return np.where(own, low, 0.0), np.where(own, high, np.inf)
+    wider = scipy.special.stdtrit(effects.freedom, alpha) / scipy.special.ndtri(alpha)
+    low, middle, above = np.zeros((3, own.size))  # of squared sizes
+    for first in range(min(2, len(effects.errors))):  # the odd degrees; the even ones
+        error, n = effects.errors[first] * wider, (effects.counts + 1 - first) // 2
+        q = squares(np.hypot.reduce(effects.contrasts[first::2], axis=0), error)
+        limits = [noncentrality(q, np.maximum(n, 1), s) for s in (1 - alpha, 0.5, alpha)]
+        lowest, median, highest = np.where(n > 0, limits, 0.0) * error**2
+        low, middle, above = low + lowest, middle + median, np.hypot(above, highest - median)
+    return np.where(own, np.sqrt(low), 0.0), np.where(own, np.sqrt(middle + above), np.inf)
 
 
 def squares(sizes: Floats, error: float) -> Floats:

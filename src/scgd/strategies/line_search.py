@@ -205,8 +205,8 @@ def line_search(
     The first lines go from wall to wall where bounds are finite; later sweeps are narrower and
     shorter. It ends when a sweep brought nothing, or where
     ``goes_on``, asked so many times of the point that a sweep or a long line has led to, says no.
-    ``left`` returns how many evaluations there are; ``spread`` takes the largest change of f along
-    each coordinate.
+    ``left`` returns how many evaluations there are; ``spread`` takes what each
+    coordinate changes f: the rise of an exact parabola from its vertex, else the largest change.
     """
     p, poor = x.size, n < POOR
     radius, exact, sweep = np.full(p, WIDE * s), np.zeros(p, np.bool_), 0
@@ -276,6 +276,7 @@ def parabolas(
         up, down = rises[1] / (right - here), rises[2] / (back - here)
         bend = (up - down) / (right - back)
         slope = up - bend * (right - here)
+        rise = bend * width**2  # from the vertex: the same wherever x is
         convex = (bend > 0) & (bend < np.inf) & (np.abs(slope / bend) < FARTHEST * width)
         flat = np.abs(rises[1:]).max(axis=0) <= precision.level(f)
         convex &= ~flat
@@ -283,7 +284,6 @@ def parabolas(
         expected = np.where(convex, (slope + bend * (vertex - here)) * (vertex - here), 0.0)
     rises = np.where(np.isfinite(rises), rises, np.inf)
     seen = np.where(np.isfinite(rises), np.abs(rises), 0.0).max(axis=0)
-    spread[coords] = np.maximum(spread[coords], seen)
     places = np.stack([here, right, back, vertex])
 
     def joint(last: Floats) -> tuple[Floats, float, Floats]:
@@ -310,6 +310,7 @@ def parabolas(
         third = yield z
         if third < value:
             y, value, moves = z, third, steps
+    spread[coords] = np.maximum(spread[coords], np.where(sure & convex, rise, seen))
     return (y, value, moves, sure) if value < f else (x, f, np.zeros(n), sure)
 
 

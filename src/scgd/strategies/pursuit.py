@@ -53,9 +53,9 @@ class Part:
     blocks
         Terms come in rows ``(a, j, b)``: contrast ``a`` of the partner j times contrast ``b`` of
         each input. Contrast 0 is the constant, so inputs by themselves have ``a = 0``.
-    effects, error, left
-        Cross-fitted estimates of all terms, their standard error, and what models leave of pairs
-        that they were not fitted to.
+    effects, error, freedom, left
+        Cross-fitted estimates of all terms, their standard error and its degrees of freedom, and
+        what models leave of pairs that they were not fitted to.
     """
 
     def __init__(self, design: Design, values: Floats, parity: int, *, exact: bool = False) -> None:
@@ -172,7 +172,9 @@ class Part:
         predicted = np.stack([self.predicted(fit) for fit in self.fits])
         left = self.values - predicted[self.fold, np.arange(n)]
         self.left = left if self.exact else clipped(left, OUTLIER)
-        self.error = float(np.sqrt(np.mean(self.left**2) / n))
+        fitted = 1 + max(len(fit.terms) for fit in self.fits)
+        self.freedom = max(n - fitted, 1)
+        self.error = spread(self.left, fitted) / float(np.sqrt(n))
         self.effects = self.sums(self.left[:, None])[..., 0].astype(np.float64) / n
         for fit in self.fits:
             share = 1 - float(np.mean(fit.train))

@@ -13,6 +13,8 @@ PLACES = 10
 class Shares:
     """Mean shares of coordinates in the absolute slopes, over the first gradients of a descent.
 
+    They are of the points it passed: of equal inputs, one that began near its best value has less.
+
     Examples
     --------
     >>> shares = Shares(2)
