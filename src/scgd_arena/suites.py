@@ -23,7 +23,8 @@ __all__ = ["CONFIRM", "DESIGN", "SMALL", "SPENT", "SUITES", "suite"]
 DESIGN = range(1, 6)
 RELEASES = {
     "0.1": range(71, 76), "0.2": range(91, 96),
-    "0.3, draft": range(101, 104), "0.3": range(111, 114),
+    "0.3, first draft": range(101, 104), "0.3, second draft": range(111, 114),
+    "0.3": range(121, 124),
 }  # fmt: skip
 """Instances for the confirmation of each release; afterwards they have been looked at."""
 CONFIRM = RELEASES["0.3"]
