@@ -5,7 +5,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch import distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402
 
 import scgd  # noqa: E402
@@ -159,20 +158,3 @@ def test_lazily_conjugated_gradients():
     (z.conj() * torch.tensor([1, 1j, 2, -1j])).real.sum().backward()
     SCGD([z], 0.1, fraction=1.0).step()
     assert torch.isfinite(torch.view_as_real(z.detach())).all()
-
-
-def test_a_single_process_learns_as_without_a_group(tmp_path):
-    store = dist.FileStore(str(tmp_path / "store"), 1)
-    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
-    try:
-        runs = []
-        for group in (None, dist.group.WORLD):
-            p = nn.Parameter(torch.linspace(-1.0, 1.0, 50))
-            optimizer = SCGD([p], lr=0.1, seed=0, process_group=group, check_every=2)
-            for _ in range(5):
-                p.grad = p.detach().clone()
-                optimizer.step()
-            runs.append(p.detach())
-        assert torch.equal(*runs)
-    finally:
-        dist.destroy_process_group()
