@@ -1,5 +1,8 @@
 """Several groups, frozen and empty ones, and states of other parameters."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -158,3 +161,12 @@ def test_lazily_conjugated_gradients():
     (z.conj() * torch.tensor([1, 1j, 2, -1j])).real.sum().backward()
     SCGD([z], 0.1, fraction=1.0).step()
     assert torch.isfinite(torch.view_as_real(z.detach())).all()
+
+
+def test_groups_hold_plain_numbers():
+    given = {"momentum": np.float32(0.5), "fraction": Fraction(1, 4)}
+    group = SCGD([some()], Decimal("0.5"), **given).param_groups[0]
+    found = [group["lr"], group["momentum"], group["fraction"]]
+    assert found == [0.5, 0.5, 0.25] and {type(number) for number in found} == {float}
+    group = SCGD([some()], 0.1, block_size=np.int64(2)).param_groups[0]
+    assert group["block_size"] == 2 and type(group["block_size"]) is int

@@ -26,9 +26,9 @@ def group(tmp_path):
     dist.destroy_process_group()
 
 
-def trained(n_steps=5, factor=1.0, **settings):
+def trained(n_steps=5, factor=1.0, block_size=10, **settings):
     p = nn.Parameter(torch.linspace(-1.0, 1.0, 50, dtype=torch.float64))
-    optimizer = SCGD([p], 0.1, seed=0, fraction=0.2, sampling="distinct", **settings)
+    optimizer = SCGD([p], 0.1, seed=0, block_size=block_size, sampling="distinct", **settings)
     for _ in range(n_steps):
         p.grad = factor * p.detach()
         optimizer.step()
@@ -62,8 +62,9 @@ def test_steps_follow_the_mean_of_the_processes(group, monkeypatch):
     assert sizes == [10, 2, 10, 2, 10, 10, 2, 10]  # ten entries a step, and the checks
     assert optimizer.team.n_bytes == 8 * sum(sizes)
     sizes.clear()
-    trained(process_group=group, check_every=0)
-    assert sizes == [10] * 5
+    moved, _ = trained(process_group=group, check_every=0, block_size=1)
+    torch.testing.assert_close(moved, trained(factor=2.0, block_size=1)[0])
+    assert sizes == [1] * 5
 
 
 def test_other_parameters_elsewhere_are_told(group, monkeypatch):
@@ -90,7 +91,7 @@ def test_a_checksum_sees_every_entry():
         return checksum(SimpleNamespace(param_groups=[{"params": list(values)}]))
 
     a, b = torch.ones(3), torch.zeros(2, 2, dtype=torch.complex64)
-    assert of(a, b) == of(a.clone(), b.clone()) == of(a, torch.empty(0), b)
+    assert of(a, b) == of(a.clone(), b.clone()) == of(a, torch.empty(0, 3), b)
     assert len({of(a, b), of(2 * a, b), of(a, b + 1e-9j), of(b, a), of(a), of(b)}) == 6
 
 
@@ -99,6 +100,8 @@ def test_seeds_are_those_of_the_first_process_to_ask(group, monkeypatch):
     p = nn.Parameter(torch.ones(2))
     given = SCGD([p], 0.1, seed=largest, process_group=group)
     assert given.param_groups[0]["seed"] == largest
+    longer = SCGD([p], 0.1, seed=largest + 6, process_group=group)  # what is sent has 63 bits
+    assert longer.param_groups[0]["seed"] == 5
     monkeypatch.setattr(distributed, "N_AGREED", [10])
     mine = [shared_word(largest), shared_word(6)]
     monkeypatch.setattr(distributed, "N_AGREED", [10])  # now as another process, with other words
