@@ -170,3 +170,13 @@ def test_groups_hold_plain_numbers():
     assert found == [0.5, 0.5, 0.25] and {type(number) for number in found} == {float}
     group = SCGD([some()], 0.1, block_size=np.int64(2)).param_groups[0]
     assert group["block_size"] == 2 and type(group["block_size"]) is int
+
+
+def test_a_number_of_coordinates_takes_the_place_of_the_fraction():
+    p = some(20)
+    optimizer = SCGD([p], 0.1, fraction=None, block_size=3, sampling="distinct", seed=0)
+    p.grad = torch.ones(20)
+    optimizer.step()
+    assert int((p.detach() != some(20).detach()).sum()) == 3
+    with pytest.raises(TypeError, match="fraction must lie in"):
+        SCGD([some()], 0.1, fraction=None)

@@ -106,6 +106,10 @@ def test_seeds_are_those_of_the_first_process_to_ask(group, monkeypatch):
     mine = [shared_word(largest), shared_word(6)]
     monkeypatch.setattr(distributed, "N_AGREED", [10])  # now as another process, with other words
     assert [shared_word(1), shared_word(2)] == mine == [str(largest), "6"]
+    for _ in range(2):  # plain DDP: no group, no seed
+        monkeypatch.setattr(distributed, "N_AGREED", [20])
+        mine.append(SCGD([p], 0.1).param_groups[0]["seed"])
+    assert mine[2] == mine[3] != SCGD([p], 0.1).param_groups[0]["seed"]
 
 
 def test_numbers_of_the_first_process_arrive_bit_for_bit(group, monkeypatch):
