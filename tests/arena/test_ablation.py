@@ -1,5 +1,6 @@
 """An ablation changes a rule for the time of a run, and its page says what the stored rows say."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,23 @@ def test_stored_rows_are_of_changes_and_cells_that_there_are():
     for (name, _), gaps in ablation.Table(ablation.ROWS).gaps.items():
         assert name in {"", *CHANGES}
         assert {*gaps} <= known
+
+
+def test_useless_and_small_are_what_the_page_says():
+    told = re.search(
+        r"worth less than (\d+)%, and less than (\d+)% in each class", PAGE.read_text()
+    )
+    overall, needed = (int(percent) / 100 for percent in told.groups())
+
+    def of(mean, group, n_cells=1):
+        return ablation.Worth("", mean, 0.0, {"one": group, "other": 0.0}, n_cells, 0, 0)
+
+    for sign in (1, -1):
+        assert of(sign * 0.99 * overall, sign * 0.99 * needed).small
+        assert not of(sign * 1.01 * overall, 0.0).small and not of(0.0, sign * 1.01 * needed).small
+    assert of(0.99 * overall, 0.99 * needed).useless and of(-1.0, -1.0).useless
+    assert not of(1.01 * overall, 0.0).useless and not of(0.0, 1.01 * needed).useless
+    assert not of(0.0, 0.0, n_cells=0).useless
 
 
 def moved(constant):

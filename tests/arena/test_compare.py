@@ -69,7 +69,7 @@ def test_problems_are_what_they_say(name):
     [
         ("dense", 4.858408620890034), ("far-sphere", 30420.0),
         ("grid-20-s0.01-f0-sampled-box", 1.5987939537482498), ("inputs5000", 8.131807973842191),
-        ("laboratory", 0.077), ("portfolio", 0.019258604103515396), ("quad", 93.99074784229558),
+        ("laboratory", 0.077), ("pipeline", 0.81), ("portfolio", 0.019258604103515396), ("quad", 93.99074784229558),
         ("rastrigin", 1121.2698383727861), ("ridge5", 2.065268771186607),
         ("rollout", 1.481186067574004), ("rosen", 81.66438602499996),
     ],
@@ -537,6 +537,9 @@ def test_work_is_ordered_strong_before_weak_quick_first_and_home_late(tmp_path):
     near = [Cell("g", "f", "hp", 100), Cell("g", "f", "hp", 1000)]
     first = blocks(near, ["random"], [1], rows, first=frozenset({"hp@1000"}))
     assert [b.cell.budget for b in first] == [1000, 100]
+    alike = [Cell("g", "f", name, 100) for name in ("epidemic", "quad", "hp")]  # the slowest first
+    work = blocks(alike, ["random"], [1], rows)
+    assert [b.cell.name for b in work] == ["hp", "quad", "epidemic"]
 
 
 def test_runs_are_made_once_and_the_same_in_processes(tmp_path):
@@ -705,6 +708,20 @@ def test_a_suite_is_scored_against_stored_rows(small_arena, capsys):
     better.add(Line("laboratory@60", "auto", 1, 1, 100, (Run(1e-6), Run(1e-6))))
     assert args.run(args) == 1
     assert "worse: laboratory@60" in capsys.readouterr().out
+
+
+def test_comparisons_of_the_grid_are_told(small_arena, monkeypatch, capsys):
+    pytest.importorskip("plotly")
+    name = "grid-6-s0.01-f0"
+    monkeypatch.setitem(SUITES, "tiny", lambda: [Cell("grid", "grid", name, 80)])
+    for method, file, gap in (("auto", "auto", 1.0), ("cma", "peers", 0.1)):
+        line = Line(f"{name}@80", method, 1, 1, 100, (Run(gap),))
+        Rows(small_arena / "stored" / f"{file}.csv").add(line)
+    args = suite_args(small_arena, "--suite", "tiny", "--instances", "1", "--methods", "cma")
+    rows = small_arena / "out" / "auto.csv"
+    Rows(rows).add(Line(f"{name}@80", "auto", 1, 1, 100, (Run(1.0),)))
+    assert args.run(args) == 0
+    assert "1 comparisons of 1 cells of the grid" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("times", "behind"), [(1.05, 0), (1.2, 1)])
@@ -910,4 +927,4 @@ def test_page_of_cells_that_only_some_were_run_on(tmp_path):
     text = (tmp_path / "p.html").read_text()
     assert "<td>-</td><td class=''>-</td></tr>" in text  # nobody to compare with
     assert "<td>rastrigin</td><td>1</td><td>0.3</td><td class=name>powell</td>" in text
-    assert "<td class='lost'>3</td>" in text
+    assert "<td class='lost'>3</td><td>1</td></tr>" in text  # the class, with one peer

@@ -18,6 +18,16 @@ REACHED = {
 """Gaps that the median of five instances stays below (of the camel, that of its second valley)."""
 
 
+NEAR_THE_START = {
+    "lost-half": 3.310311338296118, "walled": 3.310311338296118, "penalised": 9.231935832517278,
+    "joined": 10.010135235768558, "units": 34.82017610164775, "peak": 50.41326745651153,
+    "rate": 0.4551927833177809, "decay": 1.0720688073344053, "largest-line": 5.992880456266416,
+    "absolute": 84.64607077769494, "valley": 57.269076443405574, "camel": 1.8246476265193325,
+    "turned": 81.84472454276127, "network": 0.6223416660182526,
+}  # fmt: skip
+"""Gaps at 1.1 times the start of the first instance: a problem that changes needs new rows."""
+
+
 def gap(name, p, budget, instance):
     task = build(f"{name}-d{p}", instance)
     return task.gap(scgd.minimize(task.make(0), task.x0, max_evals=budget, seed=instance).x)
@@ -35,6 +45,13 @@ def test_no_random_point_lies_below_the_lowest_value(name, p, budget):
     values = [task.gap(rng.uniform(low, high)) for _ in range(300)]
     assert np.nanmin(values) > 0 and np.isfinite(task.gap(task.x0))
     assert task.gap(task.x0) > 1e-3 and everyday(name, p, 4).x0.tolist() != task.x0.tolist()
+
+
+@pytest.mark.parametrize("name", EVERYDAY)
+def test_everyday_functions_are_those_of_the_stored_rows(name):
+    (p, _), *_ = EVERYDAY[name][1]
+    task = everyday(name, p, 1)
+    assert task.gap(1.1 * task.x0) == pytest.approx(NEAR_THE_START[name], rel=1e-6)
 
 
 def test_the_bowl_is_cut_where_it_has_the_value_one():

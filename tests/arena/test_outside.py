@@ -14,7 +14,7 @@ from scgd_arena.problems import Task
 from scgd_arena.results import page
 from scgd_arena.rows import Line, Rows, Run
 from scgd_arena.score import behind
-from scgd_arena.suites import suite
+from scgd_arena.suites import CONFIRM, suite
 
 EXACT = sorted({*APPLICATIONS} - {*SIMULATED} - {"pushing14"})
 ROBOTS = {"pushing14", "shaken14"}
@@ -214,8 +214,8 @@ def test_the_page_says_what_holds(tmp_path, monkeypatch):
     assert "| 300 inputs, noise, bounds | 1 | - | gap 0.01 | 0.009 | - | yes |" in text
     assert "- outside (1): `fishing50@2500` 6 (powell)" in text and "- few (0): none" in text
     assert "BBOB, exact" not in text  # no rows, no claim
-    new = [Line(cell.key, "turbo", 111, 1, 100, (Run(0.5),) * 3) for cell in few]
-    new += [Line(cell.own_key, "auto", 111, 1, 100, (Run(1.1),) * 3) for cell in few]
+    new = [Line(cell.key, "turbo", CONFIRM[0], 1, 100, (Run(0.5),) * 3) for cell in few]
+    new += [Line(cell.own_key, "auto", CONFIRM[0], 1, 100, (Run(1.1),) * 3) for cell in few]
     for line in new:
         ending = "auto-confirm.csv" if line.method == "auto" else "peers-confirm.csv"
         Rows(tmp_path / ending).add(line)

@@ -1,11 +1,13 @@
 """Several groups, frozen and empty ones, and states of other parameters."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch import distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402
 
 import scgd  # noqa: E402
@@ -161,18 +163,20 @@ def test_lazily_conjugated_gradients():
     assert torch.isfinite(torch.view_as_real(z.detach())).all()
 
 
-def test_a_single_process_learns_as_without_a_group(tmp_path):
-    store = dist.FileStore(str(tmp_path / "store"), 1)
-    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
-    try:
-        runs = []
-        for group in (None, dist.group.WORLD):
-            p = nn.Parameter(torch.linspace(-1.0, 1.0, 50))
-            optimizer = SCGD([p], lr=0.1, seed=0, process_group=group, check_every=2)
-            for _ in range(5):
-                p.grad = p.detach().clone()
-                optimizer.step()
-            runs.append(p.detach())
-        assert torch.equal(*runs)
-    finally:
-        dist.destroy_process_group()
+def test_groups_hold_plain_numbers():
+    given = {"momentum": np.float32(0.5), "fraction": Fraction(1, 4)}
+    group = SCGD([some()], Decimal("0.5"), **given).param_groups[0]
+    found = [group["lr"], group["momentum"], group["fraction"]]
+    assert found == [0.5, 0.5, 0.25] and {type(number) for number in found} == {float}
+    group = SCGD([some()], 0.1, block_size=np.int64(2)).param_groups[0]
+    assert group["block_size"] == 2 and type(group["block_size"]) is int
+
+
+def test_a_number_of_coordinates_takes_the_place_of_the_fraction():
+    p = some(20)
+    optimizer = SCGD([p], 0.1, fraction=None, block_size=3, sampling="distinct", seed=0)
+    p.grad = torch.ones(20)
+    optimizer.step()
+    assert int((p.detach() != some(20).detach()).sum()) == 3
+    with pytest.raises(TypeError, match="fraction must lie in"):
+        SCGD([some()], 0.1, fraction=None)

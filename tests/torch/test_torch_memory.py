@@ -172,6 +172,20 @@ def test_settings_of_a_group_may_be_scheduled():
         assert int((rows.detach() != before).any(1).sum()) == round(fraction * 40)
 
 
+def test_weights_learned_survive_another_number_of_draws():
+    p = some(40, 3)
+    optimizer = SCGD([p], 0.1, granularity="rows", fraction=0.5, seed=0)
+    gradient = torch.zeros(40, 3)
+    gradient[7] = 1.0
+    for fraction, n_steps in ((0.5, 40), (0.1, 1)):
+        optimizer.param_groups[0]["fraction"] = fraction
+        for _ in range(n_steps):
+            p.grad = gradient.clone()
+            optimizer.step()
+        weights = optimizer.weights()
+        assert weights.argmax() == 7 and weights[7] > 2 * np.median(weights)
+
+
 def test_a_policy_set_later_is_used():
     p = some(1000)
     optimizer = SCGD([p], 0.0, fraction=0.5, seed=0)

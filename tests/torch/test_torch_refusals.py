@@ -92,3 +92,11 @@ def test_nothing_to_train_is_refused(make):
         make([frozen], 0.1)
     with pytest.raises(ValueError, match="no coordinates to move"):
         make([nn.Parameter(torch.empty(0))], 0.1)
+
+
+def test_flags_are_true_or_false_and_those_of_torch_may_be_none():
+    p = torch.nn.Parameter(torch.ones(3))
+    SCGD([p], 0.1, fused=None)
+    for name, value in (("maximize", None), ("fused", "yes")):
+        with pytest.raises(TypeError, match=f"{name} must be True or False"):
+            SCGD([p], 0.1, **{name: value})

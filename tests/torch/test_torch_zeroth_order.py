@@ -290,3 +290,15 @@ def test_a_direction_of_a_million_entries_moves_all_of_them():
     optimizer.step(lambda: (p - 1).square().sum())
     moved = p.detach().abs()
     assert 0 < moved.max() < 1.01 * moved.min()
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.5])
+def test_weight_decay_shrinks_layers_whose_loss_is_flat(momentum):
+    sizes = []
+    for weight_decay in (0.0, 0.1):
+        p = nn.Parameter(torch.ones(50))
+        optimizer = ZeroOrderSCGD([p], 0.1, seed=0, momentum=momentum, weight_decay=weight_decay)
+        for _ in range(20):
+            optimizer.step(lambda p=p: 1.0 + 1e-3 * p[:1].sum())
+        sizes.append(float(p.detach()[1:].mean()))
+    assert sizes[1] < sizes[0]

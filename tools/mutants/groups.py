@@ -136,7 +136,7 @@ GROUPS = (
         ("scgd_arena/*.py", "scgd_arena/peers/*.py"),
         ("tests/arena/test_compare.py", "tests/arena/test_everyday.py",
          "tests/arena/test_outside.py", "tests/arena/test_ablation.py",
-         "tests/arena/test_results_page.py"),
+         "tests/arena/test_results_page.py", "tests/arena/test_turbo.py"),
     ),
     Group(
         "torch",
@@ -150,8 +150,9 @@ GROUPS = (
         ("torch/*.py",),
         ("tests/torch/test_torch_agreement.py", "tests/torch/test_torch_auto.py",
          "tests/torch/test_torch_groups.py", "tests/torch/test_torch_memory.py",
-         "tests/torch/test_torch_refusals.py", "tests/torch/test_torch_tensors.py",
-         "tests/torch/test_torch_zeroth_order.py", "tests/torch/test_paper_forward_loss.py"),
+         "tests/torch/test_torch_refusals.py", "tests/torch/test_torch_team.py",
+         "tests/torch/test_torch_tensors.py", "tests/torch/test_torch_zeroth_order.py",
+         "tests/torch/test_paper_forward_loss.py"),
     ),
     Group(
         "blocks",
