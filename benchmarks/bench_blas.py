@@ -15,9 +15,9 @@ import sys
 import time
 
 import numpy as np
-from scgd.searches.regression import fit
 
 from scgd.blas import one_thread
+from scgd.strategies.regression import fit
 
 BUSY = """
 import os, sys

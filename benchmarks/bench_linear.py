@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,7 +31,7 @@ from scgd_paper.linear.columns import run_columns
 from scgd_paper.linear.engine import run_rows
 from scgd_paper.linear.inputs import as_problem
 from scgd_paper.linear.objective import objective
-from scgd_paper.linear.solver import RECIPE
+from scgd_paper.linear.solver import DEFAULT
 from scgd_paper.linear.walks import Run, Timetable
 
 GAP = 1e-3
@@ -52,9 +53,9 @@ def floor(X, theta, words, n_steps):  # type: ignore[no-untyped-def]
 def chunk(problem: Any, batch: int, n_steps: int, **parts: Any) -> Callable[[], None]:
     """Return a function that runs so many steps of a method in one compiled call."""
     n_coords = problem.n_features
-    recipe = RECIPE.override(learning_rate=1e-4, radius=0.01, **parts)
-    run = Run(problem, recipe, batch, True, np.zeros(n_coords), 0)
-    table = Timetable(recipe, n_coords, n_steps, 1)
+    method = replace(DEFAULT, learning_rate=1e-4, radius=0.01, **parts)
+    run = Run(problem, method, batch, True, np.zeros(n_coords), 0)
+    table = Timetable(method, n_coords, n_steps, 1)
     rates, mixings = table.chunk(0, n_steps), table.mixings(0, n_steps)
     loop = run_columns if run.by_columns else run_rows
     none = np.empty((0, n_coords))

@@ -35,9 +35,9 @@ def bare(p, n):
     return call
 
 
-def ours(p, n, **keywords):
+def ours(p, n, method):
     def call():
-        scgd.minimize(trivial, np.ones(p), method="musketeer", max_evals=n, seed=1, **keywords)
+        scgd.minimize(trivial, np.ones(p), method=method, max_evals=n, seed=1)
 
     return call
 
@@ -82,8 +82,8 @@ def main():
     n, repeats = (20_000, 2) if quick else (200_000, 5)
     print("overhead, microseconds per query                 p=250   p=10,000  p=1,000,000")
     rows = {
-        "musketeer": lambda p, n: ours(p, n),
-        "musketeer, step='sgd'": lambda p, n: ours(p, n, learning_rate=0.1, radius=0.1),
+        "musketeer": lambda p, n: ours(p, n, "musketeer"),
+        "musketeer, step='sgd'": lambda p, n: ours(p, n, scgd.SCGD(learning_rate=0.1, radius=0.1)),
     }
     for name, make in rows.items():
         cells = [overhead(make, p, n, repeats) for p in (250, 10_000, 1_000_000)]

@@ -101,9 +101,10 @@ def suggested(trial: optuna.Trial) -> dict[str, object]:
             continue
         if isinstance(part, Choice):
             found[name] = trial.suggest_categorical(name, part.options)
-        else:
-            draw = trial.suggest_int if isinstance(part, Int) else trial.suggest_float
-            found[name] = draw(name, part.low, part.high, log=part.log)
+        elif isinstance(part, Int):
+            found[name] = trial.suggest_int(name, part.low, part.high, log=part.log)
+        elif isinstance(part, Float):
+            found[name] = trial.suggest_float(name, part.low, part.high, log=part.log)
     return found
 
 

@@ -367,7 +367,7 @@ def morris(problem: Problem, seed: int):
 
     p, n = problem.p, problem.evals
     rng = np.random.default_rng(seed)
-    spec = {"num_vars": p, "names": [f"x{k}" for k in range(p)], "bounds": [[0.0, 1.0]] * p}
+    spec: dict = {"num_vars": p, "names": [f"x{k}" for k in range(p)], "bounds": [[0.0, 1.0]] * p}
     n_groups = p
     if n // (p + 1) < 2:  # two trajectories at least, each of groups + 1 evaluations
         n_groups = n // 2 - 1

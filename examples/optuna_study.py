@@ -41,7 +41,7 @@ def objective(trial):
         for name in ("kp", "ki", "kd")
     ]
     cross = np.array([trial.suggest_float(f"cross{tank}", -3, 3) for tank in (1, 2)])
-    found = error(*gains, cross)
+    found = error(*gains, cross=cross)
     return np.log10(found) if found < UNSTABLE else float("nan")
 
 

@@ -75,8 +75,8 @@ def candidates() -> list[str]:
         Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions",
         Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path.home() / ".local/share/uv/python"),
     )
-    for folder in keeps:
-        found += sorted(map(str, folder.glob("*/bin/python")))
+    for keep in keeps:
+        found += sorted(map(str, keep.glob("*/bin/python")))
     named = [path for path in found if re.fullmatch(r"python(3\.\d+)?", Path(path).name)]
     return list(dict.fromkeys(named))
 

@@ -148,8 +148,8 @@ def step_times(given: argparse.Namespace) -> dict[str, float]:
             running.append((name, task, make_optimizer(task.model, 1e-3, 0), task.batches()))
         spent = dict.fromkeys(wanted, 0.0)
         for turn in range(given.turns):
-            for name, *what in running:
-                seconds = train(*what, given.turn_steps)
+            for name, task, optimizer, batches in running:
+                seconds = train(task, optimizer, batches, given.turn_steps)
                 spent[name] += seconds if turn else 0.0
         known |= {(given.size, name): t / spent[ADAMW] for name, t in spent.items()}
         with path.open("w", newline="") as file:
