@@ -12,16 +12,16 @@ import numpy as np
 from scgd.calling import calls_user
 from scgd.compiling import is_compiled
 from scgd.questions import Open, Question
-from scgd.workers.tasks import EVERY, MOST_COPIED, WRITTEN, Job
+from scgd.workers.tasks import MOST_COPIED, WRITTEN, Job, looks
 
 
 def private(fun: Any) -> Any:
     """Return a function that calls the user's, which cannot change the run's own x.
 
     Whatever can be reached from a read-only array (``x.base``, a tensor that shares its memory), it
-    is a copy of x; the same piece of memory every time. For larger x the first call and every 64th
-    are compared with a copy, and a function that writes is refused. Compiled functions see an
-    array that the compiler does not let them write.
+    is a copy of x; the same piece of memory every time. For larger x the first call, and so few
+    others that it costs the same per call, are compared with a copy, and a function that writes is
+    refused. Compiled functions see an array that the compiler does not let them write.
     """
     if fun is None or is_compiled(fun):
         return fun
@@ -34,7 +34,7 @@ def private(fun: Any) -> Any:
         nonlocal mine, view, n_calls
         if x.size > MOST_COPIED:
             n_calls += 1
-            if n_calls % EVERY != 1:
+            if n_calls % looks(x.size) != 1:
                 return user(x, *rest)
         if mine.shape != x.shape:
             mine = np.empty(x.shape)
@@ -44,7 +44,7 @@ def private(fun: Any) -> Any:
         if x.size <= MOST_COPIED:
             return user(view, *rest)
         value = user(x, *rest)
-        if mine.tobytes() != x.tobytes():
+        if not np.array_equal(mine, x):
             raise ValueError(WRITTEN)
         return value
 

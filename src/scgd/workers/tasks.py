@@ -22,10 +22,16 @@ MOST_COPIED = 2**16
 """Coordinates of which a function gets a copy: it takes 30 us at most. Beyond, it is as slow as
 functions that look at all of x."""
 EVERY = 64
-"""How often larger functions are looked at: a copy and a comparison then cost 3 % of a call."""
+"""One call in so many is looked at there, and fewer with more coordinates: a copy and a comparison
+then cost about a microsecond per call."""
 WRITTEN = "fun or jac has written into x; have it work on x.copy()"
 PAUSE = 1.0
 """Seconds between two looks at the owner of a worker process."""
+
+
+def looks(n_coords: int) -> int:
+    """Return how many calls come to one that is compared with a copy of x."""
+    return EVERY * n_coords // MOST_COPIED
 
 
 @dataclass(frozen=True)
@@ -127,7 +133,7 @@ def evaluated(job: Job, common: Common, coord: int, entry: Any) -> Any:
     kept = isinstance(base, Moves) and x.size > MOST_COPIED
     if isinstance(base, Moves) and not kept:
         x = x.copy()
-    looked = kept and mine.due(EVERY)
+    looked = kept and mine.due(looks(x.size))
     if common.joint:
         place = common.support if common.support.size else slice(None)
     elif coord != BASE:
