@@ -41,9 +41,6 @@ ROWS = {
     "dual hinge, sparse": (LINEAR, "SCGDClassifier('hinge').fit(words, many)"),
     "policy='musketeer'": (LINEAR, "SCGDRegressor(policy='musketeer').fit(X, y)"),
     "policy='uniform'": (LINEAR, "SCGDRegressor(policy='uniform').fit(X, y)"),
-    "mini-batches": (LINEAR, "SCGDRegressor(batch_size=8, max_iter=5).fit(X, y)"),
-    "mini-batches, musketeer": (
-        LINEAR, "SCGDRegressor(batch_size=8, max_iter=5, policy='musketeer').fit(X, y)"),
     "partial_fit": (LINEAR, "SCGDRegressor().partial_fit(X, y)"),
     "lasso path, cross-validated": (LINEAR, "SCGDRegressorCV(penalty='l1').fit(X, y)"),
     "minimize(method='musketeer')": (
